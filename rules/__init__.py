@@ -1,3 +1,3 @@
-"""Sketch rules, one file each. `register` makes a rule known by name."""
+"""Sketch rules, one file each. `register` adds a rule under a name."""
 
 from ansor.rules.registry import register as register

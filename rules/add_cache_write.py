@@ -16,7 +16,7 @@ from ansor.targets.base import Target
 @register("add_cache_write")
 @dataclass(frozen=True)
 class AddCacheWrite:
-    """Accumulate in a private tile, copy out once.
+    """Accumulate in a private tile and copy it out once.
 
     before   for i, j, k:  c[i, j] += a[i, k] * b[k, j]
     after    for i, j, k:  c_local[i, j] += a[i, k] * b[k, j]
@@ -30,7 +30,7 @@ class AddCacheWrite:
         if not needs_tiling(state, stage):
             return
         if matched_consumer(state, stage) is not None or state[stage].role == "cache_write":
-            return  # the consumer already is the copy-out loop
+            return  # the consumer is already the copy-out loop
         cached = sketch.then(CacheWrite(stage))
         local = cached.state.stages[cached.state.position(stage) - 1]
         yield Derived(cached, revisit=(local.name,))

@@ -1,4 +1,4 @@
-"""Turn a part of a long reduction into independent work."""
+"""Turn part of a long reduction into independent work."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AddRfactor:
         tensor = state[stage].tensor
         choice = tile_choice(f"{stage}.rfactor", access.reduce_length(tensor), 1)
         if choice.size == 1:
-            return  # a length without small divisors cannot be cut
+            return  # a length without small divisors cannot be split
         assert tensor.compute is not None
         names = tuple(axis.name for axis in tensor.compute.reduce_axes)
         if len(names) > 1:

@@ -1,4 +1,4 @@
-"""Inline what costs nothing to compute again."""
+"""Inline what costs nothing to recompute."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansor.targets.base import Target
 @register("always_inline")
 @dataclass(frozen=True)
 class AlwaysInline:
-    """Compute cheap elementwise stages where they are read; dearer ones too, when they have one reader that reads every element once.
+    """Compute cheap elementwise stages where they are read, and expensive ones too if their only reader reads every element once.
 
     before   for i:  b[i] = a[i] + 1
              for i:  c[i] = b[i] * 2

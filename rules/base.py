@@ -1,6 +1,6 @@
-"""What a sketch rule is.
+"""The interface of sketch rules.
 
-A rule looks at one stage of a sketch and yields every sketch it can make of it. It changes nothing in place, and yields nothing where it does not apply:
+A rule looks at one stage of a sketch and yields every sketch it can derive. It changes nothing in place, and yields nothing where it does not apply:
 
     @register("split_rows")
     @dataclass(frozen=True)
@@ -12,7 +12,7 @@ A rule looks at one stage of a sketch and yields every sketch it can make of it.
                 return
             yield Derived(sketch.then(Split("C", "i", (8, 2), 3)))
 
-Stages are visited consumers first. A stage that was visited is done, unless a rule names it, or stages it made, in `revisit`.
+Stages are visited consumers first, each once, unless a rule lists a stage, or a stage it has added, in `revisit`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from ansor.targets.base import Target
 
 @dataclass(frozen=True)
 class Derived:
-    """One sketch a rule made.
+    """One sketch derived by a rule.
 
-    revisit: stages to visit next, the last one first. pending: all stages that are left to visit, the last one first, instead of those that were.
+    revisit: stages to visit next, the last one first. pending: replaces the list of stages left to visit, the last one first.
     exclusive: later rules are not tried on this stage, although the rule is not exclusive in general.
     """
 
@@ -40,13 +40,13 @@ class Derived:
 
 
 class SketchRule(Protocol):
-    """A frozen value whose fields are its knobs."""
+    """A sketch rule: a frozen value whose fields are its knobs."""
 
     @property
     def exclusive(self) -> bool:
-        """Where the rule applies, later rules are not tried."""
+        """True if later rules are not tried where this one applies."""
         ...
 
     def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
-        """Every sketch the rule makes of `stage`, in a fixed order."""
+        """Every sketch that the rule derives at `stage`, in a fixed order."""
         ...

@@ -1,4 +1,4 @@
-"""Tile a stage that uses its data again."""
+"""Tile a stage that reuses its data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansor.targets.base import Target
 @register("multi_level_tiling")
 @dataclass(frozen=True)
 class MultiLevelTiling:
-    """Cut the loops for threads, caches and registers; the stage keeps a nest of its own.
+    """Tile the loops for threads, caches and registers; the stage keeps its own nest.
 
     before   for i, j, k:  c[i, j] += a[i, k] * b[k, j]
     after    for i_0, j_0, i_1, j_1, k_0, i_2, j_2, k_1, i_3, j_3:  ...

@@ -18,7 +18,7 @@ from ansor.targets.base import Target
 @register("multi_level_tiling_with_fusion")
 @dataclass(frozen=True)
 class MultiLevelTilingWithFusion:
-    """Cut the loops of a stage and of its elementwise consumer alike, and compute a tile of one before the tile of the other.
+    """Tile a stage and its elementwise consumer alike, and compute each tile of the stage just before that of the consumer.
 
     before   for i, j, k:  c[i, j] += a[i, k] * b[k, j]
              for i, j:     d[i, j] = max(c[i, j], 0)
@@ -36,7 +36,7 @@ class MultiLevelTilingWithFusion:
         yield from self.tiled(sketch, stage)
 
     def tiled(self, sketch: Sketch, stage: str, inner: Inner | None = None) -> Iterator[Derived]:
-        """What the rule derives, with an instruction inside the tiles when `inner` says so."""
+        """What the rule derives, with an instruction inside the tiles if `inner` is given."""
         state = sketch.state
         if not needs_tiling(state, stage):
             return

@@ -16,7 +16,7 @@ from ansor.targets.base import Target
 @register("pack_constants")
 @dataclass(frozen=True)
 class PackConstants:
-    """Reorder constants ahead of time for the stage that reads them, then visit the stage again: how it is tiled decides the order.
+    """Reorder constants ahead of time for the stage that reads them, then visit the stage again: its tiling decides the order.
 
     before   for j_0, k, j_1:  ... b[k, j_0 * 16 + j_1]
     after    for j_0, k, j_1:  ... b_packed[j_0, k, j_1]
@@ -27,7 +27,7 @@ class PackConstants:
     def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
         state = sketch.state
         if not needs_tiling(state, stage):
-            return  # read once: there is no order that a copy would improve
+            return  # without reuse, no order is worth a copy
         constants = packable_constants(state, stage)
         if not constants:
             return

@@ -1,4 +1,4 @@
-"""Copy operands that are read again and again into the order in which they are read."""
+"""Copy operands that are read repeatedly into the order in which they are read."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ansor.targets.base import Target
 @register("pack_operands")
 @dataclass(frozen=True)
 class PackOperands:
-    """Pack the operand that the innermost output axis walks over, or all operands, in a nest before the stage, then visit the stage again.
-    Where that operand is read in strides or windows, the others alone, too.
+    """Pack the operand that the innermost output axis traverses, or all operands, in a nest before the stage, then visit the stage again.
+    If that operand is read in strides or windows, also try packing only the others.
 
     before   for i_0, j_0, k, i_1, j_1:  ... b[k, j_0 * 16 + j_1]
     after    for j_0, k, j_1:            b_packed[j_0, k, j_1] = b[k, j_0 * 16 + j_1]
@@ -34,9 +34,9 @@ class PackOperands:
         if state[stage].packed.inside or not needs_tiling(state, stage):
             return
         if state[stage].role != "cache_write" and matched_consumer(state, stage) is None:
-            return  # only a private tile can be computed beyond the end of the result
+            return  # only a private tile can be computed past the end of the result
         along, others = packable_operands(state, stage, self.reuse)
-        if along:  # elements of a stage of ours that are broadcast one by one are already written in a good order
+        if along:  # a computed stage whose elements are broadcast one by one is already stored in a good order
             others = [name for name in others if name not in state]
         ways = [along, along + others] if along and others else [along or others]
         if along and others and not any(reads_in_rows(state, stage, name) for name in along):

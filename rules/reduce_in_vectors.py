@@ -14,20 +14,20 @@ from ansor.schedule.steps import Unroll
 from ansor.targets.base import Target
 
 STRUCTURE = "SSSR"
-"""Spatial (threads), spatial (caches), spatial (registers), and the whole reduction inside: what is left of its vectors is added up once."""
+"""Spatial (threads), spatial (caches), spatial (registers), and the whole reduction inside: its vectors are summed into elements once, at the end."""
 
 
 @register("reduce_in_vectors")
 @dataclass(frozen=True)
 class ReduceInVectors:
-    """Where every operand lies in memory in the order of the reduction, load vectors of that: a few elements share them, nothing has to be reordered.
+    """If every operand is stored in the order of the reduction, load vectors along it: a few elements share them, and nothing has to be reordered.
 
     before   for i, j, k:  c[i, j] += a[i, k] * b[j, k]
     after    for i_0, j_0, i_1, j_1:
                  for k in 0, 16, ..:  v[0:2, 0:4, 0:16] += a[i, k : k + 16] * b[j, k : k + 16]          (i_2 in 2, j_2 in 4, unrolled)
                  c[i, j] = sum of v[i_2, j_2, 0:16]
 
-    `least`: elements of the innermost reduction from which on adding up at the end costs less than it saves. Constants are reordered ahead of time instead.
+    `least`: the length of the innermost reduction from which the saving outweighs the final sums. Constants are reordered ahead of time instead.
     """
 
     least: int = 32

@@ -1,4 +1,4 @@
-"""Sketch rules by name, so that a target lists its rules as data."""
+"""Sketch rules by name, so that a target can list its rules as data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Rule = TypeVar("Rule", bound=Callable[[], SketchRule])
 
 
 def register(name: str) -> Callable[[Rule], Rule]:
-    """Make a rule known under `name`; the class is called without arguments. Raises ScheduleError when the name is taken."""
+    """Register a rule under `name`; the class is called without arguments. Raises ScheduleError when the name is taken."""
 
     if not isinstance(name, str):
         raise ScheduleError(f"asked to register rule {name!r:.80} without a name; write @register(\"name\") above its class")
@@ -49,9 +49,9 @@ def register(name: str) -> Callable[[Rule], Rule]:
 
 
 def rule_named(text: str) -> SketchRule:
-    """The rule of that name: registered, ours, or another package's (entry point group `ansor.rules`).
+    """The rule called `name`: registered, built in, or from another package (entry point group `ansor.rules`).
 
-    Behind the name may be knobs that differ from the defaults, as Python writes them: `pack_operands(reuse=4)`. Raises ScheduleError for what there is not.
+    The name may be followed by knobs in Python syntax: `pack_operands(reuse=4)`. Raises ScheduleError for an unknown rule or knob.
     """
     name, opening, _ = text.partition("(")
     rule = _plain(name)
@@ -69,7 +69,7 @@ def _with_knobs(rule: SketchRule, name: str, text: str) -> SketchRule:
 
 
 def _knobs(text: str) -> dict[str, object]:
-    """The arguments of a call, all by name, all literals."""
+    """The arguments of a call, which must all be keyword literals."""
     try:
         call = ast.parse(text, mode="eval").body
         if isinstance(call, ast.Call) and not call.args and all(one.arg for one in call.keywords):
@@ -100,7 +100,7 @@ def _ask_packages(name: str) -> None:
 
 
 def resolve(rules: Iterable[str | SketchRule]) -> tuple[SketchRule, ...]:
-    """Names turned into rules; rules given as values are kept. Raises ScheduleError for anything else."""
+    """Turn names into rules; keep rules that are given as values. Raises ScheduleError for anything else."""
     return tuple(_rule(rule) for rule in rules)
 
 

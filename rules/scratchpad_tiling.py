@@ -1,4 +1,4 @@
-"""Tile a computation around scratchpads: operands are copied in, sums stay there until they are results."""
+"""Tile a computation around scratchpads: operands are copied in, and sums stay there until they are complete."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ansor.te.fold import walk
 from ansor.te.tensor import Read, Tensor
 
 COPIES = (1, 2)
-"""Of what a memory holds: with two, one is filled while the other is read."""
+"""Copies of what a memory holds: with two, one is filled while the other is read."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """A sum of products: what is multiplied, the output axis that only the weights have, the reduction that both walk, the others of it."""
+    """A sum of products: its two operands, the output axis that only the weights have, and the reduction axis that both traverse."""
 
     data: Tensor
     weights: Tensor
@@ -36,7 +36,7 @@ class Product:
 
 @dataclass(frozen=True)
 class Plan:
-    """An output, the reduction that it is made of element by element, zeros around its data, and what is computed in between."""
+    """An output, the reduction it is computed from element by element, the padding of its data, and the stages in between."""
 
     output: str
     total: str = ""
@@ -48,7 +48,7 @@ class Plan:
 @register("scratchpad_tiling")
 @dataclass(frozen=True)
 class ScratchpadTiling:
-    """Cut the loops of an output into tiles of whole blocks, and compute what a tile needs beside it, in memories of its own.
+    """Split the loops of an output into tiles of whole blocks, and compute what a tile needs next to it, in separate memories.
 
     before   for i, j, k:  c[i, j] += a[i, k] * b[j, k]
              for i, j:     d[i, j] = max(c[i, j], 0)
@@ -58,7 +58,7 @@ class ScratchpadTiling:
                      for k_1, i, j:  c[...] += a_inp[...] * b_wgt[...]            (acc)
                  for i_1, j_1:  d[...] = max(c[...], 0)
 
-    block: elements of the two axes that the machine multiplies at once; rows: of the third. data, weights, sums: the memories of the operands and the results.
+    block: elements that the machine multiplies at once along two axes; rows: along the third. data, weights, sums: the memories of operands and results.
     """
 
     block: int = 16
@@ -81,7 +81,7 @@ class ScratchpadTiling:
                 return
 
     def _copies(self, state: State, plan: Plan) -> Iterator[Step]:
-        """Copies of what is read."""
+        """Steps that copy what is read."""
         if plan.total:
             for tensor in access.producers(state[plan.total].tensor):
                 if tensor.name != plan.padding:
@@ -94,13 +94,13 @@ class ScratchpadTiling:
         yield from (CacheRead(name, tuple(reading), self.sums) for name, reading in readers.items())
 
     def _memory(self, plan: Plan, name: str) -> str:
-        """Of what the reduction reads."""
+        """The memory of a tensor that the reduction reads."""
         if plan.product is None:
             return self.sums
         return self.weights if name == plan.product.weights.name else self.data
 
     def _tiled(self, sketch: Sketch, plan: Plan, *, lanes_last: bool) -> tuple[Sketch, tuple[str, ...]]:
-        """The loops of the output and of the reduction cut, and the outer loops of the output."""
+        """The sketch with the output and the reduction split, and the outer loops of the output."""
         stage = sketch.state[plan.output]
         axes = stage.axes
         lanes = self._lanes(sketch.state, plan)
@@ -118,7 +118,7 @@ class ScratchpadTiling:
         return sketch.then(*steps, choices=choices), outer
 
     def _cut_sum(self, stage: Stage, product: Product) -> tuple[list[Step], Choice]:
-        """The reduction in blocks: its outer loop first, what a tile does inside."""
+        """Split the reduction into blocks: its outer loop first, the work of a tile inside."""
         group = product.group.name
         choice = _tiles(f"{stage.name}.{group}", product.group.extent, self.block)
         rest = [loop for loop in stage.loops if stage.kinds[loop] == "reduce" and loop != group]
@@ -126,7 +126,7 @@ class ScratchpadTiling:
         return [Split(stage.name, group, choice.name, 2), Reorder(stage.name, (f"{group}_0", f"{group}_1", *rest, *spatial))], choice
 
     def _lanes(self, state: State, plan: Plan) -> Axis:
-        """The axis of the output that blocks run along: the second one where nothing is multiplied."""
+        """The output axis that blocks run along: the second one if nothing is multiplied."""
         axes = state[plan.output].axes
         if plan.product is None:
             return axes[min(1, len(axes) - 1)]
@@ -134,13 +134,13 @@ class ScratchpadTiling:
         return axes[place]
 
     def _attachments(self, sketch: Sketch, plan: Plan) -> Sequence[tuple[bool, bool]]:
-        """Whether data and weights are copied inside the loop of the reduction, or ahead of it."""
+        """Whether data and weights are copied inside the reduction loop, or before it."""
         if plan.product is None or plan.product.group.extent <= self.block:
             return ((False, False),)
         return ((True, True), (True, False), (False, True))
 
     def _placed(self, sketch: Sketch, plan: Plan, outer: tuple[str, ...], inside: tuple[bool, bool]) -> Sketch:
-        """Everything beside the tile: where it is computed, in which memory, in how many copies."""
+        """Place everything next to the tile: where it is computed, in which memory, in how many copies."""
         steps: list[Step] = []
         used: dict[str, None] = {}
         if plan.total:
@@ -164,7 +164,7 @@ class ScratchpadTiling:
 
 
 def plan_of(state: State, output: str) -> Plan | None:
-    """What the rule does with an output; None where it does not apply: more reductions than one, or one that is not read element by element."""
+    """The plan for an output; None if the rule does not apply, for example with several reductions, or one that is not read element by element."""
     if not state.is_output(output) or not is_untouched(state[output]) or len(state.dag.outputs) > 1 or access.has_reduction(state[output].tensor):
         return None
     if not state[output].axes or any(not is_untouched(stage) for stage in state.stages):
@@ -192,7 +192,7 @@ def plan_of(state: State, output: str) -> Plan | None:
 
 
 def product_of(tensor: Tensor) -> Product | None:
-    """The sum of products that a tensor is; None where it is none, or one in which no axis is the weights' own."""
+    """The sum of products that a tensor computes; None if it computes something else, or if no axis belongs to the weights alone."""
     body = tensor.compute.body if tensor.compute else None
     if tensor.compute is None or not isinstance(body, Reduce) or body.combiner != "sum" or not isinstance(body.source, Binary) or body.source.op != "mul":
         return None
@@ -200,7 +200,7 @@ def product_of(tensor: Tensor) -> Product | None:
     if left is None or right is None:
         return None
     found = [one for one in (_product(tensor, left, right), _product(tensor, right, left)) if one is not None]
-    # Of two that could be weights, the constant one; else the one that the last axis of the results is of.
+    # If both operands could be the weights, take the constant one, else the one with the later output axis.
     places = {id(axis): place for place, axis in enumerate(tensor.compute.axes)}
     return max(found, key=lambda one: (one.weights.constant, places[id(one.lanes)]), default=None)
 
@@ -216,12 +216,12 @@ def _product(tensor: Tensor, data: Read, weights: Read) -> Product | None:
 
 
 def _is_divided(tensor: Tensor) -> bool:
-    """Whether it reads anything at an index that is divided, as channels in groups are: no box of elements is read then."""
+    """Whether it reads at an index with a division, as grouped channels do: such a read does not touch a box of elements."""
     return any(isinstance(node, Binary) and node.op in DIVISIONS for read in access.reads(tensor) for index in read.indices for node in walk(index))
 
 
 def _is_across(tensor: Tensor) -> bool:
-    """Whether it reads anything across the axis that blocks run along, as groups with one result each do."""
+    """Whether it reads across the axis that blocks run along, as groups with one result each do."""
     axes = tensor.compute.axes if tensor.compute is not None else ()
     lanes = axes[min(1, len(axes) - 1)] if axes else None
     used = (index for read in access.reads(tensor) for index in read.indices if index is not lanes)
@@ -233,7 +233,7 @@ def _narrow(side: Expr) -> Read | None:
 
 
 def _bare(read: Read, axis: Axis) -> bool:
-    """An index of its own."""
+    """Whether the axis is an index by itself."""
     return any(index is axis for index in read.indices)
 
 
@@ -242,7 +242,7 @@ def _uses(read: Read, axis: Axis) -> bool:
 
 
 def _tiles(name: str, extent: int, unit: int) -> Choice:
-    """Lengths of tiles in whole units: the shortest that give each number of tiles."""
+    """Tile lengths in whole units: for each number of tiles, the shortest length."""
     units = -(-extent // unit)
     table = sorted({-(-units // count) * unit for count in range(1, units + 1)})
     return Choice(name, np.asarray(table, np.int64).reshape(-1, 1), "tile", None, extent)

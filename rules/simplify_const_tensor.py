@@ -1,4 +1,4 @@
-"""Unroll stages that multiply with small constant matrices, so that the compiler computes with the numbers."""
+"""Unroll stages that multiply by small constant matrices, so that the compiler sees the numbers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MOST_VECTORS = 2
 @register("simplify_const_tensor")
 @dataclass(frozen=True)
 class SimplifyConstTensor:
-    """Write out the loops that the declaration names in its attribute `auto_scheduler_simplify_const_tensor_indices`, tile the others once.
+    """Unroll the loops that the declaration lists in its attribute `auto_scheduler_simplify_const_tensor_indices`, and tile the others once.
 
     before   for x, y, p, c, a, b:  t[x, y, p, c] += d[a, b, p, c] * m[a, x] * m[b, y]
     after    for p_0, c_0, p_1, c_1:  unrolled for x, y, a, b:  ...
 
-    A stage whose only reader was written out so is computed there, tile by tile, so that what it holds stays in registers:
+    A stage whose only reader was unrolled this way is computed inside it, tile by tile, so that its values stay in registers:
 
     before   for x, a, p, c:  s[x, a, p, c] = sums of d[., a, p, c]        for x, y, p, c:  t[x, y, p, c] = sums of s[x, ., p, c]
     after    for p_0, c_0, p_1:  unrolled for x, a:  for c_1:  s[...]      unrolled for x, y:  for c_1:  t[...]
@@ -43,7 +43,7 @@ class SimplifyConstTensor:
         unrolled = [loop for loop in found.loops if loop in named]
         others = [axis for axis in found.axes if axis.name not in named]
         if any(axis.kind != "spatial" for axis in others):
-            return  # a reduction that stays a loop cannot be moved outside the outputs
+            return  # a reduction that is not unrolled cannot move outside the outputs
         reader = _written_out_reader(sketch.state, found)
         if reader is not None:
             yield Derived(sketch.then(*_inside(found, unrolled, others, reader)))
@@ -51,14 +51,14 @@ class SimplifyConstTensor:
         choices: list[Choice] = [_inner_choice(found, axis, axis is others[-1], target) for axis in others]
         steps: list[Step] = [Split(stage, axis.name, choice.name, 2) for axis, choice in zip(others, choices, strict=True)]
         inner = tuple(f"{axis.name}_1" for axis in others)
-        around, lanes = (inner, ()) if access.has_reduction(found.tensor) else (inner[:-1], inner[-1:])  # vectors inside what is written out
+        around, lanes = (inner, ()) if access.has_reduction(found.tensor) else (inner[:-1], inner[-1:])  # vectors inside the unrolled loops
         order = (*(f"{axis.name}_0" for axis in others), *around, *unrolled, *lanes)
         steps += [Reorder(stage, order), *(Unroll(stage, loop) for loop in unrolled)]
         yield Derived(sketch.then(*steps, choices=choices))
 
 
 def _written_out_reader(state: State, stage: Stage) -> Stage | None:
-    """The only reader of an elementwise stage, when this rule has cut and unrolled it."""
+    """The only reader of an elementwise stage, if this rule has split and unrolled it."""
     readers = state.readers(stage.name)
     if len(readers) != 1 or state.is_output(stage.name) or access.has_reduction(stage.tensor):
         return None
@@ -73,7 +73,7 @@ def _inside(stage: Stage, unrolled: list[str], others: list[Axis], reader: Stage
 
 
 def _inner_choice(stage: Stage, axis: Axis, last: bool, target: Target) -> Choice:
-    """The inner length of an axis. Of sums that are written out, few vectors side by side: the text grows with them."""
+    """The inner length of an axis. Unrolled elementwise stages get few vectors side by side, since the code grows with them."""
     if not last or access.has_reduction(stage.tensor):
         return tile_choice(f"{stage.name}.{axis.name}", axis.extent, 1)
     lanes = max(1, target.vector_bytes // 4)

@@ -14,7 +14,7 @@ from ansor.targets.base import Target
 @register("skip_stage")
 @dataclass(frozen=True)
 class SkipStage:
-    """The last rule: whatever no exclusive rule has taken is also tried unchanged. Without it, a sketch could not leave a stage as it is."""
+    """The last rule: also try a stage unchanged if no exclusive rule applied. Without it, no sketch could leave a stage as it is."""
 
     exclusive: bool = True
 

@@ -19,7 +19,7 @@ from ansor.targets.base import Target
 @register("tensorize")
 @dataclass(frozen=True)
 class Tensorize:
-    """Cut a group off the reduction, tile the rest as the tiling rules do, and compute group and vector with one instruction: the first that fits.
+    """Split a group off the reduction, tile the rest like the tiling rules, and compute group and vector with the first instruction that fits.
 
     before   for i, j, k:  c[i, j] += int32(a[i, k]) * int32(b[k, j])
     after    for i_0, j_0, i_1, j_1, k_0_0, i_2, j_2, k_0_1, i_3:  c[..., j_3] = dot(c[..., j_3], a[..., k_1], b[..., j_3, k_1])
@@ -40,12 +40,12 @@ class Tensorize:
         compute = sketch.state[stage].tensor.compute
         assert compute is not None
         if any(one.exclusive for one in fused) or inner.match.lanes is not compute.axes[-1]:
-            return  # a whole tensor is stored as declared: only along its last axis are vectors written at once
+            return  # a whole tensor is stored as declared: vectors can be written at once only along its last axis
         yield Derived(tile(sketch, stage, self.structure, uneven=self.uneven, inner=inner).sketch)
 
 
 def _inner(stage: Stage, target: Target, uneven: int | None) -> Inner | None:
-    """The first intrinsic that fits. An axis that is not cut unevenly has to be made of whole vectors, of the narrowest at least."""
+    """The first intrinsic that fits. An axis that is not split unevenly must consist of whole vectors, at least of the narrowest form."""
     for intrinsic in target.intrinsics:
         found = matched(stage.tensor, intrinsic)
         if found is None:

@@ -1,4 +1,4 @@
-"""Tile sums that stages behind them make others of, and compute all of them inside the last one, with what is made for the sums ahead of them."""
+"""Tile sums that following stages combine into others, and compute all of these inside the last stage, along with the stages that prepare the sums' inputs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ansor.targets.base import Target
 from ansor.te.expr import Axis
 
 UNROLLED = (0, 4, 16)
-"""Iterations of the last loop, of few instructions each, that are written out."""
+"""Limits for unrolling the last stage's loop, which has few instructions per iteration."""
 
 
 @register("tile_with_split")
 @dataclass(frozen=True)
 class TileWithSplit:
-    """Cut the loops of sums (`access.SPLIT_BEHIND`) and those that the last stage has in common with them alike; compute a tile of the sums, and what is
-    made of them, before the tile of the last stage.
+    """Split the loops of sums (`access.SPLIT_BEHIND`), and the loops that the last stage shares with them, alike. Compute a tile of the sums, and the stages
+    that combine them, before the tile of the last stage.
 
     before   for i, w, k:  s[i, w] += a[i, k] * b[k, w]
              for i, g, l:  t[i, g, l] = f(s[i, 2 g], s[i, 2 g + 1], l)
@@ -35,10 +35,10 @@ class TileWithSplit:
                  for i_1, g, l:  t[...] = f(s[...], s[...], l)
                  for i_1, j:  d[...] = max(t[...], 0)
 
-    Without vectors, the tile of the last stage has the loops outside that move constants, such as the bias of a channel: each is read once for the others.
+    Without vectors, the loops that move constants, such as the bias of a channel, are outermost in the last stage's tile: each constant is read once.
 
-    Stages that multiply with small constant matrices (`access.WRITTEN_OUT`) may be behind the sums, and ahead of them: these come into the same loops, outside
-    those that they do not move with. Of two such stages, one makes what the other needs for one of its elements, in registers.
+    Stages that multiply by small constant matrices (`access.WRITTEN_OUT`) may follow or precede the sums. Those before them go into the same loops, outside the
+    loops that they do not depend on. Of two such stages, one computes what the other needs for one element, in registers.
     """
 
     structure: str = STRUCTURE
@@ -65,7 +65,7 @@ class TileWithSplit:
 
 @dataclass(frozen=True)
 class Around:
-    """Sums, the stages that make something for them, the nearest one first, those that make something of them, the nearest one first, and the last one."""
+    """The sums, the stages that prepare their inputs (nearest first), the stages that combine them (nearest first), and the last stage."""
 
     sums: str
     ahead: tuple[str, ...]
@@ -74,7 +74,7 @@ class Around:
 
 
 def _behind(state: State, name: str) -> tuple[list[Stage], Stage | None]:
-    """Stages that are kept, each the only one that reads the one before; and what reads the last of them, None where that is not to be had."""
+    """The chain of kept stages after the sums, each the only reader of the one before, and the reader of the last; None when there is no suitable reader."""
     found: list[Stage] = []
     reader = _only_reader(state, name)
     while reader is not None and access.KEPT in reader.tensor.attrs and not state.is_output(reader.name):
@@ -84,7 +84,7 @@ def _behind(state: State, name: str) -> tuple[list[Stage], Stage | None]:
 
 
 def _only_reader(state: State, name: str) -> Stage | None:
-    """The stage at root that reads this one alone, as declared."""
+    """The only reader of a stage, if it is at root, as declared and no reduction."""
     readers = state.consumers(name)
     if len(readers) != 1:
         return None
@@ -93,7 +93,7 @@ def _only_reader(state: State, name: str) -> Stage | None:
 
 
 def _ahead(state: State, name: str) -> list[str]:
-    """What is written out for a stage alone, and what is for that."""
+    """The unrolled stages that only this stage reads, and those that only they read."""
     found: list[str] = []
     for tensor in access.producers(state[name].tensor):
         if access.WRITTEN_OUT in tensor.attrs and is_untouched(state[tensor.name]) and len(state.consumers(tensor.name)) == 1:
@@ -102,7 +102,7 @@ def _ahead(state: State, name: str) -> list[str]:
 
 
 def _shared(split: Stage, last: Stage) -> list[Axis]:
-    """The axes of the last stage at which it reads the first dimensions of what is split, in their order, each whole."""
+    """The axes at which the last stage reads the leading dimensions of the split stage, in order, each in full."""
     found: list[Axis] = []
     for read in access.reads(last.tensor):
         if read.tensor.name != split.name:
@@ -120,7 +120,7 @@ def _shared(split: Stage, last: Stage) -> list[Axis]:
 
 
 def _placed(sketch: Sketch, around: Around, cut: list[tuple[str, str]], level: int, turned: bool) -> Sketch:
-    """Sums, and what is around them, inside the last stage's loops, after `level` of the levels that they share; `turned`: with constants outside."""
+    """The sums and the stages around them, placed in the last stage's loops after `level` shared levels; `turned`: with constants outside."""
     last = around.last
     whole = [loop for loop in sketch.state[last].loops if loop not in dict(cut)]
     steps: list[Step] = [FollowSplit(last, loop, choice, level + 1) for loop, choice in cut]
@@ -138,7 +138,7 @@ def _placed(sketch: Sketch, around: Around, cut: list[tuple[str, str]], level: i
 
 
 def _moving(state: State, around: Around, cut: list[tuple[str, str]]) -> int:
-    """How many of the loops that are cut there are up to the last one that what is made for the sums moves with; one at least."""
+    """The number of split loops up to the last one that the prepared inputs depend on; all of them if there is none."""
     sums, last = state[around.sums].tensor, state[around.last]
     assert sums.compute is not None and last.tensor.compute is not None
     moved = {id(index) for read in access.reads(sums) if read.tensor.name == around.ahead[0] for index in read.indices}
@@ -149,7 +149,7 @@ def _moving(state: State, around: Around, cut: list[tuple[str, str]]) -> int:
 
 
 def _chain(state: State, names: Sequence[str], place: tuple[str, str]) -> list[Step]:
-    """Stages computed at a place, the nearest one first: each that is written out at the first one's last loop that is not."""
+    """Steps that compute stages at a place, nearest first. After an unrolled stage, the next goes inside its last loop that is not unrolled."""
     steps: list[Step] = []
     for name in names:
         stage = state[name]

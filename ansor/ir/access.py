@@ -1,4 +1,4 @@
-"""Named questions about how a declaration reads its inputs. Rules ask these and nothing else (reference section 2.1)."""
+"""Named questions about how a declaration reads its inputs. Rules ask only these (reference section 2.1)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from ansor.te.fold import walk
 from ansor.te.tensor import Read, Tensor
 
 KEPT = "kept"
-"""The attribute of tensors that are worth keeping although computing them again is cheap."""
+"""The attribute of tensors that are worth storing although recomputing them is cheap."""
 
 SPLIT_BEHIND = "split_behind"
-"""The attribute of sums that a stage behind them makes others of, which the one behind that reads: both are computed for a tile of its elements."""
+"""The attribute of sums that a following stage combines into others for a third stage: both are computed for one tile of the third stage."""
 
 WRITTEN_OUT = "written_out"
-"""The attribute of stages around such sums that multiply with small constant matrices: the axes whose loops are written out, so that the compiler computes with
-the numbers."""
+"""The attribute of stages around such sums that multiply by small constant matrices. It names the axes whose loops are unrolled, so that the compiler sees the
+numbers."""
 
-TILING_CORES = 16  # spatial elements a core should have before a tiled reduction is not worth splitting
+TILING_CORES = 16  # a tiled reduction is worth splitting only below this many spatial elements per core
 
 
 def value_of(tensor: Tensor) -> Expr:
@@ -32,7 +32,7 @@ def reads(tensor: Tensor) -> tuple[Read, ...]:
 
 
 def producers(tensor: Tensor) -> list[Tensor]:
-    """The tensors it reads, each once, in order of first reading."""
+    """The tensors it reads, each once, in order of first use."""
     return list({id(read.tensor): read.tensor for read in reads(tensor)}.values())
 
 
@@ -66,7 +66,7 @@ def is_simple_access(tensor: Tensor) -> bool:
 
 
 def _axis_order(tensor: Tensor, read: Read) -> list[int]:
-    """Positions of the output axes in the order the read uses them."""
+    """Positions of the output axes, in the order in which the read uses them."""
     assert tensor.compute is not None
     position = {id(axis): k for k, axis in enumerate(tensor.compute.axes)}
     found = (shifted_axis(index) for index in read.indices)
@@ -74,7 +74,7 @@ def _axis_order(tensor: Tensor, read: Read) -> list[int]:
 
 
 def is_ordered_access(tensor: Tensor) -> bool:
-    """Every read uses the output axes in their own order, none twice."""
+    """Every read uses the output axes in order, each at most once."""
     return all(all(a < b for a, b in zip(order, order[1:], strict=False)) for order in (_axis_order(tensor, read) for read in reads(tensor)))
 
 
@@ -84,13 +84,13 @@ def has_branch(tensor: Tensor) -> bool:
 
 
 def has_expensive_call(tensor: Tensor) -> bool:
-    """True when the body calls a function that is worth not repeating."""
+    """True when the body calls a function that is too expensive to recompute."""
     cheap = ("fabs", "floor", "ceil", "round", "round_half_away", "trunc", "sqrt", "rsqrt")
     return tensor.compute is not None and any(isinstance(node, Call) and node.name not in cheap for node in walk(tensor.compute.body))
 
 
 def is_strictly_inlineable(tensor: Tensor) -> bool:
-    """Cheap and elementwise enough that computing it again at each use costs nothing. A tensor that reads nothing always is."""
+    """True when recomputing the tensor at each use costs next to nothing. A tensor that reads nothing always qualifies."""
     if tensor.compute is None or has_reduction(tensor) or KEPT in tensor.attrs:
         return False
     if not any(True for _ in reads(tensor)):
@@ -99,9 +99,9 @@ def is_strictly_inlineable(tensor: Tensor) -> bool:
 
 
 def needs_multi_level_tiling(tensor: Tensor) -> bool:
-    """Data is used again: inputs that some output axis does not index, two of them, or one and a reduction.
+    """True when data is reused: some output axis does not index two of the inputs, or one input of a reduction.
 
-    Unlike the reference, an elementwise stage that also reads something in full (a scale and a shift per channel) is not: that input decides its speed.
+    Unlike the reference, this excludes an elementwise stage that also reads an input in full (a scale and shift per channel): that input decides its speed.
     """
     if tensor.compute is None or "auto_scheduler_simplify_const_tensor_indices" in tensor.attrs:
         return False
@@ -122,7 +122,7 @@ def reduce_length(tensor: Tensor) -> int:
 
 
 def needs_rfactor(tensor: Tensor, cores: int) -> bool:
-    """The reduction offers parallel work that the output does not."""
+    """True when the reduction offers parallel work that the output does not."""
     if not has_reduction(tensor):
         return False
     length = reduce_length(tensor)
@@ -132,7 +132,7 @@ def needs_rfactor(tensor: Tensor, cores: int) -> bool:
 
 
 def is_elementwise_match(producer: Tensor, consumer: Tensor) -> bool:
-    """`consumer` reads `producer` at its own axes: same shape, same order, nothing missing."""
+    """`consumer` reads `producer` at its own axes: same shape, same order, no axis missing."""
     if consumer.compute is None or producer.shape != consumer.shape:
         return False
     every = list(range(len(consumer.compute.axes)))
@@ -146,7 +146,7 @@ def is_elementwise_match(producer: Tensor, consumer: Tensor) -> bool:
 
 
 def step_of(index: Expr, axis: Axis) -> int | None:
-    """How far `index` moves when `axis` grows by one; None when it does not move evenly."""
+    """How far `index` moves when `axis` grows by one; None when the step is not constant."""
     if index is axis:
         return 1
     if isinstance(index, (Const, Axis)):
@@ -166,7 +166,7 @@ def step_of(index: Expr, axis: Axis) -> int | None:
 
 
 def memory_step(read: Read, axis: Axis) -> int | None:
-    """How many elements in memory a read moves when `axis` grows by one: 0 = the same element, 1 = its neighbour; None when it does not move evenly."""
+    """How many elements a read moves in memory when `axis` grows by one: 0 = the same element, 1 = the next; None when the step is not constant."""
     total, stride = 0, 1
     for index, extent in zip(reversed(read.indices), reversed(read.tensor.shape), strict=True):
         step = step_of(index, axis)

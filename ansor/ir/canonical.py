@@ -1,4 +1,4 @@
-"""An expression as JSON that is the same for equal expressions, whatever their axes and tensors are called: what keys are made of."""
+"""An expression as JSON that is the same for equal expressions, whatever their axes and tensors are called. Keys are made of it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ansor.te.fold import fold
 from ansor.te.tensor import Read
 
 WRITTEN_OUT = 10_000
-"""Nodes, written out, up to which an expression is one nested list."""
+"""An expression with at most this many nodes, written out, becomes one nested list."""
 
 NESTED = 200
-"""Lists inside each other that such a list has at most: JSON's reader and writer call themselves for each."""
+"""The deepest nesting of such a list: JSON's reader and writer recurse at each level."""
 
 
 def canonical(expr: Expr, axes: Mapping[int, int], number: Mapping[str, int]) -> object:
-    """axes: id of an axis -> its position; number: name of a tensor -> its number.
+    """The expression as a nested list. axes: id of an axis -> its position; number: name of a tensor -> its number.
 
-    A nested list. Of an expression too large or too deep for that: its different parts, each with the positions of its operands among them. Which
-    one depends on what the expression says alone, not on which of its parts are shared.
+    An expression too large or too deep for that becomes a list of its distinct parts, each with the positions of its operands in the list. The form
+    depends only on what the expression says, not on which of its parts are shared.
     """
     nodes, depth = fold(expr, _size)
     if nodes <= WRITTEN_OUT and depth <= NESTED:
@@ -35,12 +35,12 @@ def canonical(expr: Expr, axes: Mapping[int, int], number: Mapping[str, int]) ->
 
 
 def _size(node: Expr, operands: tuple[tuple[int, int], ...]) -> tuple[int, int]:
-    """Nodes, every part counted as often as it is used, and the longest way down."""
+    """The number of nodes, each part counted as often as it is used, and the depth."""
     return 1 + sum(nodes for nodes, _ in operands), 1 + max((depth for _, depth in operands), default=0)
 
 
 def entry(expr: Expr, operands: Sequence[object], axes: Mapping[int, int], read: object) -> object:
-    """A node over what stands for its operands, and for the tensor that it reads."""
+    """One node as a list. `operands` and `read` represent its operands and the tensor that it reads."""
     if isinstance(expr, Const):
         return ["const", expr.dtype, float(expr.value).hex() if isinstance(expr.value, float) else int(expr.value)]
     if isinstance(expr, Axis):

@@ -1,8 +1,8 @@
-"""Arithmetic that is the same for one program, for a population, and for a population that is not there yet.
+"""Arithmetic that is the same for one program, for a population, and for a population that does not exist yet.
 
-A number of a program is a Python number where one program is meant, or where all programs of a population have it in common. Otherwise it is an array [n],
-or a recorded `Column` that stands for one: it is typed as the array it stands for. What operators do not say is said by the functions here; NumPy's own
-refuse recorded columns.
+A number of a program is a Python number for a single program, or where all programs of a population share it. Otherwise it is an array [n], or a recorded
+`Column` that stands for one and is typed as that array. The functions here cover what operators cannot express; NumPy's own functions refuse recorded
+columns.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def multiply_add(a: Row, b: Row, c: Row) -> Row:
 
 
 def power_of_two_in(value: Row, most: float) -> Row:
-    """The largest power of two up to `most`, one itself, that divides an integer; `most` of 0."""
+    """The largest power of two up to `most` (itself a power of two) that divides an integer; `most` for 0."""
     if isinstance(value, Column):
         return value.power_of_two(most)
     return float(lowest_bit(int(value) | int(most))) if isinstance(value, _NUMBER) else lowest_bit(value.astype(np.int64) | int(most)).astype(np.float64)
@@ -93,22 +93,22 @@ def magnitude(value: T) -> T:
 
 
 def negated(flag: Flag) -> Flag:
-    """Where a flag does not hold."""
+    """The negation of a flag."""
     return not flag if isinstance(flag, _BOOL) else ~flag
 
 
 def anywhere(flag: Flag) -> bool:
-    """Whether a flag holds for any program; for a recorded one, whether it may."""
+    """Whether a flag holds for any program; for a recorded flag, whether it may."""
     return isinstance(flag, Column) or (bool(flag.any()) if isinstance(flag, np.ndarray) else bool(flag))
 
 
 def surely_somewhere(flag: Flag) -> bool:
-    """Whether a flag is known to hold for some program; of a recorded one nothing is known."""
+    """Whether a flag is known to hold for some program; False for a recorded flag, of which nothing is known."""
     return not isinstance(flag, Column) and bool(np.any(flag))
 
 
 def row(value: Int | Flag) -> Row:
-    """A number or a flag as floating point: exact up to 2 ** 53."""
+    """A number or a flag as floating point, exact up to 2 ** 53."""
     if isinstance(value, np.ndarray):
         return value.astype(np.float64)
     return value if isinstance(value, Column) else float(value)

@@ -1,4 +1,4 @@
-"""A declaration, analysed: its stages in order, who reads whom, its cost, and a key that never changes."""
+"""A declaration, analysed: its stages in order, what they read, its cost, and a key that never changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Dag:
         tensors: inputs and outputs, in the order a kernel takes them. Placeholders are inputs, computed tensors are outputs.
         check_reads: False leaves it to who makes programs to call `check_reads`.
 
-    `stages` holds every tensor in topological order, under unique names that are C identifiers; `declared` the same as they were given.
+    `stages` holds every tensor in topological order, under unique names that are C identifiers; `declared` holds the same tensors as given.
     """
 
     def __init__(self, tensors: Sequence[Tensor], *, check_reads: bool = True) -> None:
@@ -50,7 +50,7 @@ class Dag:
                 raise DeclarationError(tensor.outside)
 
     def taking(self, tensors: Sequence[Tensor]) -> Dag:
-        """The same stages with other arguments, in the order a kernel takes them: some of `declared` or `stages`, and placeholders that no stage reads.
+        """The same stages with other arguments, in the order a kernel takes them: tensors of `declared` or `stages`, and placeholders that no stage reads.
 
         Raises DeclarationError as `Dag` does, and for a computed tensor of another program.
         """
@@ -88,7 +88,7 @@ class Dag:
 
     @cached_property
     def reduce_length(self) -> int:
-        """The longest chain of roundings behind any output element: lengths of sums and products along a path, added up. Maxima round nothing."""
+        """The longest chain of roundings behind any output element: the lengths of sums and products along a path, added up. Maxima do not round."""
         longest: dict[str, int] = {}
         for tensor in self.stages:
             behind = max((longest[p.name] for p in producers(tensor)), default=0)
@@ -99,7 +99,7 @@ class Dag:
 
     @property
     def rounding(self) -> str:
-        """"float16" where something is computed in it: results are no more exact than that, whatever their dtype. Else ""."""
+        """"float16" if anything is computed in float16, since results are no more exact than that, whatever their dtype; else ""."""
         nodes = (node for tensor in self.stages if tensor.compute is not None for node in postorder(tensor.compute.body))
         return "float16" if any(node.dtype == "float16" and isinstance(node, Binary | Call | Cast | Reduce) for node in nodes) else ""
 
@@ -131,11 +131,11 @@ class Dag:
 
 
 DEEP = 100
-"""Operations inside each other up to which their roundings go without saying."""
+"""Up to this depth, the roundings of nested operations need not be counted."""
 
 
 def _long_way(body: Expr) -> int:
-    """The longest chain of operations of a body, 0 of one that is no longer than bodies are."""
+    """The longest chain of operations in a body; 0 if it is no longer than `DEEP`."""
     depth = fold(body, lambda _, depths: 1 + max(depths, default=0))
     return depth if depth > DEEP else 0
 
@@ -158,7 +158,7 @@ def _check_placeholders(tensors: tuple[Tensor, ...], stages: tuple[Tensor, ...])
 
 
 def topological(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Every tensor behind these, and they themselves, after those that it reads."""
+    """These tensors and all that they depend on, each after the tensors that it reads."""
     order: list[Tensor] = []
     seen: set[int] = set()
     for root in tensors:
@@ -180,14 +180,14 @@ RESERVED = {"int", "long", "float", "double", "char", "short", "void", "for", "w
             "cos", "tanh", "sqrt", "erf", "floor", "ceil", "round", "rint", "trunc", "fabs", "abs", "max", "min", "y0", "y1", "j0", "j1", "div", "index",
             "exp2", "exp10", "log10", "log1p", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh", "fmod", "hypot", "copysign",
             "nextafter", "time", "ctx", "begin", "end", "NAN", "INFINITY", "math_errhandling", "linux", "unix"}
-# float versions of the functions above, helpers and vector types of generated code (max_f32, f32x8), macros of math.h and of compilers.
+# Float versions of the functions above, helpers and vector types of generated code (max_f32, f32x8), macros of math.h and of compilers.
 _RESERVED_SHAPES = re.compile(
     r"(exp2?|log(2|10|1p)?|pow|a?(sin|cos|tan)h?|atan2|sqrt|erf|floor|ceil|rint|round|trunc|fabs|fmod|hypot|copysign|nextafter)f|(\w+_)?[fiu](8|16|32|64)(x\d+)?|(HUGE|M|FP|MATH)_\w+|ansor_\w+|ANSOR_\w+|_[A-Z_]\w*"
 )
 
 
 def c_identifier(name: str) -> str:
-    """`name` with everything that C does not allow replaced, and set apart from the names that generated C uses itself."""
+    """`name` as a valid C identifier that does not clash with the names that generated C uses."""
     text = re.sub(r"\W", "_", name, flags=re.ASCII) or "t"
     if text[0].isdigit() or text in RESERVED or keyword.iskeyword(text) or _RESERVED_SHAPES.fullmatch(text):
         text = f"t_{text}_" if _RESERVED_SHAPES.fullmatch(f"t_{text}") else f"t_{text}"
@@ -206,7 +206,7 @@ def _renamed(order: Sequence[Tensor]) -> dict[int, Tensor]:
 
 
 def _unread(tensor: Tensor, stages: Sequence[Tensor]) -> Tensor:
-    """An argument that none of the stages reads, under a name of its own."""
+    """An argument that no stage reads, under a free name."""
     if not tensor.is_placeholder:
         names = ", ".join(stage.name for stage in stages)
         raise DeclarationError(f"asked for the argument {tensor.name}, which is not a tensor of this program; its tensors are {names}")
@@ -232,7 +232,7 @@ def _reading(compute: Compute | None, renamed: dict[int, Tensor]) -> Compute | N
 
 
 def _apart(compute: Compute | None, attrs: Mapping[str, object]) -> tuple[Compute | None, Mapping[str, object]]:
-    """Axes renamed that bear the name which a part of another axis, or several fused, would get: `i_0` beside `i`. Attributes follow."""
+    """Renames axes whose name a split or fused axis would also get, such as `i_0` beside `i`. Attributes follow."""
     names = [axis.name for axis in compute.axes + compute.reduce_axes] if compute else []
     fresh: dict[str, str] = {}
     for name in names:
@@ -252,7 +252,7 @@ def _apart(compute: Compute | None, attrs: Mapping[str, object]) -> tuple[Comput
 
 
 def _is_part(name: str, whole: str) -> bool:
-    """True for what splitting and fusing may make of a loop called `whole`."""
+    """True for a name that splitting or fusing may give to a part of the loop `whole`."""
     return re.fullmatch(re.escape(whole) + r"_(\w*_f|[\d_]+)", name) is not None
 
 
@@ -263,7 +263,7 @@ def _with_names(value: object, fresh: Mapping[str, str]) -> object:
 
 
 def _attributes(tensor: Tensor) -> list[list[object]]:
-    """Attributes that change what the search may do: those that are plain values."""
+    """The attributes that can change the search: those with plain values."""
     return [[name, value] for name, value in sorted(tensor.attrs.items()) if _is_plain(value)]
 
 

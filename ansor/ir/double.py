@@ -15,7 +15,7 @@ def in_double(tensors: Sequence[Tensor]) -> list[Tensor]:
     """The tensors with float16 and float32 replaced by float64 in every tensor, constant and operation behind them.
 
     Constants keep the value they have in their dtype, and axes stay the same objects, so the result is the exact meaning of the
-    declaration. Names, order and everything that is not of these dtypes are unchanged.
+    declaration. Names, order and all other dtypes are unchanged.
     """
     known: dict[int, Tensor] = {}
     return [_tensor(tensor, known) for tensor in tensors]
@@ -54,5 +54,5 @@ def _dtype(dtype: str) -> str:
 
 
 def _rounded(value: float, dtype: str) -> float:
-    with np.errstate(over="ignore"):  # beyond the dtype is infinite
+    with np.errstate(over="ignore"):  # values beyond the dtype's range become infinite
         return float(np.dtype(dtype).type(value))

@@ -1,7 +1,7 @@
-"""What a declaration means, computed by NumPy: the second oracle, which knows nothing of loops or schedules.
+"""The values of a declaration, computed by NumPy: the second oracle, independent of loops and schedules.
 
 Every stage is evaluated on its whole grid of axes at once: an axis is an arange along its own dimension, expressions broadcast, reductions run over the
-last dimensions. Large grids are cut into blocks of the output. A read whose indices are affine becomes a strided view, any other a gather.
+last dimensions. Large grids are cut into blocks of the output. A read with affine indices becomes a strided view, any other read a gather.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ BLOCK_POINTS = 20_000_000  # grid points evaluated at once: bounds the memory of
 def evaluate(outputs: Sequence[Tensor], inputs: Inputs, dtype: str | None = None) -> list[Array]:
     """The values of `outputs`, given the placeholders' values by name or by tensor.
 
-    Every operation is done in its declared dtype; `dtype="float64"` does those of float16 and float32 in float64 instead (and such inputs are
-    converted), as a reference. Raises DeclarationError for a missing input, a wrong shape or dtype, and for an unguarded read out of bounds.
+    Every operation runs in its declared dtype. As a reference, `dtype="float64"` runs float16 and float32 operations in float64 instead, and converts
+    such inputs. Raises DeclarationError for a missing input, a wrong shape or dtype, and for an unguarded read out of bounds.
     """
     if dtype not in (None, "float64"):
         raise DeclarationError(f"asked to evaluate in dtype {dtype!r}; it is None (as declared) or 'float64'")
@@ -40,7 +40,7 @@ def evaluate(outputs: Sequence[Tensor], inputs: Inputs, dtype: str | None = None
     if len(by_name) < len(inputs):
         raise DeclarationError(f"asked to evaluate with two values for a name; the inputs are {', '.join(str(key) for key in inputs)}: name them differently")
     known: dict[int, Array] = {}
-    with np.errstate(all="ignore"):  # the side of a choice that is not taken may divide by zero
+    with np.errstate(all="ignore"):  # the branch of a select that is not taken may divide by zero
         return [_value(tensor, by_name, known, dtype) for tensor in (in_double(outputs) if dtype else outputs)]
 
 
@@ -106,7 +106,7 @@ class Grid:
     rank: int
     sources: Mapping[int, Array]
     known: dict[tuple[int, bool], Array]
-    exact: dict[int, Array]  # int64 [broadcasting to the block], of expressions of axes and constants alone
+    exact: dict[int, Array]  # int64 [broadcasting to the block], only for expressions of axes and constants
 
     @staticmethod
     def over(axes: Sequence[Axis], block: Sequence[range], sources: Mapping[int, Array]) -> Grid:
@@ -114,7 +114,7 @@ class Grid:
         return Grid({id(axis): (k, taken) for k, (axis, taken) in enumerate(zip(axes, block, strict=True))}, len(axes), sources, {}, {})
 
     def value(self, expr: Expr, guarded: bool) -> Array:
-        """The value of `expr`. Below a choice (`guarded`) reads out of bounds are moved inside, since the choice may discard them."""
+        """The value of `expr`. Below a select (`guarded`), out-of-bounds indices are clipped, since the select may discard what they read."""
         key = (id(expr), guarded)
         if key not in self.known:
             for node, below in _operands_first(expr, guarded):
@@ -146,7 +146,7 @@ class Grid:
         return np.asarray(OPERATIONS[expr.op](left, right)).astype(expr.dtype, copy=False)
 
     def _of_axes(self, expr: Expr) -> Array | None:
-        """An expression of axes and constants alone, in 64 bits: only its value wraps in its dtype, not what it is made of. None for others."""
+        """The value of an expression of axes and constants only, in 64 bits: its final value wraps in its dtype, its operands do not. None for others."""
         if isinstance(expr, Axis):
             dimension, taken = self.axes[id(expr)]
             return np.arange(taken.start, taken.stop, dtype=np.int64).reshape([-1 if k == dimension else 1 for k in range(self.rank)])
@@ -158,7 +158,7 @@ class Grid:
         return operands[0] if isinstance(expr, Cast) else np.asarray(OPERATIONS[cast(Binary, expr).op](*operands))
 
     def _place(self, index: Expr, guarded: bool) -> Array:
-        """An index in 64 bits: sums and constant multiples of axes and of what is read do not wrap on the way."""
+        """An index in 64 bits, so that sums and constant multiples of axes and read values do not wrap on the way."""
         found: dict[int, Array] = {}
         for node in postorder(index, lambda node: node.children if _is_index_arithmetic(node) else ()):
             if not _is_index_arithmetic(node):
@@ -187,7 +187,7 @@ class Grid:
         return np.asarray(source[tuple(indices)])
 
     def _view(self, source: Array, indices: Sequence[Expr]) -> Array | None:
-        """The read as a view without copying, when every index is affine and stays inside."""
+        """The read as a view without a copy; None unless every index is affine and stays in bounds."""
         shape, strides, origin = [1] * self.rank, [0] * self.rank, []
         for place, index in enumerate(indices):
             affine = _affine(index)
@@ -210,7 +210,7 @@ _WIDE = ("int32", "int64")
 
 
 def _is_index_arithmetic(expr: Expr) -> bool:
-    """True for what indices are computed by in 64 bits: sums, constant multiples, and division by positive constants."""
+    """True for the operations that are computed in 64 bits in an index: sums, constant multiples, and division by positive constants."""
     if isinstance(expr, Cast):
         return expr.dtype in _WIDE and expr.value.dtype in _WIDE
     if not isinstance(expr, Binary) or expr.dtype not in _WIDE:
@@ -251,7 +251,7 @@ def _affine_node(expr: Expr, operands: tuple[dict[int, int] | None, ...]) -> dic
 
 
 def _operands_first(expr: Expr, guarded: bool) -> Iterator[tuple[Expr, bool]]:
-    """What the value of an expression needs, itself last, each with whether it is below a choice. What a read needs, it asks for itself."""
+    """The nodes that an expression needs, itself last, each with whether it is below a select. A read evaluates its own indices."""
     done: set[tuple[int, bool]] = set()
     stack = [(expr, guarded)]
     while stack:

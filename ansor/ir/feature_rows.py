@@ -1,7 +1,7 @@
-"""The value that travels from lowering to the cost model: the feature rows of a batch of programs.
+"""What lowering passes to the cost model: the feature rows of a batch of programs.
 
-A program has one feature row per statement, and programs of one batch may have different numbers of statements, so the rows
-of all programs stand in one matrix and `segment` says which program a row belongs to.
+A program has one feature row per statement. Programs of one batch may have different numbers of statements, so one matrix holds
+the rows of all programs and `segment` says which program each row belongs to.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ class FeatureRows:
     """Feature rows of `count` programs.
 
     `rows` is float32 `[r, features]`; `segment` is int64 `[r]`, ascending, the index `0 .. count-1` of the program a row
-    belongs to. A program without any row is allowed. `prior` is float64 `[r]`, the logarithm of an estimate of each row's time
-    in any unit, None without one: a model may learn what the estimate gets wrong instead of everything. Raises ValueError for
-    other shapes or an unsorted segment.
+    belongs to. A program may have no rows. `prior` is float64 `[r]`, the logarithm of an estimate of each row's time in any unit,
+    or None: with it, a model has to learn only what the estimate gets wrong. Raises ValueError for other shapes or an unsorted
+    segment.
     """
 
     rows: NDArray[np.float32]

@@ -1,4 +1,4 @@
-"""How many arithmetic operations a declaration asks for (reference section 1.1)."""
+"""Counts the arithmetic operations of a declaration (reference section 1.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansor.te.tensor import Read, Tensor
 
 
 def flops(tensor: Tensor) -> int:
-    """Operations for the whole tensor; index arithmetic and the tests of a padding are free. The attribute FLOP overrides."""
+    """Operations for the whole tensor. Index arithmetic and padding tests are free. The attribute FLOP overrides the count."""
     if tensor.compute is None:
         return 0
     override = tensor.attrs.get("FLOP")
@@ -28,7 +28,7 @@ def _code(dtype: str) -> str:
 
 
 def _operations(expr: Expr, dtype: str) -> int:
-    """Of an expression too large to be written out each part counts once, as it is computed once."""
+    """Operations per element. In an expression too large to write out, each shared part counts once, as it is computed once."""
     known: dict[int, int] = {}
     for node in postorder(expr, _operands):
         known[id(node)] = _of_node(node, dtype) + _of_operands(node, known)

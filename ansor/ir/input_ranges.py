@@ -1,4 +1,4 @@
-"""Which values integer inputs may take, so that computed indices stay inside what they index and nothing is divided by zero."""
+"""Which values integer inputs may take, so that computed indices stay in bounds and nothing is divided by zero."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansor.te.tensor import Read, Tensor
 Ranges = dict[str, Interval]  # both ends inclusive
 DIVISORS: Interval = (1, 7)
 DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
-DEFAULTS: dict[str, Interval] = {"bool": (0, 1), "uint8": (0, 15)}  # what inputs without a range hold, or more
+DEFAULTS: dict[str, Interval] = {"bool": (0, 1), "uint8": (0, 15)}  # a superset of what inputs without a range hold
 DEFAULT: Interval = (-8, 7)
 GREATEST = {"int8": 127, "uint8": 255, "int16": 2**15 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
 
@@ -21,8 +21,8 @@ GREATEST = {"int8": 127, "uint8": 255, "int16": 2**15 - 1, "int32": 2**31 - 1, "
 def input_ranges(dag: Dag) -> Ranges:
     """Least and greatest value of each integer input that decides an index or a divisor.
 
-    An index gets the widest of the ranges 0..extent-1, halved until all of its values are inside. Where even zeros do not keep it
-    inside (a condition may guard it), inputs that are read right there are kept to the extent, and others are left alone.
+    The inputs of an index get the range 0..extent-1, halved until every value of the index is in bounds. If even zeros do not keep
+    it in bounds (a condition may guard it), inputs read directly in the index are limited to the extent, and others are left alone.
     """
     ranges: Ranges = {}
     for stage in dag.stages:
@@ -56,7 +56,7 @@ def _narrowed(known: Interval | None, size: int, dtype: str) -> Interval:
 
 
 def _inputs(expr: Expr) -> dict[str, str]:
-    """Integer inputs whose values the value of an expression depends on, with their dtypes. What only chooses an element does not count."""
+    """The integer inputs that an expression's value depends on, with their dtypes. An input that only selects an element does not count."""
     found: dict[str, str] = {}
     seen: set[str | int] = set()
     stack = [expr]
@@ -76,7 +76,7 @@ def _inputs(expr: Expr) -> dict[str, str]:
 
 
 def _values(expr: Expr, ranges: Ranges, stages: dict[str, Interval | None]) -> Interval | None:
-    """Least and greatest value of an integer expression; None when that is not known. A superset of the values really taken."""
+    """Least and greatest value of an integer expression, a superset of the values really taken; None when unknown."""
     return fold(expr, lambda node, operands: _of_node(node, operands, ranges, stages))
 
 

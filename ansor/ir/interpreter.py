@@ -1,4 +1,4 @@
-"""The slow, obvious meaning of a loop nest: every loop in order, one element at a time. The oracle that generated code is held against."""
+"""Runs a loop nest the slow, obvious way: every loop in order, one element at a time. Generated code is tested against this oracle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Values = dict[Var, int]
 Operation = Callable[..., Scalar]
 
 def run(loops: Loops, inputs: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
-    """Outputs by name, for inputs by name (in their declared shape; packed constants are packed here). Unwritten memory is NaN or -99."""
+    """Outputs by name, for inputs by name (in their declared shape; constants are packed here). Unwritten memory is NaN, 99, or True for bool."""
     memory: Memory = {}
     for buffer in loops.arguments:
         if buffer.scope == "output":
@@ -38,7 +38,7 @@ def run(loops: Loops, inputs: Mapping[str, NDArray[np.generic]]) -> dict[str, ND
 
 
 def pack_array(array: NDArray[np.generic], buffer: Buffer) -> NDArray[np.generic]:
-    """A constant in stored order, element by element; zero where no element belongs."""
+    """A constant in stored order, element by element; zero in the padding."""
     packed = np.zeros(tuple(int(extent) for extent in buffer.shape), dtype=array.dtype)
     for position in np.ndindex(*packed.shape):
         moved = (sum(int(s) * p for s, p in zip(strides, position, strict=True)) for strides in buffer.pack)
@@ -89,7 +89,7 @@ _COMBINED: dict[str, Operation] = {"sum": lambda a, b: a + b, "prod": lambda a, 
 
 
 def index_value(linear: Linear, memory: Memory, values: Values) -> int:
-    """The number an index stands for."""
+    """The value of an index."""
     total = int(linear.const)
     for atom, coefficient in linear.terms:
         if isinstance(atom, Var):
@@ -106,7 +106,7 @@ def index_value(linear: Linear, memory: Memory, values: Values) -> int:
 
 
 def evaluate(expr: Expr, memory: Memory, values: Values) -> Scalar:
-    """The number an expression stands for, in its dtype."""
+    """The value of an expression, in its dtype."""
     if isinstance(expr, Const):
         return scalar(expr.value, expr.dtype)
     if isinstance(expr, IndexValue):

@@ -1,14 +1,14 @@
-"""Instructions that multiply small groups of narrow integers and add the products up, each a declaration with C text attached.
+"""Instructions that multiply small groups of narrow integers and add up the products, each a declaration with C text attached.
 
-Targets list those they have (`ansor.targets.x86_intrinsics`, `ansor.targets.neon`); a name, as steps hold it, stands for the one that was declared under it.
+Targets list the ones they have (`ansor.targets.x86_intrinsics`, `ansor.targets.neon`). Steps refer to an intrinsic by the name it was declared under.
 
-A stage whose body is that declaration at larger extents may be computed with the instruction: `matched` says along which of its axes.
+A stage whose body is such a declaration at larger extents may be computed with the instruction; `matched` says along which of its axes.
 
     declaration    acc[l] += int32(a[q]) * int32(b[l, q])              l: lanes of a vector, q: the group that one instruction sums
                    acc[r, l] += int32(a[r, q]) * int32(b[l, q])        the same for two rows at once
     stage          c[i, j] += int32(x[i, k]) * int32(w[k, j])          l -> j, q -> a part of k, a -> x, b -> w
 
-All are exact: whatever the values, the result is that of 32-bit arithmetic that wraps. docs/int8.md tells why.
+All are exact: for any values, the result equals that of wrapping 32-bit arithmetic. docs/int8.md explains why.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from ansor.te.tensor import Compute, Read, Tensor
 
 @dataclass(frozen=True)
 class CText:
-    """How C says it. header, macro: what the text includes ('' for nothing), and the condition under which it exists.
+    """The intrinsic in C. header, macro: the header to include ('' for none), and the macro that tells whether it exists.
 
-    code: lanes -> C expression over the vectors `acc`, `a`, `b` of as many 32-bit lanes; a group of `a` stands in every lane, `b` has a group for each.
-    One lane is an int32 in a general register, and each operand a word.
+    code: lanes -> C expression over vectors `acc`, `a`, `b` with that number of 32-bit lanes. Every lane of `a` holds the same group, each lane of `b` its own.
+    With one lane, `acc` is an int32 in a general register and each operand a word.
     """
 
     header: str
@@ -41,10 +41,10 @@ class CText:
 class Intrinsic:
     """One instruction.
 
-    features: what a processor needs to have it, as compilers name them.
-    widened: elements become int16 before they are multiplied (a group of two fills a lane), else they stay int8 (a group of four does).
-    offset: added to every element of `a`, as a change of its sign bit, because the instruction takes it as unsigned; `offset * sum(b)` is taken off at the end.
-    plain: with an offset, the same instruction where `a` is unsigned to begin with: it sums `b` ahead of the tiles.
+    features: the processor features it needs, as compilers name them.
+    widened: elements become int16 before they are multiplied (two fill a lane); otherwise they stay int8 (four fill a lane).
+    offset: added to each element of `a` by flipping its sign bit, because the instruction takes it as unsigned; `offset * sum(b)` is subtracted at the end.
+    plain: with an offset, the same instruction for an `a` that is unsigned to begin with; it sums `b` ahead of the tiles.
     """
 
     name: str
@@ -69,12 +69,12 @@ class Intrinsic:
 
     @property
     def rows(self) -> int:
-        """Rows of `a` that it multiplies at once."""
+        """Rows of `a` that one instruction multiplies."""
         return 1 if self.declaration.ndim == 1 else self.declaration.shape[0]
 
     @property
     def lanes(self) -> tuple[int, ...]:
-        """Numbers of lanes it comes in, widest first; of several rows, those of the vector that holds a piece of each."""
+        """The lane counts it comes in, widest first; with several rows, those of the vector that holds a piece of each row."""
         return tuple(lanes for lanes, _ in self.c.code)
 
     @property
@@ -84,13 +84,13 @@ class Intrinsic:
         return a.dtype, b.dtype
 
     def text(self, lanes: int) -> str:
-        """The C expression for that many lanes."""
+        """The C expression for `lanes` lanes."""
         return dict(self.c.code)[lanes]
 
 
 @dataclass(frozen=True)
 class Match:
-    """Where a stage is an intrinsic's declaration: the axis that lanes run along, the one that is summed in groups, and the tensors in place of a and b."""
+    """How a stage matches an intrinsic: the axis that becomes lanes, the axis that is summed in groups, and the tensors in place of a and b."""
 
     lanes: Axis
     group: Axis
@@ -115,7 +115,7 @@ def inner_product(a: str, b: str, lanes: int, group: int) -> Tensor:
 
 
 def matched(tensor: Tensor, intrinsic: Intrinsic) -> Match | None:
-    """How `tensor` is the intrinsic's declaration at larger extents; the lanes run along the last axis that they may run along. None when it is not."""
+    """How `tensor` matches the intrinsic's declaration at larger extents, with lanes along the last possible axis; None when it does not match."""
     return next(_matches(tensor, intrinsic), None)
 
 
@@ -129,13 +129,13 @@ def _matches(tensor: Tensor, intrinsic: Intrinsic) -> Iterator[Match]:
             if not fits or _uses(a, lanes) or access.memory_step(a, group) != 1:
                 continue  # a group of `a` is loaded as one number
             if intrinsic.rows > 1 and not any(_uses(a, axis) and not _uses(b, axis) and axis.extent > 1 for axis in tensor.compute.axes):
-                continue  # one row alone
+                continue  # only one row
             if _uses(b, lanes) and _uses(b, group):
                 yield Match(lanes, group, a.tensor, b.tensor)
 
 
 def _unified(tensor: Tensor, intrinsic: Intrinsic) -> list[tuple[Read, Read]] | None:
-    """The reads that can stand in place of (a, b): both ways round where the dtypes allow it."""
+    """The reads that can take the places of (a, b), in both orders where the dtypes allow it."""
     body = tensor.compute.body if tensor.compute else None
     if not isinstance(body, Reduce) or body.combiner != "sum" or body.dtype != "int32":
         return None
@@ -149,7 +149,7 @@ def _unified(tensor: Tensor, intrinsic: Intrinsic) -> list[tuple[Read, Read]] | 
 
 
 def _narrow(expr: Expr) -> Read | None:
-    """The read of a cast read."""
+    """The read under a cast to int32, None for anything else."""
     return expr.value if isinstance(expr, Cast) and expr.dtype == "int32" and isinstance(expr.value, Read) else None
 
 
@@ -162,19 +162,19 @@ _later: list[Callable[[], object]] = []
 
 
 def declare(intrinsics: Iterable[Intrinsic]) -> None:
-    """Make names known. Raises TargetError when another intrinsic has one of them."""
+    """Register intrinsics by name. Raises TargetError when another intrinsic has one of the names."""
     for one in intrinsics:
         if _declared.setdefault(one.name, one) is not one:
             raise TargetError(f"asked to declare the intrinsic {one.name!r}, which exists already; choose another name")
 
 
 def declare_later(load: Callable[[], object]) -> None:
-    """`load` is called when a name is asked for that was not declared; it may declare more."""
+    """Call `load`, which may declare more, when an undeclared name is asked for."""
     _later.append(load)
 
 
 def intrinsic_named(name: str) -> Intrinsic | None:
-    """The intrinsic that was declared under that name."""
+    """The intrinsic declared under `name`, None when there is none."""
     if name not in _declared:
         for load in _later:
             load()
@@ -182,10 +182,10 @@ def intrinsic_named(name: str) -> Intrinsic | None:
 
 
 def available(intrinsics: Iterable[Intrinsic], features: frozenset[str], vector_bytes: int) -> tuple[Intrinsic, ...]:
-    """Those a processor with these features has in vectors of that size or less."""
+    """The intrinsics that a processor with these features has, in vectors of at most `vector_bytes`."""
     return tuple(one for one in intrinsics if one.features <= features and 4 * min(one.lanes) <= vector_bytes)
 
 
 def features_of(intrinsics: Iterable[Intrinsic]) -> tuple[str, ...]:
-    """All features that these need, sorted."""
+    """All features that the intrinsics need, sorted."""
     return tuple(sorted({feature for one in intrinsics for feature in one.features}))

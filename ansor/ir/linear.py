@@ -1,7 +1,7 @@
-"""Index arithmetic that works on one program and on a whole population.
+"""Index arithmetic for one program or a whole population.
 
 An index is a sum of integer multiples of loop variables plus a constant. Coefficients, constants and extents are `Int`s: a Python int when one
-program is lowered, an int64 array of shape [n], or a recorded column, when n programs that share a structure are lowered at once. Nothing here
+program is lowered, an int64 array of shape [n] or a recorded column when n programs of the same structure are lowered at once. Nothing here
 branches on a value, so all cases run the same code and give the same numbers.
 """
 
@@ -35,7 +35,7 @@ class Quotient:
 
 @dataclass(frozen=True, eq=False)
 class Remainder:
-    """What `Quotient` leaves: the inner part of a fused loop."""
+    """The remainder of that division: the inner part of a fused loop."""
 
     value: Linear
     divisor: Int
@@ -43,7 +43,7 @@ class Remainder:
 
 @dataclass(frozen=True, eq=False)
 class Opaque:
-    """An integer that depends on data (an index read from a tensor); `low` and `high` bound it when known."""
+    """An integer that depends on data (an index read from a tensor)."""
 
     value: Expr
 
@@ -90,7 +90,7 @@ def of(atom: Atom) -> Linear:
 
 
 def variables(linear: Linear) -> Iterator[Var]:
-    """Every loop variable below, also those inside quotients; data-dependent parts are not entered."""
+    """Every loop variable in `linear`, including those inside quotients; data-dependent parts are not entered."""
     for atom, _ in linear.terms:
         yield from atom_variables(atom)
 
@@ -111,7 +111,7 @@ def is_opaque(atom: Atom) -> bool:
 
 
 def bounds(linear: Linear) -> tuple[Int, Int] | None:
-    """Least and greatest value over all loops, both inclusive; None when it depends on data."""
+    """Least and greatest value over all loops, both inclusive; None when the value depends on data."""
     low, high = linear.const, linear.const
     for atom, coefficient in linear.terms:
         found = atom_bounds(atom)

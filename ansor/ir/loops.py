@@ -3,8 +3,8 @@
 `Loops` is a tree of `For`s with `Store`s as leaves. The same tree stands for one program (extents are ints) and for a population of programs that
 share a structure (extents are int64 arrays of shape [n]).
 
-A reducing store has a meaning of its own: where all its `reduce_vars` are 0 the old value is the combiner's identity, elsewhere the stored one.
-So there is no separate initialisation nest, and a generator may keep the value in registers.
+A reducing store initialises itself: where all its `reduce_vars` are 0, the old value is the combiner's identity, elsewhere the stored value.
+So no separate initialisation nest is needed, and a generator may keep the value in registers.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Buffer:
     """Memory for one tensor. `shape` is the stored shape, in elements, row-major.
 
     scope: `input`, `constant`, `output` (arguments), `workspace` (whole intermediate), `local` (a region inside a loop).
-    pack: for a constant stored in loop order: per logical dimension the stride of each stored dimension; starts: per logical dimension the index of the first.
-    copies: how many of it there are, taken in turn.
+    pack: for a constant stored in loop order, per logical dimension, the stride of each stored dimension; starts: per logical dimension, the first index.
+    copies: the number of copies, used in turn.
     """
 
     name: str
@@ -81,7 +81,7 @@ class IndexValue(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """Run only where `low <= value < high`; a bound that holds by itself is None."""
+    """Run only where `low <= value < high`; a bound that always holds is None."""
 
     value: Linear
     low: Int | None
@@ -116,7 +116,7 @@ class Store:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Runs:
-    """How a loop runs. A parallel one is collapsed with the parallel loops directly inside it; unroll_limit: copies of what it has inside, in tiles."""
+    """How a loop runs. A parallel loop is collapsed with the parallel loops directly inside it. unroll_limit: most copies of its body, in tiles."""
 
     parallel: Flag = False
     vectorized: Flag = False
@@ -144,12 +144,12 @@ class For:
 
     @property
     def parallel(self) -> Flag:
-        """Whether its iterations are shared out among threads."""
+        """Whether its iterations are distributed over threads."""
         return self.runs.parallel
 
     @property
     def vectorized(self) -> Flag:
-        """Whether its iterations are lanes of vectors."""
+        """Whether its iterations are vector lanes."""
         return self.runs.vectorized
 
     @property

@@ -1,7 +1,7 @@
-"""What operations and functions mean, in NumPy: for both oracles, the one of loops and the one of declarations.
+"""The meaning of operations and functions in NumPy, for both oracles: loops and declarations.
 
-Integers wrap. What divides by zero is 0, as is its remainder; the least integer divided by -1 is itself. A shift beyond the width, or by a negative number,
-leaves no bit but copies of the sign.
+Integers wrap. Division by zero gives 0, and so does its remainder; the least integer divided by -1 is itself. A shift beyond the width, or by a negative
+number, leaves only copies of the sign bit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Passes: the way of a program from one form to the next, as a tuple of named functions that can be run, printed and shown one by one.
+"""Passes take a program from one form to the next: a tuple of named functions that can be run, printed and shown one by one.
 
-Lowering (`ansor.schedule.lower`) and code generation (`ansor.codegen.generate`) are such tuples, each over one frozen value that has a field for what
-every pass finds out.
+Lowering (`ansor.schedule.lower`) and code generation (`ansor.codegen.generate`) are such tuples. Each works on one frozen value with a field for the
+result of every pass.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ P = TypeVar("P")
 
 @dataclass(frozen=True)
 class Pass(Generic[P]):
-    """One step of the way. `apply` gives the program with what it adds; `shown` is that as text; `does` says in a few words what it is."""
+    """One pass. `apply` returns the program with what the pass adds; `shown` gives that as text; `does` describes the pass in a few words."""
 
     name: str
     does: str
@@ -34,7 +34,7 @@ def run(passes: Sequence[Pass[P]], program: P) -> P:
 
 
 def traced(passes: Sequence[Pass[P]], program: P) -> Iterator[tuple[Pass[P], P]]:
-    """Each pass with the program after it."""
+    """Each pass, with the program after it."""
     for one in passes:
         program = one.apply(program)
         yield one, program

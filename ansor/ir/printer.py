@@ -10,7 +10,7 @@ from ansor.te.expr import to_text
 
 
 def number_text(value: Int) -> str:
-    """A number, or the range a population takes."""
+    """A number, or its range over a population."""
     if not isinstance(value, np.ndarray):
         return str(value)
     low, high = int(value.min()), int(value.max())

@@ -1,4 +1,4 @@
-"""The loop nest of one program, without what a population needed: loops of extent 1, zero terms, conditions that always hold."""
+"""Removes from the loop nest of one program what only a population needs: loops of extent 1, zero terms, conditions that always hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansor.te.fold import fold, with_operands
 
 
 def simplified(loops: Loops) -> Loops:
-    """The same program; every extent and coefficient has to be an int."""
+    """The same program, simplified; every extent and coefficient has to be an int."""
     return _Simplifier().program(loops)
 
 
@@ -37,7 +37,7 @@ def _atom(atom: Atom) -> Linear:
 
 
 def _division(value: Linear, divisor: int, quotient: bool) -> Linear:
-    """Quotient or remainder, with the multiples of the divisor taken out."""
+    """Quotient or remainder, with multiples of the divisor taken out."""
     outer = Linear(tuple((a, int(c) // divisor) for a, c in value.terms if int(c) % divisor == 0), int(value.const) // divisor)
     rest = Linear(tuple((a, c) for a, c in value.terms if int(c) % divisor), int(value.const) % divisor)
     found = bounds(rest) if not any(is_opaque(atom) for atom, _ in rest.terms) else None
@@ -50,7 +50,7 @@ def _division(value: Linear, divisor: int, quotient: bool) -> Linear:
 
 
 def _steps(value: Linear, divisor: int) -> tuple[Linear, Linear, int]:
-    """`value` as coarse * step + fine with fine in [0, step), where step divides the divisor, so that fine has no part in the quotient.
+    """`value` as coarse * step + fine with fine in [0, step), where step divides the divisor, so that fine does not affect the quotient.
 
     8 a + b with b < 8, divided by 32   ->   a, b, 8
     """
@@ -78,7 +78,7 @@ class _Simplifier:
         return replace(loops, body=body, intermediates=(*loops.intermediates, *moved.values()))
 
     def _nodes(self, nodes: tuple[Node, ...]) -> tuple[tuple[Node, ...], tuple[Buffer, ...]]:
-        """Simplified nodes, and local buffers of loops that vanished."""
+        """The simplified nodes, and the local buffers of removed loops."""
         result: list[Node] = []
         loose: list[Buffer] = []
         for node in nodes:
@@ -121,7 +121,7 @@ class _Simplifier:
         return simplified_index(Linear(tuple((self._atom(atom), c) for atom, c in linear.terms), linear.const))
 
     def _atom(self, atom: Atom) -> Atom:
-        """The atom with the values simplified that it depends on, however deep."""
+        """The atom, with the values that it depends on simplified at any depth."""
         if not is_opaque(atom):
             return atom
         if isinstance(atom, Quotient | Remainder):
@@ -131,7 +131,7 @@ class _Simplifier:
 
 
 def _choice(condition: Expr, then: Expr, otherwise: Expr, dtype: str) -> Expr:
-    """A choice without the conditions that hold for every iteration."""
+    """A select without the conditions that hold in every iteration."""
     left = [test for test in conjuncts(condition) if not _always(test)]
     if not left:
         return then
@@ -167,7 +167,7 @@ def _without_bounds_that_hold(guard: Guard) -> Guard:
 
 
 def conjuncts(expr: Expr) -> list[Expr]:
-    """The conditions that all have to hold."""
+    """The operands of a conjunction."""
     found: list[Expr] = []
     stack = [expr]
     while stack:
@@ -180,7 +180,7 @@ def conjuncts(expr: Expr) -> list[Expr]:
 
 
 def index_of(expr: Expr) -> Linear | None:
-    """An integer expression as an index; None when it is something else."""
+    """An integer expression as an index; None for anything else."""
     if isinstance(expr, IndexValue):
         return expr.value
     if isinstance(expr, Const) and not isinstance(expr.value, float):
@@ -189,7 +189,7 @@ def index_of(expr: Expr) -> Linear | None:
 
 
 def _always(test: Expr) -> bool:
-    """True for a comparison of indices that every iteration passes."""
+    """True for a comparison of indices that holds in every iteration."""
     if not isinstance(test, Binary) or test.op not in ("lt", "le", "gt", "ge"):
         return False
     left, right = index_of(test.left), index_of(test.right)
@@ -201,7 +201,7 @@ def _always(test: Expr) -> bool:
 
 
 def chain(node: Node) -> tuple[tuple[For, ...], Store | None]:
-    """The loops from `node` down to a store when they are nested perfectly, with no local buffers in between; (…, None) otherwise."""
+    """The loops from `node` down to a store if they are perfectly nested, with no local buffers in between; (…, None) otherwise."""
     loops: list[For] = []
     while isinstance(node, For):
         loops.append(node)

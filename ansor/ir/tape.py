@@ -1,8 +1,8 @@
-"""Arithmetic over a population, recorded once instead of done for each.
+"""Arithmetic over a population, recorded once instead of repeated for each population.
 
-A sketch does the same arithmetic for every population. `Column` stands for a number that differs from program to program, `[n]`; what is done with it is
-noted by its `Recorder`. The notes, a `Tape`, are a straight line of operations from the genes of the programs to whatever is wanted, to be run over any rows:
-by `Tape.matrices` here, in NumPy, and many times as fast by `ansor.codegen.tape_library`.
+A sketch does the same arithmetic for every population. `Column` stands for a number that differs from program to program, `[n]`; its `Recorder` records what
+is done with it. The record, a `Tape`, is a straight line of operations from the genes of the programs to the results. It runs over any rows: in NumPy by
+`Tape.matrices`, and many times as fast by `ansor.codegen.tape_library`.
 
     i = table[gene 0]; j = table[gene 1]      ->      0  table  gene 0
     i * j + i                                         1  table  gene 1
@@ -25,10 +25,10 @@ from ansor.errors import ScheduleError
 from ansor.ir.tape_operations import Op, calculated
 
 Place = int
-"""Of an operation on the tape."""
+"""The place of an operation on the tape."""
 
 Rows = NDArray[Any]
-"""A matrix of the dtype that was wanted."""
+"""A matrix of the requested dtype."""
 
 
 _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE = int(Op.ADD), int(Op.SUBTRACT), int(Op.MULTIPLY), int(Op.DIVIDE)
@@ -44,9 +44,9 @@ Node = tuple[int, int, int, int]
 
 @final
 class Column:
-    """A number for each program of a population, float64 or flags, that is only noted. It takes part in arithmetic like an array [n].
+    """A recorded number for each program of a population, float64 or a flag. It takes part in arithmetic like an array [n].
 
-    low: a bound from below, -inf when none is known. A column has no truth value: code that is recorded may not branch on one.
+    low: a lower bound, -inf when none is known. A column has no truth value: recorded code may not branch on one.
     """
 
     __slots__ = ("low", "place", "recorder")
@@ -215,7 +215,7 @@ class Column:
         return self.recorder.note(key, low) if found is None else found
 
     def minimum(self, other: Operand) -> Number:
-        """The smaller one for each program."""
+        """The elementwise minimum."""
         if type(other) is not Column:
             if self.low >= other:
                 return cast(int, other)
@@ -228,7 +228,7 @@ class Column:
         return self.recorder.note(key, min(self.low, other.low)) if found is None else found
 
     def maximum(self, other: Operand) -> Column:
-        """The larger one for each program."""
+        """The elementwise maximum."""
         if type(other) is not Column:
             if self.low >= other:
                 return self
@@ -251,7 +251,7 @@ class Column:
         return self._other(other).above(self)
 
     def power_of_two(self, most: Operand) -> Column:
-        """The largest power of two up to `most`, one itself, that divides this integer."""
+        """The largest power of two up to `most` (itself a power of two) that divides this integer."""
         key = (_POWER_OF_TWO, self.place, self._other(most).place, 0)
         found = self.recorder.nodes.get(key)
         return self.recorder.note(key, 1.0) if found is None else found
@@ -296,7 +296,7 @@ Flag = Column | bool
 
 
 class Recorder:
-    """Notes operations, each once: what was done before is found again. `nodes` are the operations in order."""
+    """Records operations, each once: a repeated operation returns the earlier column. `nodes` holds the operations in order."""
 
     def __init__(self) -> None:
         self.nodes: dict[Node, Column] = {}
@@ -306,7 +306,7 @@ class Recorder:
         self._written = np.zeros((0, 4), np.int32)
 
     def note(self, key: Node, low: float) -> Column:
-        """The column of an operation that is new."""
+        """The column of a new operation."""
         found = self.nodes[key] = Column(self, len(self.nodes), low)
         return found
 
@@ -326,7 +326,7 @@ class Recorder:
         return self.note(key, 0.0) if found is None else found
 
     def numbers(self, gene: int, table: NDArray[np.int64]) -> tuple[int | NDArray[np.int64], ...]:
-        """What a gene stands for, given a row [parts] for each value it may have; typed as the arrays that are meant. Once for each gene."""
+        """The numbers that a gene stands for, given a row [parts] for each of its values; typed as the arrays they stand for. Call once per gene."""
         self._tables[gene] = []
         return tuple(self._number(gene, table[:, part]) for part in range(table.shape[1]))
 
@@ -339,9 +339,9 @@ class Recorder:
         return cast("NDArray[np.int64]", found)
 
     def tape(self, genes: Sequence[int] | None = None) -> Tape:
-        """All that was noted so far, for rows of these genes; without any for rows of all."""
+        """All operations recorded so far, for rows of these genes; of all genes by default."""
         nodes, tables, size = self._all_nodes().copy(), [np.zeros(0, np.int64)], 0
-        nodes[nodes[:, 0] == Op.TABLE, 1] = -1  # a gene that these rows do not have
+        nodes[nodes[:, 0] == Op.TABLE, 1] = -1  # a gene missing from these rows
         for k, gene in enumerate(sorted(self._tables) if genes is None else genes):
             for place, values in self._tables[gene]:
                 nodes[place, 1:3] = gene if genes is None else k, size
@@ -350,7 +350,7 @@ class Recorder:
         return Tape(nodes, np.asarray(list(self._constants), np.float64), np.concatenate(tables).astype(np.float64))
 
     def _all_nodes(self) -> NDArray[np.int32]:
-        """The operations in order; those of the last time are not written down again."""
+        """The operations in order; only those added since the last call are converted."""
         new = len(self.nodes) - len(self._written)
         latest = [*islice(reversed(self.nodes), new)]
         written = np.fromiter(chain.from_iterable(reversed(latest)), np.int32, 4 * new).reshape(-1, 4)
@@ -358,7 +358,7 @@ class Recorder:
         return self._written
 
     def forget(self) -> None:
-        """Let go of all columns, which know this recorder as it knows them."""
+        """Drop all columns, which form reference cycles with this recorder."""
         self.nodes.clear()
         self.inverse.clear()
         self._constants.clear()
@@ -367,10 +367,10 @@ class Recorder:
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """What is wanted of each program, a row of a matrix [n, columns].
+    """The results wanted for each program: a row of a matrix [n, columns].
 
-    template: [columns], the numbers that all programs have in common, in the matrix's dtype: float32, float64 or bool; columns: of the others;
-    places: where these are on the tape.
+    template: [columns], the numbers that all programs share, in the matrix's dtype (float32, float64 or bool); columns: those of the other numbers;
+    places: the places of these on the tape.
     """
 
     template: Rows
@@ -379,7 +379,7 @@ class Matrix:
 
 
 def matrix(values: Sequence[object], dtype: type[np.generic]) -> Matrix:
-    """Numbers and recorded columns, one for each column of a matrix."""
+    """A matrix from numbers and recorded columns, one for each of its columns."""
     found = [(k, value.place) for k, value in enumerate(values) if isinstance(value, Column)]
     template = np.asarray([0 if isinstance(value, Column) else value for value in values], dtype)
     return Matrix(template, tuple(k for k, _ in found), tuple(place for _, place in found))
@@ -389,7 +389,7 @@ def matrix(values: Sequence[object], dtype: type[np.generic]) -> Matrix:
 class Tape:
     """A straight line of operations.
 
-    nodes: int32 [operations, 4], operation, a, b, c: places of earlier ones where it has operands, see Op; constants, tables: float64.
+    nodes: int32 [operations, 4]: operation, a, b, c, where operands are places of earlier operations, see Op; constants, tables: float64.
     """
 
     nodes: NDArray[np.int32]
@@ -397,7 +397,7 @@ class Tape:
     tables: NDArray[np.float64]
 
     def matrices(self, genes: NDArray[np.int64], wanted: Sequence[Matrix]) -> list[Rows]:
-        """These matrices for rows of genes [n, choices]. ScheduleError for a gene that is not in its table."""
+        """These matrices for rows of genes [n, choices]. Raises ScheduleError for a gene outside its table."""
         values = self._values(genes, [place for one in wanted for place in one.places])
         found = []
         for one in wanted:
@@ -408,7 +408,7 @@ class Tape:
         return found
 
     def cut(self, wanted: Sequence[Matrix]) -> tuple[Tape, list[Matrix]]:
-        """Only what these matrices depend on, and where they find it then."""
+        """The tape reduced to what these matrices depend on, and the matrices with their new places."""
         nodes: list[Node] = self.nodes.tolist()
         needed = _needed(nodes, [place for one in wanted for place in one.places])
         moved = {place: k for k, place in enumerate(needed)}
@@ -419,7 +419,7 @@ class Tape:
         return replace(self, nodes=kept), [replace(one, places=tuple(moved[place] for place in one.places)) for one in wanted]
 
     def _values(self, genes: NDArray[np.int64], wanted: Sequence[Place]) -> dict[Place, NDArray[np.float64]]:
-        """Everything that these places depend on, and they, float64 [n] each."""
+        """The values of these places and of all that they depend on, float64 [n] each."""
         nodes: list[Node] = self.nodes.tolist()
         found: dict[Place, NDArray[np.float64]] = {}
         for place in _needed(nodes, wanted):
@@ -434,14 +434,14 @@ class Tape:
 
 
 def _checked(genes: NDArray[np.int64], choice: int, size: int) -> NDArray[np.int64]:
-    """The genes of a choice, all of which have to stand for one of `size` values."""
+    """The genes of a choice, each of which must be one of `size` values."""
     if choice >= genes.shape[1] or ((genes[:, choice] < 0) | (genes[:, choice] >= size)).any():
         raise gene_error()
     return genes[:, choice]
 
 
 def gene_error() -> ScheduleError:
-    """What is wrong with rows that no sketch has."""
+    """The error for rows with genes that no sketch has."""
     return ScheduleError("asked for rows with genes outside its tables; a row has a gene for each choice, less than the number of its values")
 
 
@@ -450,7 +450,7 @@ def _operands(op: int, a: int, b: int, c: int) -> tuple[int, ...]:
 
 
 def _needed(nodes: list[Node], wanted: Iterable[Place]) -> list[Place]:
-    """The places that these depend on, in order."""
+    """The places that the wanted ones depend on, in order."""
     live = [False] * len(nodes)
     for place in wanted:
         live[place] = True

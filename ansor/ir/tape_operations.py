@@ -12,7 +12,7 @@ T = TypeVar("T", int, NDArray[np.int64])
 
 
 class Op(IntEnum):
-    """What an operation does with its operands a, b, c. Flags are 0 and 1. The order is known to tape.c."""
+    """What an operation does with its operands a, b, c. Flags are 0 and 1. tape.c relies on the numbering."""
 
     CONSTANT = 0  # constants[a]
     TABLE = 1  # tables[b + gene a], of c values
@@ -38,7 +38,7 @@ class Op(IntEnum):
     LOG = 21
     LOG2_OF_ONE_MORE = 22  # log2(1 + a)
     EXCESS = 23  # a - b where that is positive, else 0
-    POWER_OF_TWO = 24  # the largest power of two up to b, one itself, that divides the integer a
+    POWER_OF_TWO = 24  # the largest power of two up to b (itself a power of two) that divides the integer a
     CHOOSE = 25  # b where a, else c
     MULTIPLY_ADD = 26  # a * b + c
 
@@ -65,7 +65,7 @@ def calculated(op: Op, *given: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def lowest_bit(value: T) -> T:
-    """The largest power of two that divides an integer, 0 of 0."""
+    """The largest power of two that divides an integer; 0 for 0."""
     return value & -value
 
 
@@ -81,7 +81,7 @@ def _ceil_divided(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.
     return np.ceil(a / b)
 
 
-# The quotient of integers below 2 ** 53, rounded to nearest, is never rounded up to an integer it is less than: floor and ceiling are exact.
+# The quotient of integers below 2 ** 53, rounded to nearest, never rounds up to an integer above it: floor and ceiling are exact.
 _QUOTIENTS = {Op.FLOOR_DIVIDE: _floor_divided, Op.CEIL_DIVIDE: _ceil_divided, Op.REMAINDER: _remainder}
 _FUNCTIONS = {
     Op.ADD: np.add, Op.SUBTRACT: np.subtract, Op.MULTIPLY: np.multiply, Op.DIVIDE: np.divide, Op.MINIMUM: np.minimum, Op.MAXIMUM: np.maximum,

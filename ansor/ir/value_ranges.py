@@ -1,4 +1,4 @@
-"""Which values an integer expression of a loop nest can take: so that code need not provide for what cannot happen."""
+"""Which values an integer expression of a loop nest can take, so that generated code need not handle what cannot happen."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LIMITS: dict[str, Interval] = {
 class Ranges:
     """Ranges of the expressions of one program, each worked out once."""
 
-    known: dict[int, tuple[Expr, Interval]] = field(default_factory=dict)  # by id, with what keeps the id
+    known: dict[int, tuple[Expr, Interval]] = field(default_factory=dict)  # by id, with the expression kept so that its id stays valid
 
     def of(self, expr: Expr) -> Interval:
-        """Least and greatest value of an integer expression, a superset of the values really taken: at most those of its dtype, which it wraps in."""
+        """Least and greatest value of an integer expression: a superset of the values really taken, within its dtype, in which it wraps."""
         for node in postorder(expr, lambda node: node.children if id(node) not in self.known else ()):
             if id(node) not in self.known:
                 self.known[id(node)] = node, _of_node(node, tuple(self.known[id(child)][1] for child in node.children))
@@ -45,7 +45,7 @@ class Ranges:
         return store.combiner == "prod" or not _within((min(low * length, 0), max(high * length, 0)), LIMITS[store.buffer.dtype])
 
     def divides_safely(self, expr: Binary) -> bool:
-        """True where a divisor is never 0, and never -1 for the least integer: what processors trap on."""
+        """True where a divisor is never 0, nor -1 for the least integer: processors trap on both."""
         low, high = self.of(expr.right)
         if low <= 0 <= high:
             return False

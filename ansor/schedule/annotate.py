@@ -1,4 +1,4 @@
-"""How loops run: open steps for threads, vectors and unrolling, appended to a finished structure."""
+"""Decides how loops run: appends open steps for threads, vectors and unrolling to a finished structure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansor.schedule.steps import Parallel, PragmaUnroll, Step, Vectorize
 
 UNROLL_LIMITS = (0, 16, 64, 512)
 VECTOR_WEIGHTS = (0.05, 0.95)
-ENOUGH_WORK = 16  # iterations per thread above which a further parallel loop only costs
+ENOUGH_WORK = 16  # above this many iterations per thread, another parallel loop only costs time
 
 
 def annotated(sketch: Sketch, machine: Machine) -> Sketch:
@@ -62,7 +62,7 @@ def _parallel(state: State, stage: Stage, machine: Machine) -> Open:
 
 
 def _collapsible(state: State, stage: Stage) -> tuple[str, ...]:
-    """Leading spatial loops that are perfectly nested, without the innermost, which is for vectors."""
+    """Leading spatial loops that are perfectly nested, without the innermost loop, which is kept for vectors."""
     loops = leading_spatial(stage)
     if len(loops) == len(stage.loops) > 1:
         loops = loops[:-1]
@@ -71,7 +71,7 @@ def _collapsible(state: State, stage: Stage) -> tuple[str, ...]:
 
 
 def _plain_amounts(stage: Stage, loops: tuple[str, ...], threads: int) -> dict[int, float]:
-    """Amount -> weight: loops of extent 1 add nothing, and beyond ENOUGH_WORK iterations per thread more loops add nothing."""
+    """Amount -> weight. Loops of extent 1 add nothing, nor do more loops beyond ENOUGH_WORK iterations per thread."""
     extents = {axis.name: axis.extent for axis in stage.axes}
     found: dict[int, float] = {}
     degree = 1
@@ -87,7 +87,7 @@ def _plain_amounts(stage: Stage, loops: tuple[str, ...], threads: int) -> dict[i
 
 
 def _tiled_amounts(stage: Stage, loops: tuple[str, ...]) -> dict[int, float]:
-    """Amount -> weight: whole levels of a tiling. Which degree that gives depends on the tiles."""
+    """Amount -> weight, for whole levels of a tiling. The degree of parallelism depends on the tiles."""
     found: dict[int, float] = {}
     end = 0
     for level, weight in zip(levels(stage), (0.6, 0.3), strict=False):

@@ -1,6 +1,6 @@
 """The third pass of lowering: bodies over buffers. Inlined stages are substituted, indices made relative to regions, packed operands copied ahead.
 
-A writer of bodies keeps what it was asked for before: many reads of an inlined stage at the same indices are one value.
+The writer caches values: all reads of an inlined stage at the same indices share one value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ansor.te.expr import INDEX, Axis, Binary, Const, Expr, Reduce, Select, iden
 from ansor.te.fold import transform
 from ansor.te.tensor import Read, Tensor
 
-MANY_INLINED = 32  # stages inlined into one from which on their values are made one after the other, as Python's calls do not go as deep as they may
+MANY_INLINED = 32  # beyond this many stages inlined into one, their values are built one by one, since recursion would go too deep
 
 
 Inside = Mapping[tuple[str, str], list[Stage]]
@@ -29,8 +29,8 @@ Inside = Mapping[tuple[str, str], list[Stage]]
 
 @dataclass(frozen=True, eq=False)
 class Bodies:
-    """stores: of every stage that is not inlined. copies: by stage at root, nests that copy what it reads into the order of its loops, and workspaces: what
-    they write. packed: constants in that order. inside: which stages are computed inside which loops.
+    """stores: the store of every stage that is not inlined. copies: by root stage, nests that copy what it reads into its loop order; workspaces: the buffers
+    they write. packed: constants in loop order. inside: which stages are computed inside which loops.
     """
 
     stores: Mapping[str, Store]
@@ -41,7 +41,7 @@ class Bodies:
 
 
 def bodies_of(state: State, regions: Regions, buffers: Mapping[str, Buffer], scopes: Scopes, known: Collection[str] = ()) -> Bodies:
-    """The statement of every stage. known: stages at root whose nests need none."""
+    """The statement of every stage. known: root stages whose nests are already built."""
     write = _Bodies(state, regions.frames, regions.reads, buffers, scopes, set(regions.names))
     stores: dict[str, Store] = {}
     copies: dict[str, tuple[Node, ...]] = {}
@@ -66,7 +66,7 @@ def inside_of(state: State) -> Inside:
 
 
 def _nest_order(stage: Stage, inside: Inside) -> Iterator[Stage]:
-    """A stage, then those computed inside its loops, from the innermost out."""
+    """A stage, then the stages computed inside its loops, innermost loop first."""
     yield stage
     for loop in reversed(stage.loops):
         for inner in inside.get((stage.name, loop), ()):
@@ -75,7 +75,7 @@ def _nest_order(stage: Stage, inside: Inside) -> Iterator[Stage]:
 
 @dataclass(frozen=True, eq=False)
 class _Made:
-    """What was made for packed operands so far, as `Bodies` has it; copies: of the present root nest."""
+    """What was built for packed operands so far, as in `Bodies`; copies: only those of the current root nest."""
 
     packed: dict[str, Buffer]
     copies: list[Node]
@@ -120,14 +120,14 @@ class _Bodies:
         return transform(expr, lambda node: self._replaced(node, place, known, plain))
 
     def inlined_value(self, tensor: Tensor, place: Place) -> Expr:
-        """The value of a stage where it is inlined, one for all reads there."""
+        """The value of an inlined stage at a place, shared by all reads there."""
         if place not in self.values:
             assert tensor.compute is not None
             self.values[place] = self.value(tensor.compute.body, place)
         return self.values[place]
 
     def _replaced(self, node: Expr, place: Place, known: dict[int, Linear], plain: dict[int, bool]) -> Expr | None:
-        """What stands for an axis, for a read, and for arithmetic of axes. known, plain: what was found out about other nodes of the body."""
+        """The replacement of an axis, a read, or arithmetic of axes. known, plain: caches for the nodes of the body."""
         if isinstance(node, Const):
             return node
         if isinstance(node, Axis):
@@ -157,7 +157,7 @@ class _Bodies:
         return Access(self.buffers[name], index, read.dtype)
 
     def _resolved(self, index: Linear) -> Linear:
-        """Data-dependent parts over buffers."""
+        """The index with its data-dependent parts rewritten over buffers."""
         if not any(is_opaque(atom) for atom, _ in index.terms):
             return index
         return substituted(index, {}, self._resolved_opaque)
@@ -183,7 +183,7 @@ class _Bodies:
         return Access(buffer, tuple(of(var) for var in walked), read.dtype)
 
     def _packed_inside(self, read: Read, index: tuple[Linear, ...], walked: list[Var]) -> Expr:
-        """A read of a copy in loop order; the nest that makes the copy is kept for the front of this root nest."""
+        """A read of a copy in loop order; the nest that makes the copy will run before this root nest."""
         name = fresh_name(f"{read.tensor.name}_packed", self.names)
         buffer = Buffer(name, tuple(var.extent for var in walked), read.dtype, self.scopes.whole)
         own = {var: Var(fresh_name(f"{name}_{k}", self.names), var.extent) for k, var in enumerate(walked)}
@@ -199,7 +199,7 @@ class _Bodies:
 
 
 def _or_zero(read: Read, index: tuple[Linear, ...], element: Expr) -> Expr:
-    """An element of a tensor, 0 beyond its ends."""
+    """An element of a tensor, 0 out of bounds."""
     inside = [Binary("lt", IndexValue(one), Const(extent, INDEX), "bool") for one, extent in zip(index, read.tensor.shape, strict=True)]
     inside += [Binary("ge", IndexValue(one), Const(0, INDEX), "bool") for one, own in zip(index, read.indices, strict=True) if not isinstance(own, Axis)]
     condition: Expr = inside[0]

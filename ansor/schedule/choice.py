@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_INNERMOST = 64
-MAX_ROWS = 8192  # ways to cut an extent that a table holds; tiles larger than those of the first 8192 fit no cache
-MAX_TRIED = 1 << 16  # divisors that are looked for one by one
+MAX_ROWS = 8192  # the most rows in a table; tiles beyond the first 8192 fit no cache
+MAX_TRIED = 1 << 16  # the largest divisor found by trial division
 UNEVEN_LENGTHS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 24, 32, 40, 48, 64)
-LEAST_FILLING = 0.8  # share of the last tiles that has to be filled for a length that does not divide
-UNEVEN_WEIGHT = 0.3  # how often such a length is sampled beside one that divides
-NEAR = 2.0  # moving a factor of two between two parts: how far neighbours are apart in sums of |log2|
+LEAST_FILLING = 0.8  # the least share of the tiles that a length that does not divide must fill
+UNEVEN_WEIGHT = 0.3  # how often such a length is sampled, relative to one that divides
+NEAR = 2.0  # the largest distance of neighbours, in sums of |log2|: a factor of two moved between two parts
 MAX_NEIGHBOURS = 24
 
 T = TypeVar("T")
@@ -31,8 +31,8 @@ class Choice:
     table: int64 [values, parts]; a gene is a row of it.
     weights: float64 [values], how likely sampling takes each value; None = uniform.
     kind: `tile` (neighbours move a factor between parts), or `level` (an ordered amount).
-    numbers: the names that steps know the parts of a row by, each with how many of them it has; by default its own name has all. One gene then decides
-        about several steps, whose numbers do not go with one another in every combination.
+    numbers: the names by which steps refer to the parts of a row, each with its number of parts; by default its own name covers all. With several names,
+        one gene sets the numbers of several steps that do not fit together in every combination.
     """
 
     name: str
@@ -49,8 +49,8 @@ class Choice:
 
     @cached_property
     def neighbours(self) -> NDArray[np.int64] | None:
-        """int64 [values, m]: the values that differ by moving one prime factor between two parts, where lengths need not divide also those with lengths
-        about as long, -1 padded; None for levels. Tables of another origin than the functions below have the rows about as long.
+        """int64 [values, m], padded with -1: the values that differ by one prime factor moved between two parts; None for levels. Uneven tables, and tables
+        not made by the functions below, use the rows with the most similar lengths instead.
         """
         if self.kind != "tile":
             return None
@@ -62,7 +62,7 @@ class Choice:
         return near_rows(self.table, self.extent)
 
     def named(self, parts: Sequence[T]) -> dict[str, tuple[T, ...]]:
-        """The parts of a row (or of many) by the names that steps know them by."""
+        """The parts of a row (or of many) under the names that steps use for them."""
         found, start = {}, 0
         for name, count in self.numbers or ((self.name, len(parts)),):
             found[name] = tuple(parts[start : start + count])
@@ -70,13 +70,13 @@ class Choice:
         return found
 
     def index_of(self, value: tuple[int, ...]) -> int | None:
-        """The gene that stands for `value`, None when it is not legal."""
+        """The gene of `value`, None when it is not legal."""
         found = np.flatnonzero((self.table == np.asarray(value, dtype=np.int64)).all(axis=1))
         return int(found[0]) if found.size else None
 
 
 def tile_choice(name: str, extent: int, parts: int) -> Choice:
-    """All ways to cut `extent` into `parts` inner lengths (outermost left over) with exact divisors, the innermost at most 64."""
+    """All ways to cut `extent` into `parts` inner lengths that divide it exactly, the innermost at most 64; the outermost length follows."""
     return Choice(name, factor_table(extent, parts), "tile", None, extent)
 
 
@@ -97,30 +97,30 @@ def level_choice(name: str, values: tuple[int, ...], weights: tuple[float, ...] 
 
 @lru_cache(maxsize=1 << 16)
 def divisors(n: int) -> tuple[int, ...]:
-    """All divisors, ascending; of numbers beyond MAX_TRIED squared, those up to MAX_TRIED and what they leave."""
+    """All divisors, ascending; for numbers beyond MAX_TRIED squared, only those up to MAX_TRIED and their cofactors."""
     small = [d for d in range(1, min(isqrt(n), MAX_TRIED) + 1) if n % d == 0]
     return (*small, *(n // d for d in reversed(small) if d * d != n))
 
 
 @lru_cache(maxsize=4096)
 def factor_table(extent: int, parts: int) -> NDArray[np.int64]:
-    """int64 [rows, parts]: ordered inner lengths whose product divides `extent`, innermost at most 64, in lexicographic order; of more than MAX_ROWS
-    those with the smallest products.
+    """int64 [rows, parts]: ordered inner lengths whose product divides `extent`, innermost at most 64, in lexicographic order. Only the MAX_ROWS rows with
+    the smallest products are kept.
     """
     return _read_only(_factor_rows(extent, parts, MAX_INNERMOST), parts)
 
 
 @lru_cache(maxsize=4096)
 def uneven_table(extent: int, parts: int) -> NDArray[np.int64]:
-    """int64 [rows, parts]: `factor_table`, and rows whose innermost length is one of UNEVEN_LENGTHS that fills its tiles to LEAST_FILLING or more; of more
-    than MAX_ROWS those with the smallest products.
+    """int64 [rows, parts]: `factor_table`, and rows whose innermost length is one of UNEVEN_LENGTHS that fills its tiles to LEAST_FILLING or more. Only the
+    MAX_ROWS rows with the smallest products are kept.
     """
     rows = [tuple(row) for row in factor_table(extent, parts).tolist()]
     for length in UNEVEN_LENGTHS:
         count = -(-extent // length)
         if extent % length == 0 or length >= extent or extent < LEAST_FILLING * count * length:
             continue
-        # A prime number of tiles divides into nothing: one empty tile more costs a test.
+        # A prime number of tiles cannot be divided further: one more, empty tile costs only a test.
         counts = (count, count + 1) if len(divisors(count)) == 2 and count > 3 else (count,)
         outer = {row for n in counts for row in _factor_rows(n, parts - 1, n)}
         rows += [(*row, length) for row in sorted(outer)]
@@ -131,7 +131,7 @@ def uneven_table(extent: int, parts: int) -> NDArray[np.int64]:
 
 
 def _factor_rows(n: int, parts: int, innermost: int) -> list[tuple[int, ...]]:
-    """Lengths whose product divides `n`, the last at most `innermost`, in lexicographic order: those of the first products that have MAX_ROWS together."""
+    """Lengths whose product divides `n`, the last at most `innermost`, in lexicographic order: at most MAX_ROWS, smallest products first."""
     rows: list[tuple[int, ...]] = []
     for product in divisors(n):
         rows += _ordered_factors(product, parts, innermost)
@@ -162,7 +162,7 @@ def _near_neighbours(extent: int, parts: int) -> NDArray[np.int64]:
 
 
 def near_rows(table: NDArray[np.int64], extent: int) -> NDArray[np.int64]:
-    """int64 [rows, m]: for every row of lengths that cut `extent` the nearest others, measured in logarithms of all lengths; -1 padded."""
+    """int64 [rows, m], padded with -1: for every row of lengths that cut `extent`, the nearest other rows, by the logarithms of all lengths."""
     outermost = np.ceil(extent / table.prod(axis=1))
     lengths = np.log2(np.column_stack([outermost, table]))
     nearest = [_nearest(lengths, row) for row in range(len(lengths))]
@@ -173,7 +173,7 @@ def near_rows(table: NDArray[np.int64], extent: int) -> NDArray[np.int64]:
 
 
 def _nearest(lengths: NDArray[np.float64], row: int) -> NDArray[np.intp]:
-    """The rows that are as near as NEAR, the nearest first. Everybody has one: the nearest, however far."""
+    """The rows within NEAR, nearest first. If there are none, the nearest row, however far."""
     distance = np.zeros(len(lengths))
     for column in lengths.T:
         distance += np.abs(column - column[row])
@@ -185,7 +185,7 @@ def _nearest(lengths: NDArray[np.float64], row: int) -> NDArray[np.intp]:
 
 
 def _prime_factors(n: int) -> list[int]:
-    """In ascending order, each as often as it divides; a rest without a factor up to MAX_TRIED counts as one."""
+    """The distinct prime factors in ascending order; a cofactor without factors up to MAX_TRIED counts as prime."""
     found, p = [], 2
     while p * p <= n and p <= MAX_TRIED:
         if n % p == 0:

@@ -1,4 +1,4 @@
-"""Numbers of loops: how often each runs, what each axis is as a sum of loop variables, which loops an axis was turned into."""
+"""The numbers of loops: how often each runs, each axis as a sum of loop variables, and the loops that an axis was turned into."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Numbers = Mapping[str, tuple[Int, ...]]
 
 
 def axis_extent(state: State, stage: Stage, axis: Axis, numbers: Numbers) -> Int:
-    """Iterations of an axis of a stage: as declared, or of the loop whose partial results the stage combines."""
+    """Iterations of a stage's axis: as declared, or those of the loop whose partial results the stage combines."""
     if axis.name not in stage.origins.borrowed:
         return stand_in(axis.extent)
     owner, loop = stage.origins.borrowed[axis.name]
     partial = state[owner]
-    # The kept loop's extent depends on nothing but the numbers: a reduction is never cut down to a region.
+    # The kept loop's extent depends only on the numbers: a reduction is never cut down to a region.
     return loop_extents(partial, {one.name: stand_in(one.extent) for one in partial.axes}, numbers)[loop]
 
 
 def loop_extents(stage: Stage, axes: Mapping[str, Int], numbers: Numbers) -> dict[str, Int]:
-    """Iterations of every loop that a stage has or had, from those of its axes."""
+    """Iterations of every loop that a stage has or had, computed from its axes."""
     extents = dict(axes)
     for relation in stage.relations:
         if isinstance(relation, FuseRelation):

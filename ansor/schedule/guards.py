@@ -1,4 +1,4 @@
-"""Guards: what keeps loops that do not divide inside their region and their tensor. Each says for which rows it is needed."""
+"""Guards keep loops that do not divide evenly inside their region and their tensor. Each says for which rows it is needed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def axis_guards(local: Linear, base: Linear, span: Int, extent: Int) -> list[Gua
 
 
 def inner_guards(stage: Stage, local: dict[str, Linear], extents: dict[str, Int]) -> list[Guard]:
-    """A part that was split again, without dividing, must not run into the next iteration of the part outside it."""
+    """Guards for a part that was split again unevenly: it must not run into the next iteration of the part outside it."""
     axes = {axis.name for axis in stage.axes}
     guards = []
     for relation in stage.relations:
@@ -45,7 +45,7 @@ def inner_guards(stage: Stage, local: dict[str, Linear], extents: dict[str, Int]
 
 
 def without(guards: list[Guard], var: Var) -> list[Guard]:
-    """The same conditions for whole tiles: `var` left out."""
+    """The same conditions for whole tiles, without `var`."""
     return [replace(guard, value=_without(guard.value, var)) for guard in guards]
 
 
@@ -54,7 +54,7 @@ def _without(linear: Linear, var: Var) -> Linear:
 
 
 def check_partial(stage: Stage, local: dict[str, Linear], loops: Mapping[str, Var]) -> None:
-    """Every partial result of an rfactor has to hold something: its first element, with the loops that reduce into it at 0, lies inside the axis."""
+    """Check that no partial result of an rfactor is empty: its first element, with the loops that reduce into it at 0, lies inside the axis."""
     kinds = stage.kinds
     reduced = {id(loops[loop]) for loop in stage.loops if kinds[loop] == "reduce"}
     for axis in stage.axes if stage.storage.kept else ():

@@ -1,4 +1,4 @@
-"""The region of a tensor that several reads touch: from indices to where it starts and how long it is."""
+"""The region of a tensor that several reads touch: its start and length, computed from the indices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Span = tuple[Linear, Int, Int] | None
 
 
 def span_of(index: Linear, outside: set[int]) -> Span:
-    """The part of an index fixed by the loops outside, and the least and greatest of the rest; None when it depends on data."""
+    """The part of an index fixed by the outer loops, and the least and greatest value of the rest; None when it depends on data."""
     fixed: list[tuple[Atom, Int]] = []
     low: Int = index.const
     high: Int = index.const
@@ -27,7 +27,7 @@ def span_of(index: Linear, outside: set[int]) -> Span:
 
 
 def hull(spans: list[Span], extent: int) -> tuple[Linear, Int]:
-    """One region that covers all reads of a dimension: its start, and its length (never more than the dimension)."""
+    """One region that covers all reads of a dimension: its start and its length (at most the dimension)."""
     first = spans[0]
     if first is None:
         return Linear(), extent
@@ -46,5 +46,5 @@ def hull(spans: list[Span], extent: int) -> tuple[Linear, Int]:
 
 
 def _same_atoms(a: Linear, b: Linear) -> bool:
-    """Both are sums over the same loops; their coefficients may differ, in some rows or all."""
+    """True when both are sums over the same loops; their coefficients may differ in some or all rows."""
     return len(a.terms) == len(b.terms) and all(x is y for (x, _), (y, _) in zip(a.terms, b.terms, strict=True))

@@ -1,4 +1,4 @@
-"""Integer expressions of declarations as sums of loop variables: which can be, what they become, and when two of them are the same."""
+"""Integer expressions of declarations as sums of loop variables: which can be converted, what they become, and when two are the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansor.te.interval import arithmetic_form
 
 
 def is_index_arithmetic(expr: Expr) -> bool:
-    """Arithmetic that can be done on sums of loop variables. Narrow integers wrap, such sums do not: they are left out."""
+    """True for arithmetic that can be done on sums of loop variables. Narrow integers are excluded: they wrap, such sums do not."""
     if isinstance(expr, Cast):
         return expr.value.dtype in ("int32", "int64") and expr.dtype in ("int32", "int64")
     if not isinstance(expr, Binary) or expr.dtype not in ("int32", "int64"):
@@ -19,7 +19,7 @@ def is_index_arithmetic(expr: Expr) -> bool:
 
 
 def is_plain(expr: Expr, known: dict[int, bool]) -> bool:
-    """Arithmetic of axes and numbers, and of nothing else. known: what was found out before, by id."""
+    """True for arithmetic of axes and numbers only. known: earlier answers, by id."""
     if id(expr) in known:
         return known[id(expr)]
     for node in postorder(expr, lambda node: node.children if id(node) not in known and is_index_arithmetic(node) else ()):
@@ -30,7 +30,7 @@ def is_plain(expr: Expr, known: dict[int, bool]) -> bool:
 
 
 def affine(expr: Expr, left: Linear, right: Linear) -> Linear | None:
-    """`left op right` as a sum of loop variables; None where it is not one."""
+    """`left op right` as a sum of loop variables; None if it is not one."""
     assert isinstance(expr, Binary)
     plain = arithmetic_form(expr)
     if plain is not expr:
@@ -48,7 +48,7 @@ def affine(expr: Expr, left: Linear, right: Linear) -> Linear | None:
 
 
 def signature(index: Linear) -> tuple[object, ...]:
-    """A key that is the same for indices that are written alike."""
+    """A key that is the same for indices of the same form."""
     return (*((_atom_signature(atom), _number_signature(coefficient)) for atom, coefficient in index.terms), _number_signature(index.const))
 
 

@@ -1,7 +1,7 @@
-"""Nests that were lowered before: the sketches of a declaration have most of their nests in common, and each of those is lowered once.
+"""A cache of lowered nests: the sketches of a declaration share most of their nests, and each shared nest is lowered once.
 
-A nest is the same where everything that it is made of is: its stages, what is inlined into them, how the tensors that they read are stored, and the columns
-that its numbers are. Then it is the same object, too, so that what was found out about its statements holds for all sketches that have it.
+Two nests are the same if everything they are made of is the same: their stages, what is inlined into them, how the tensors that they read are stored, and the
+columns of their numbers. They are then one object, so that analyses of its statements hold for all sketches that share it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Key = tuple[Hashable, ...]
 
 @dataclass(frozen=True, eq=False)
 class KnownNest:
-    """frames: of its stages, the one at root first; node: the nest itself; state: where it was met, which keeps alive what its key knows by identity."""
+    """frames: the frames of its stages, root first; node: the nest; state: where it was first seen, kept alive because its key holds ids of its parts."""
 
     frames: Mapping[str, Frame]
     node: Node
@@ -31,13 +31,13 @@ class KnownNest:
 
 @dataclass(frozen=True, eq=False)
 class KnownNests:
-    """Nests and buffers of one declaration, in one set of memories, whose numbers are columns of one recorder."""
+    """Known nests and buffers of one declaration, in one set of memories, with numbers that are columns of one recorder."""
 
     nests: dict[Key, KnownNest] = field(default_factory=dict)
     buffers: dict[Key, Buffer] = field(default_factory=dict)
 
     def keys(self, state: State, numbers: Numbers) -> dict[str, Key]:
-        """What the nest of each stage at root is known by. Nests with packed operands have none: they make buffers and nests beside their own."""
+        """The key of each root stage's nest. Nests with packed operands have no key: they create further buffers and nests."""
         found = {}
         for root in state.stages:
             if not isinstance(root.placement, At | Inlined):
@@ -47,7 +47,7 @@ class KnownNests:
         return found
 
     def of(self, keys: Mapping[str, Key]) -> dict[str, KnownNest]:
-        """Those that were met before, by the stage at root."""
+        """The nests that are known, by root stage."""
         return {root: self.nests[key] for root, key in keys.items() if key in self.nests}
 
     def keep(self, keys: Mapping[str, Key], state: State, frames: Mapping[str, Frame], nodes: tuple[Node, ...]) -> None:
@@ -58,7 +58,7 @@ class KnownNests:
                 self.nests[key] = KnownNest({stage.name: frames[stage.name] for stage in _members(state, state[root])}, by_stage[root], state)
 
     def same(self, buffer: Buffer) -> Buffer:
-        """The buffer that was met first of those that are the same."""
+        """The first known buffer that equals this one."""
         key = (buffer.name, _numbers(buffer.shape), buffer.dtype, buffer.scope, _numbers((buffer.copies,)))
         return self.buffers.setdefault(key, buffer)
 
@@ -81,7 +81,7 @@ def _key(state: State, members: list[Stage], numbers: Numbers) -> Key:
 
 
 def _read(state: State, stage: Stage) -> Iterator[Stage]:
-    """The stages that a stage reads, and those read by what is inlined into it."""
+    """The stages that a stage reads, directly or through inlined stages."""
     for tensor in access.producers(stage.tensor):
         if tensor.name in state:
             producer = state[tensor.name]
@@ -103,5 +103,5 @@ def _stage_key(stage: Stage, numbers: Numbers) -> Key:
 
 
 def _numbers(values: tuple[Int, ...]) -> Key:
-    """Of columns it is only known when they are one."""
+    """Numbers as a key; columns are compared by their place."""
     return tuple((value.place,) if isinstance(value, Column) else int(value) for value in values)

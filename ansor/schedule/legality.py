@@ -1,4 +1,4 @@
-"""Which programs are worth building: register tiles that fit the registers, memories that hold what they have to, code of bounded length.
+"""Which programs are worth building: register tiles fit the registers, memories are large enough, and code length is bounded.
 
 The same arithmetic for one program (ints, a bool) and for a population (arrays [n], a bool array).
 """
@@ -19,7 +19,7 @@ from ansor.schedule.memory import BYTES, fits_memories
 
 MAX_STATEMENTS = 4096
 BESIDE = 2
-"""Registers that a vector of a group's are counted as having beside it: what is read for products is narrower than sums, and one factor is a number."""
+"""Registers kept for operands where a group of registers holds one vector: what products read is narrower than their sums, and one factor is a scalar."""
 
 
 def legal(loops: Loops, machine: Machine) -> Flag:
@@ -31,7 +31,7 @@ def legal(loops: Loops, machine: Machine) -> Flag:
 
 
 def _holds(limit: Limit, loops: Loops, machine: Machine) -> Flag:
-    """Raises ScheduleError, which names the limit, where it does with columns what only numbers can do."""
+    """Whether the limit holds. Raises ScheduleError, naming the limit, where it does with columns what only numbers can do."""
     try:
         return limit.holds(loops, machine)
     except TypeError as error:
@@ -48,7 +48,7 @@ def _statements(loops: Loops, vector_bytes: int) -> tuple[tuple[tuple[For, ...],
 
 
 def fits_registers(loops: Loops, machine: Machine) -> Flag:
-    """Register tiles leave registers for their operands."""
+    """True when register tiles leave registers for their operands."""
     result: Flag = True
     for path, store, tile in _statements(loops, machine.vector_bytes):
         if store.combiner is not None:
@@ -60,7 +60,7 @@ def fits_registers(loops: Loops, machine: Machine) -> Flag:
 
 
 def fills_instructions(loops: Loops, machine: Machine) -> Flag:
-    """Vectors around an intrinsic are whole instructions, of its narrowest form at least."""
+    """True when the vectors around an intrinsic fill whole instructions, at least of its narrowest form."""
     result: Flag = True
     for path, store, _ in _statements(loops, machine.vector_bytes):
         if store.combiner is not None:
@@ -69,7 +69,7 @@ def fills_instructions(loops: Loops, machine: Machine) -> Flag:
 
 
 def bounded_code(loops: Loops, machine: Machine) -> Flag:
-    """No more than `MAX_STATEMENTS` are written out in one place."""
+    """True when no statement is unrolled into more than `MAX_STATEMENTS` copies."""
     result: Flag = True
     for path, _, tile in _statements(loops, machine.vector_bytes):
         result = result & (tile * written_out(path) <= MAX_STATEMENTS)
@@ -77,7 +77,7 @@ def bounded_code(loops: Loops, machine: Machine) -> Flag:
 
 
 def parallel_once(loops: Loops, machine: Machine) -> Flag:
-    """No parallel loop inside another stage's parallel loop."""
+    """True when no parallel loop is inside another stage's parallel loop."""
     result: Flag = True
     for path, _, _ in _statements(loops, machine.vector_bytes):
         result = result & _no_nested_parallel(path)
@@ -91,11 +91,11 @@ LIMITS = (
     Limit("parallel once", parallel_once),
     Limit("memories", fits_memories),
 )
-"""Of processors with vectors and memories of some size."""
+"""The limits of processors with vectors and memories of a given size."""
 
 
 def registers_for(path: Sequence[For], store: Store, machine: Machine) -> Int:
-    """Registers for vectors as long as those of a statement. Where several registers hold one vector together, shorter ones need fewer of them."""
+    """Registers for vectors as long as those of a statement. Where several registers hold one vector, shorter vectors need fewer registers."""
     registers: Int = machine.vector_registers
     if machine.vector_group == 1:
         return registers
@@ -108,24 +108,24 @@ def registers_for(path: Sequence[For], store: Store, machine: Machine) -> Int:
 
 
 def accumulators(registers: Int) -> Int:
-    """Vectors a tile may hold: the others are for operands, and for the loads a compiler starts early (with 28 of 32 held it spills in every iteration)."""
+    """Vectors a tile may hold. The rest is for operands and for loads that a compiler starts early (with 28 of 32 held, it spills in every iteration)."""
     return registers - registers // 8 - 2
 
 
 def legal_rows(loops: Loops, machine: Machine, count: int) -> NDArray[np.bool_]:
-    """`legal` as an array [count], also where nothing depends on the row."""
+    """`legal` as an array [count], even where nothing depends on the row."""
     return np.broadcast_to(np.asarray(legal(loops, machine)), (count,))
 
 
 def register_tile(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int:
-    """Vectors that are held while the innermost reduction runs: the spatial loops inside it, the vectorised one in whole vectors, halves and single elements.
+    """Vectors held while the innermost reduction runs: the spatial loops inside it, the vectorised loop counted in whole vectors, halves and single elements.
 
-    1 for a store that reduces nothing, and where every reduction loop has one iteration.
+    1 for a store without a reduction, and where every reduction loop has one iteration.
     """
     if store.combiner is None:
         return 1
     tile: Int = 1
-    inside: Int = 1  # 1 as long as no reduction of more than one iteration was met, walking outwards
+    inside: Int = 1  # 1 until the walk outwards meets a reduction of more than one iteration
     reduces: Int = 0
     own = [loop for loop in path if loop.stage == store.stage]
     if reduces_in_vectors(own):
@@ -146,16 +146,16 @@ def register_tile(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int
 
 
 def operands(path: tuple[For, ...], store: Store, tile: Int, vector_bytes: int) -> Int:
-    """Vectors of operands that live while a tile of so many vectors is computed once: those of a row, which the next row meets again, and one broadcast.
+    """Operand vectors that are live while a tile of `tile` vectors is computed once: those of a row, which the next row uses again, and one broadcast.
 
-    Compilers load all of a row first, in whatever order the products are written.
+    Compilers load a whole row first, in whatever order the products are written.
     """
     along = vectors_in_row(path, store, vector_bytes)
     return choose(tile > along, along, 1) + 1
 
 
 def vectors_in_row(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int:
-    """Vectors along the vectorised loop of a statement, pieces of its last one included; 1 without one."""
+    """Vectors along the vectorised loop of a statement, including pieces of the last vector; 1 without such a loop."""
     along: Int = 1
     for loop in path:
         if loop.stage == store.stage and loop.kind != "reduce":
@@ -165,7 +165,7 @@ def vectors_in_row(path: tuple[For, ...], store: Store, vector_bytes: int) -> In
 
 
 def reduces_in_vectors(loops: Sequence[For]) -> bool:
-    """The innermost loop is a reduction, and those directly around it are written out: they are elements that are reduced together."""
+    """True when the innermost loop is a reduction and the loop directly around it is unrolled: those elements are reduced together."""
     if len(loops) < 2 or loops[-1].kind != "reduce" or loops[-2].kind != "spatial":
         return False
     return bool(loops[-2].unrolled) and not loops[-1].unrolled
@@ -178,7 +178,7 @@ def _lanes(path: tuple[For, ...], store: Store, vector_bytes: int) -> int:
 
 
 def offsets(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int:
-    """Vectors an intrinsic holds besides the tile, one for each along the lanes: what it takes off at the end."""
+    """Vectors an intrinsic holds besides the tile, one for each along the lanes: what it subtracts at the end."""
     intrinsic = path[-1].intrinsic if path else None
     if intrinsic is None or not intrinsic.offset:
         return 0
@@ -191,12 +191,12 @@ def _fills_lanes(path: tuple[For, ...]) -> Flag:
 
 
 def _memory_step(store: Store, loop: For) -> Int:
-    """Elements between what neighbouring iterations write."""
+    """The distance in elements between the writes of neighbouring iterations."""
     return sum((index.coefficient(loop.var) * stride for index, stride in zip(store.index, store.buffer.strides, strict=True)), start=0)
 
 
 def vector_pieces(extent: Int, lanes: int) -> Int:
-    """Whole vectors of a power of two lanes, and one piece for every binary digit of what is left."""
+    """Whole vectors, whose lanes are a power of two, plus one piece for every binary digit of the rest."""
     pieces = extent
     while lanes > 1:
         pieces = pieces - extent // lanes  # two half pieces make a whole one
@@ -205,7 +205,7 @@ def vector_pieces(extent: Int, lanes: int) -> Int:
 
 
 def written_out(path: tuple[For, ...]) -> Int:
-    """How often a statement stands there because of loops that are written out."""
+    """How many copies of a statement unrolled loops make."""
     return product(choose(loop.unrolled, loop.var.extent, 1) for loop in path)
 
 

@@ -1,4 +1,4 @@
-"""Where untiled stages are computed: in a nest of their own, inside a loop of the stage that reads them, or again at each use."""
+"""Where untiled stages are computed: in their own nest, inside a loop of the stage that reads them, or again at each use."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Place = tuple[str, str]
 
 
 def location_variants(sketch: Sketch) -> Iterator[Sketch]:
-    """A few sketches that differ in where stages are computed; the given one, with everything at root, first.
+    """A few sketches that differ in where stages are computed; the given one, with everything at root, comes first.
 
-    All movable stages move alike: outermost, next, ..., innermost. Then each alone, as long as there are no more than MAX_VARIANTS. Each is made when it is
-    asked for.
+    First all movable stages move together: outermost, next, ..., innermost. Then each moves alone, up to MAX_VARIANTS sketches. Each sketch is built on
+    demand.
     """
     yield sketch
     known = {sketch.name}
@@ -34,7 +34,7 @@ def location_variants(sketch: Sketch) -> Iterator[Sketch]:
 
 
 def _variants(sketch: Sketch) -> Iterator[Sketch]:
-    """What there is beside the sketch itself, some of it several times."""
+    """All variants besides the sketch itself, some of them repeatedly."""
     movable = [stage.name for stage in reversed(sketch.state.stages) if is_movable(sketch.state, stage)]
     depth = max((len(_steps(sketch.state, name)) for name in movable), default=0)
     for k in (*range(depth), -1):
@@ -44,7 +44,7 @@ def _variants(sketch: Sketch) -> Iterator[Sketch]:
 
 
 def is_movable(state: State, stage: Stage) -> bool:
-    """At root, neither kept nor packed, not tiled for reuse, and not the frame in which another stage's tiles are written out."""
+    """True for a stage at root that is no output, is not packed or tiled for reuse, and does not follow another stage's tiles to write them out."""
     if not isinstance(stage.placement, Root) or state.is_output(stage.name) or not state.consumers(stage.name) or state.packed_by(stage.name):
         return False
     if stage.role in ("cache_write", "cache_read") or is_follower(stage) or attribute_names(stage.tensor, CONST_INDICES):
@@ -53,7 +53,7 @@ def is_movable(state: State, stage: Stage) -> bool:
 
 
 def _moved(sketch: Sketch, names: list[str], k: int) -> Sketch:
-    """Each of the stages, consumers first, at its k-th place (its last one when it has fewer)."""
+    """Move each of the stages, consumers first, to its k-th place (its last when it has fewer)."""
     for name in names:
         steps = _steps(sketch.state, name)
         if steps:
@@ -82,7 +82,7 @@ def _applies(step: Step, state: State) -> bool:
 
 
 def _is_cheap_inline(state: State, name: str) -> bool:
-    """A copy or a padding read by untiled stages: the test costs less than writing and reading memory."""
+    """True for a copy or padding read by untiled stages: the test costs less than writing and reading memory."""
     tensor = state[name].tensor
     if access.has_reduction(tensor) or access.has_expensive_call(tensor) or state.attached(name):
         return False
@@ -90,7 +90,7 @@ def _is_cheap_inline(state: State, name: str) -> bool:
 
 
 def _places(state: State, name: str) -> list[Place]:
-    """Loops around every reader that are worth computing a stage in, outermost first."""
+    """Loops around every reader in which a stage is worth computing, outermost first."""
     chains = [_around(state, consumer) for consumer in state.consumers(name)]
     shared = [place for place in chains[0] if all(place in chain for chain in chains[1:])]
     return [place for place in shared if place[0] != name]
@@ -110,7 +110,7 @@ def _around(state: State, stage: Stage) -> list[Place]:
 
 
 def _levels_taken(target: Stage, loop: str) -> int:
-    """How many levels of a tiling lie outside `loop`, and so have extent 1 in a stage computed there."""
+    """How many tiling levels lie outside `loop`, and so have extent 1 in a stage computed there."""
     return next(k + 1 for k, level in enumerate(levels(target)) if loop in level)
 
 
@@ -119,10 +119,10 @@ def _is_cut(stage: Stage) -> bool:
 
 
 def _useful_loops(stage: Stage) -> list[str]:
-    """Where something may be computed inside a stage.
+    """The loops of a stage inside which another stage may be computed.
 
     Tiled: the last loop of each level up to the first reduction level, never in unrolled loops or the register tile.
-    Untiled: every spatial loop before the reduction and outside the vectors that has more than one iteration.
+    Untiled: every spatial loop with more than one iteration, before the reduction and outside the vectors.
     """
     if _is_cut(stage) and (access.needs_multi_level_tiling(stage.tensor) or is_follower(stage) or stage.annotations.unroll):
         return _level_ends(stage)

@@ -1,6 +1,6 @@
-"""Loop orders of stages that no tiling rule touched: a spatial loop innermost for vectors, and an outer one for threads.
+"""Loop orders of stages that no tiling rule changed: a spatial loop innermost for vectors, and an outer one for threads.
 
-These come before locations and annotations, because loops inside which something is computed stay as they are.
+They are chosen before locations and annotations, because loops with a stage computed inside cannot change any more.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ansor.schedule.steps import Fuse, Reorder, Split, Step
 from ansor.te.expr import Axis
 from ansor.te.tensor import Read
 
-MAX_STEP = 4  # elements between lanes up to which gathering them still pays
-MIN_SPLIT = 128  # elements below which a loop is not worth cutting for threads
-INNER_VECTORS = 4  # accumulators along one loop that need no cutting
+MAX_STEP = 4  # the largest distance between lanes, in elements, at which gathering still pays
+MIN_SPLIT = 128  # a loop of fewer elements is not worth splitting for threads
+INNER_VECTORS = 4  # a loop of at most this many accumulators is not split
 
 
 def loop_orders(sketch: Sketch, machine: Machine) -> list[Sketch]:
-    """The sketch with its untiled stages ready for vectors and threads, and, where stages could only read in strides, also with those turned."""
+    """The sketch with its untiled stages ready for vectors and threads; where stages could only read in strides, also a variant with those reordered."""
     ready = sketch
     strided = []
     for stage in sketch.state.stages:
@@ -43,19 +43,19 @@ def loop_orders(sketch: Sketch, machine: Machine) -> list[Sketch]:
 
 
 def _is_written_out(stage: Stage) -> bool:
-    """A stage that multiplies with constants: its small loops are all unrolled, its tiled ones are around them."""
+    """True for a stage that multiplies by constants: its small loops are all unrolled, inside its tiled loops."""
     return bool(stage.annotations.unroll) and bool(attribute_names(stage.tensor, CONST_INDICES)) and isinstance(stage.placement, Root)
 
 
 def _vector_axis(stage: Stage) -> Axis | None:
-    """The last spatial axis, when having it innermost is useful."""
+    """The last spatial axis with more than one element."""
     assert stage.tensor.compute is not None
     axes = [axis for axis in stage.tensor.compute.axes if axis.extent > 1]
     return axes[-1] if axes else None
 
 
 def _reach(stage: Stage) -> int | None:
-    """The longest memory step between neighbours along the vector axis, of an untouched reduction; None when vectors along it make no sense."""
+    """The longest memory step between neighbours along the vector axis of an untouched reduction; None when vectors along it make no sense."""
     if not is_untouched(stage) or not access.has_reduction(stage.tensor) or access.needs_multi_level_tiling(stage.tensor):
         return None
     axis = _vector_axis(stage)
@@ -67,7 +67,7 @@ def _reach(stage: Stage) -> int | None:
 
 
 def _reduces_a_block(stage: Stage) -> bool:
-    """An untouched reduction over several axes that lie side by side in memory: as one loop it fills longer vectors.
+    """True for an untouched reduction over several axes that are contiguous in memory: as one loop it fills longer vectors.
 
     before   for c, ry in 7, rx in 7:  s[c] += x[c, ry, rx]
     after    for c, r in 49:           s[c] += x[c, r / 7, r % 7]
@@ -85,12 +85,12 @@ def _reduces_a_block(stage: Stage) -> bool:
 
 
 def _is_whole(read: Read, axes: Sequence[Axis]) -> bool:
-    """Every reduced axis is an index of its own, as it stands: not a window over a longer dimension."""
+    """True when every reduced axis is an index by itself, not part of a window over a longer dimension, or no reduced axis moves the read."""
     return all(any(index is axis for index in read.indices) for axis in axes) or not any(access.memory_step(read, axis) for axis in axes)
 
 
 def _vector_inside(sketch: Sketch, stage: Stage, machine: Machine) -> Sketch:
-    """The vector axis innermost, cut first when it is long, so that few accumulators are held at a time.
+    """Move the vector axis innermost; split a long one first, so that few accumulators are held at a time.
 
     before   for n, h, w, c, ry, rx
     after    for n, h, w, c_0, ry, rx, c_1
@@ -101,7 +101,7 @@ def _vector_inside(sketch: Sketch, stage: Stage, machine: Machine) -> Sketch:
     if stage.relations:
         inner = f"{axis.name}_1"
         if inner not in stage.loops[:-1]:
-            return sketch  # there is none, or it is innermost already
+            return sketch  # there is none, or it is already innermost
         return sketch.then(Reorder(stage.name, (*(loop for loop in stage.loops if loop != inner), inner)))
     steps: list[Step] = []
     choices: list[Choice] = []
@@ -122,7 +122,7 @@ def _bytes(stage: Stage) -> int:
 
 
 def _cut_for_threads(sketch: Sketch, machine: Machine) -> Sketch:
-    """Untouched stages whose outer loops are too short for the threads: the last spatial loop in two.
+    """Split the last spatial loop of untouched stages whose outer loops are too short for the threads.
 
     before   for i in 4096
     after    for i_0 in 64:  for i_1 in 64

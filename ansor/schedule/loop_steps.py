@@ -1,4 +1,4 @@
-"""Steps that make loops of loops: cut, fused, in another order. Docstrings show the loops before and after."""
+"""Steps that split, fuse and reorder loops. Docstrings show the loops before and after."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _check_root_loops(state: State, stage: Stage, loops: tuple[str, ...], verb: 
 @register
 @dataclass(frozen=True)
 class Split(Step):
-    """Cut a loop into parts; `lengths` are those of all parts but the outermost, `parts` their number plus one.
+    """Split a loop into `parts` loops; `lengths` are those of all parts but the outermost.
 
     before   for i in 512
     after    for i_0 in 16:  for i_1 in 4:  for i_2 in 8          (lengths 4, 8)
@@ -43,7 +43,7 @@ class Split(Step):
 @register
 @dataclass(frozen=True)
 class SplitOuter(Step):
-    """Cut a loop into parts; `lengths` are those of all parts but the innermost, which gets as long as it takes.
+    """Split a loop into `parts` loops; `lengths` are those of all parts but the innermost, which becomes as long as needed.
 
     before   for i in 512
     after    for i_0 in 4:  for i_1 in 8:  for i_2 in 16          (lengths 4, 8)
@@ -82,7 +82,7 @@ def _split(stage: Stage, loop: str, names: tuple[str, ...], relation: SplitRelat
 @register
 @dataclass(frozen=True)
 class FollowSplit(Step):
-    """Cut a loop as another split was cut: the first `parts - 2` lengths of it, and the product of the others as the last.
+    """Split a loop like another split: with the first `parts - 2` of its lengths, and the product of the rest as the last.
 
     before   for i in 512                               (followed: lengths 4, 8, 2)
     after    for i_0 in 8:  for i_1 in 4:  for i_2 in 16          (parts = 3)
@@ -109,7 +109,7 @@ class FollowSplit(Step):
 @register
 @dataclass(frozen=True)
 class Fuse(Step):
-    """Make one loop of consecutive loops.
+    """Fuse consecutive loops into one.
 
     before   for i in 4:  for j in 8
     after    for i_j in 32
@@ -146,7 +146,7 @@ class Fuse(Step):
 @register
 @dataclass(frozen=True)
 class Reorder(Step):
-    """Put the loops of a stage in another order; all are listed.
+    """Reorder the loops of a stage; `loops` lists all of them.
 
     before   for i:  for j:  for k
     after    for i:  for k:  for j

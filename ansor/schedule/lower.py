@@ -1,6 +1,6 @@
-"""Lowering: from a state and its numbers to loop nests, for one program or for a whole population at once, in passes over one frozen value: `PASSES`.
+"""Lowering takes a state and its numbers to loop nests, for one program or a whole population, in passes over one frozen value: `PASSES`.
 
-Nothing branches on a number, so lowering a matrix of rows equals lowering its rows one by one, and can be recorded before there are rows.
+Nothing branches on a number, so lowering a matrix of rows equals lowering its rows one by one, and can be recorded before any rows exist.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ __all__ = ["PASSES", "Lowering", "Numbers", "lower", "lower_with"]
 
 @dataclass(frozen=True, eq=False)
 class Around:
-    """What is there before a schedule is lowered. scopes: which memories hold intermediates; known: nests, by their stage at root; same: what stands for a
-    buffer.
+    """What is known before a schedule is lowered. scopes: which memories hold intermediates; known: lowered nests, by root stage; same: the shared buffer for
+    a buffer.
     """
 
     scopes: Scopes = Scopes()
@@ -55,7 +55,7 @@ def lower(state: State, numbers: Numbers, name: str = "kernel", scopes: Scopes |
 
 
 def lower_with(nests: KnownNests, state: State, numbers: Numbers) -> Loops:
-    """The same, but nests that are known are not lowered again, and the others are known from then on."""
+    """Like `lower`, but takes known nests from `nests` and adds the others to it."""
     keys = nests.keys(state, numbers)
     done = run(PASSES, Lowering(state, numbers, around=Around(known=nests.of(keys), same=nests.same)))
     assert done.loops is not None and done.regions is not None
@@ -112,4 +112,4 @@ PASSES: tuple[Pass[Lowering], ...] = (
     Pass("values", "bodies over buffers", _write_bodies, lambda one: "\n".join(_bodies_text(one))),
     Pass("nests", "loops around stores", _make_nests, lambda one: str(one.loops)),
 )
-"""From a schedule to loops, in order."""
+"""The passes from a schedule to loops, in order."""

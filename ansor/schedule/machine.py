@@ -1,4 +1,4 @@
-"""What scheduling asks of a machine, and limits: named tests of whether a program is worth building for it. Targets have these fields and more."""
+"""What scheduling needs to know about a machine, and limits: named tests of whether a program is worth building. Targets have these fields and more."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ansor.ir.loops import Loops
 
 
 class Machine(Protocol):
-    """Threads, the vector unit of one core, how many bytes each memory holds (scope -> bytes, no limit for others), to how many bytes buffers are aligned, and
-    what programs may not exceed.
+    """Threads, the vector unit of one core, the bytes of each memory (scope -> bytes, others are unlimited), the alignment of buffers in bytes, and the limits
+    of programs.
 
-    vector_bytes, vector_registers: of the widest vectors, and how many of them a program can hold; vector_group: in the place of one, how many of so many times
-    fewer bytes.
+    vector_bytes, vector_registers: the size of the widest vectors, and how many of them a program can hold; vector_group: how many shorter vectors, each that
+    many times smaller, fit in place of one.
     """
 
     @property
@@ -36,7 +36,7 @@ class Machine(Protocol):
 
 @dataclass(frozen=True)
 class Limit:
-    """What a program may not exceed. `holds(loops, machine)`: True when it does not; the same arithmetic for one program (ints, a bool) and for a
+    """A limit of programs. `holds(loops, machine)` is True when a program keeps it, by the same arithmetic for one program (ints, a bool) and for a
     population (arrays [n], a bool array).
     """
 

@@ -1,4 +1,4 @@
-"""Which program of a search a schedule is: the sketch that has its structure, and the row that has its numbers."""
+"""Finds a schedule among the programs of a search: the sketch with its structure, and the row with its numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def row_of(program: Sketch, sketch: Sketch) -> tuple[int, ...] | None:
 
 
 def found_among(program: Sketch, sketches: Sequence[Sketch]) -> tuple[int, tuple[int, ...]] | None:
-    """The first of the sketches that has the program, and its row there."""
+    """The index of the first sketch that contains the program, and its row there; None when there is none."""
     for number, sketch in enumerate(sketches):
         if program.dag is sketch.dag or program.dag.key == sketch.dag.key:
             row = row_of(program, sketch)
@@ -39,7 +39,7 @@ def found_among(program: Sketch, sketches: Sequence[Sketch]) -> tuple[int, tuple
 
 
 def _same_stage(given: Stage, wanted: Stage, found: Numbers) -> bool:
-    """One structure; the numbers that are open in the second one are noted."""
+    """True when both have one structure; records in `found` the numbers that are open in the second."""
     if _structure(given) != _structure(wanted):
         return False
     if len(given.relations) != len(wanted.relations):
@@ -49,7 +49,7 @@ def _same_stage(given: Stage, wanted: Stage, found: Numbers) -> bool:
 
 
 def _structure(stage: Stage) -> tuple[object, ...]:
-    """What has no numbers; the order in which operands were packed means nothing."""
+    """The parts without numbers; the order in which operands were packed does not matter."""
     packed, storage = stage.packed, stage.storage
     return stage.name, stage.loops, stage.placement, storage.kept, set(packed.ahead), set(packed.inside), storage.align
 
@@ -59,7 +59,7 @@ def _same_relation(given: Relation, wanted: Relation, found: Numbers) -> bool:
         return given == wanted
     if (given.parent, given.parts, given.outer) != (wanted.parent, wanted.parts, wanted.outer):
         return False
-    # What follows is looked at once the numbers that it follows are known.
+    # Following splits are checked once the numbers that they follow are known.
     return bool(wanted.follow) or bool(given.follow) or _bound(wanted.lengths, given.lengths, found)
 
 
@@ -76,7 +76,7 @@ def _follows(given: Relation, wanted: Relation, named: Numbers) -> bool:
 
 
 def lengths_of(relation: SplitRelation, named: Numbers) -> tuple[int, ...]:
-    """The inner lengths of a split, of a following one too."""
+    """The inner lengths of a split, also of one that follows another."""
     lengths = named[relation.lengths] if isinstance(relation.lengths, str) else relation.lengths
     return (*lengths[: relation.follow - 1], prod(lengths[relation.follow - 1 :])) if relation.follow else lengths
 

@@ -1,7 +1,7 @@
-"""What programs keep in memories, held against the machine's table of capacities: scope -> bytes. A scope that is not in the table has no limit.
+"""Checks what programs keep in memories against the machine's capacities: scope -> bytes. A scope without a capacity has no limit.
 
-What exists as long as the program lies side by side; what lives inside a loop is there while its nest runs. The same arithmetic for one program (ints) and
-for a population (arrays [n]).
+Buffers that live as long as the program lie side by side; a buffer inside a loop exists while its nest runs. The arithmetic is the same for one program
+(ints) and for a population (arrays [n]).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WHOLE_WORDS = "for whole intermediates", "compute stages at loops of those that 
 
 
 def fits_memories(loops: Loops, machine: Machine) -> Flag:
-    """True (for each program) when no memory holds more than it can."""
+    """True (for each program) when no memory overflows."""
     result: Flag = True
     for scope, capacity in machine.capacities.items():
         for used in used_bytes(loops, scope, machine.alignment):
@@ -29,7 +29,7 @@ def fits_memories(loops: Loops, machine: Machine) -> Flag:
 
 
 def check_memories(loops: Loops, machine: Machine) -> None:
-    """ScheduleError for one program that keeps more in a memory than that holds."""
+    """Raises ScheduleError when one program needs more of a memory than there is."""
     for scope, capacity in machine.capacities.items():
         needed = max(map(int, used_bytes(loops, scope, machine.alignment)), default=0)
         if needed > capacity:
@@ -56,13 +56,13 @@ def size_of(buffer: Buffer) -> Int:
 
 
 def _kept(loops: Loops, scope: str, alignment: int) -> Iterator[Int]:
-    """Bytes of what exists as long as the program, each with the gap up to the next."""
+    """Bytes of each buffer that lives as long as the program, including the gap to the next."""
     for buffer in loops.intermediates:
         if buffer.scope == scope:
             yield _padded(size_of(buffer), alignment)
     for node in loops.body if scope != INSIDE else ():
         for buffer, once in _buffers(node, ()):
-            # Code generation leaves out loops that run once; what is left without a loop around it exists as long as the program.
+            # Code generation drops loops that run once; a buffer left without a loop around it lives as long as the program.
             if (WHOLE if buffer.scope == INSIDE else buffer.scope) == scope and once is not False:
                 yield choose(once, _padded(size_of(buffer), alignment), 0)
 

@@ -1,4 +1,4 @@
-"""Steps that say which memory holds a stage, and how often."""
+"""Steps that choose the memory of a stage and the number of its copies."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class SetScope(Step):
 @register
 @dataclass(frozen=True)
 class Buffered(Step):
-    """Keep so many copies of a stage that is computed inside a loop, taken in turn: the next is filled while the last is still read.
+    """Keep several copies of a stage that is computed inside a loop and use them in turn: the next is filled while the last is still read.
 
     before   for j: x_local[8] scratchpad           after    for j: 2 x x_local[8] scratchpad          (copies 2)
 
-    A machine that runs one statement after the other gains nothing by it; one whose memories are filled beside the arithmetic does.
+    This only helps a machine that fills its memories in parallel with the arithmetic.
     """
 
     code = "BU"

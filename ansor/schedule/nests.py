@@ -1,4 +1,4 @@
-"""The last pass of lowering: loops around stores, stages computed inside others put into their loop."""
+"""The last pass of lowering: puts loops around stores, and stages computed inside others into their loops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansor.schedule.state import Amount, At, Inlined, Stage, State
 def loops_of(
     name: str, state: State, numbers: Numbers, frames: Mapping[str, Frame], buffers: Mapping[str, Buffer], bodies: Bodies, known: Mapping[str, Node]
 ) -> Loops:
-    """The whole program. known: nests that are there already, by their stage at root."""
+    """The whole program. known: nests that are already built, by root stage."""
     roots = [stage for stage in state.stages if not isinstance(stage.placement, At | Inlined)]
     body: list[Node] = []
     for stage in roots:

@@ -1,4 +1,4 @@
-"""Steps that store what a stage reads in the order of its loops, ahead of time or in a nest before it."""
+"""Steps that store what a stage reads in its loop order, ahead of time or in a nest before it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansor.te.tensor import Tensor
 @register
 @dataclass(frozen=True)
 class Pack(Step):
-    """Store a constant input in the order in which this stage's loops walk over it, ahead of time.
+    """Store a constant input ahead of time, in the order in which this stage's loops traverse it.
 
     before   for j_0, k, j_1:  ... b[k, j_0 * 16 + j_1]
     after    for j_0, k, j_1:  ... b_packed[j_0, k, j_1]
@@ -39,7 +39,7 @@ class Pack(Step):
 @register
 @dataclass(frozen=True)
 class PackInside(Step):
-    """Copy a tensor that is read again and again into the order in which this stage's loops walk over it, in a nest before this one, zeros beyond its end.
+    """Copy a tensor that is read repeatedly into the order in which this stage's loops traverse it, in a nest before this one, with zeros past its end.
 
     before   for i_0, j_0, k, i_1, j_1:  ... b[k, j_0 * 16 + j_1]
     after    for j_0, k, j_1:            b_packed[j_0, k, j_1] = b[k, j_0 * 16 + j_1]
@@ -60,7 +60,7 @@ class PackInside(Step):
 
 
 def packable(state: State, stage: Stage, name: str) -> bool:
-    """True when `name` is a constant that only `stage` reads, once, at a place that moves evenly with the axes, and that a copy would not be larger than."""
+    """True when `name` is a constant that only `stage` reads, once, at an index that moves evenly with the axes, and a copy would not be larger."""
     tensor = next((t for t in state.dag.inputs if t.name == name), None)
     if tensor is None or not tensor.constant or name in stage.packed.ahead:
         return False
@@ -68,7 +68,7 @@ def packable(state: State, stage: Stage, name: str) -> bool:
 
 
 def _reads_evenly(stage: Stage, tensor: Tensor) -> bool:
-    found = list({id(read): read for read in access.reads(stage.tensor) if read.tensor is tensor}.values())  # one that is used twice is read once
+    found = list({id(read): read for read in access.reads(stage.tensor) if read.tensor is tensor}.values())  # a read object that is used twice counts once
     if len(found) != 1 or tensor.ndim == 0:
         return False
     nodes = [node for index in found[0].indices for node in walk(index)]
@@ -80,7 +80,7 @@ def _reads_evenly(stage: Stage, tensor: Tensor) -> bool:
 
 
 def packable_inside(state: State, stage: Stage, name: str) -> bool:
-    """True when `name` is an input, or a stage at root, that `stage` reads in one place, which moves evenly with the axes; a copy would not be larger."""
+    """True when `name` is an input, or a stage at root, that `stage` reads once, at an index that moves evenly with the axes; a copy would not be larger."""
     whole = any(tensor.name == name for tensor in state.dag.inputs) or any(other.name == name and isinstance(other.placement, Root) for other in state.stages)
     if not whole or name in stage.packed.names:
         return False
@@ -92,7 +92,7 @@ def _reads_at_axes(stage: Stage, name: str) -> bool:
     if len(found) != 1:
         return False
     read = found[0]
-    # A dimension of one element has no loop to be at: a kernel of 1x1.
+    # A dimension of one element needs no loop, as in a 1x1 kernel.
     walked = [index for index, extent in zip(read.indices, read.tensor.shape, strict=True) if not (extent == 1 and isinstance(index, Const))]
     axes = [index for index in walked if isinstance(index, Axis) and index.start == 0]
     return len(axes) == len(walked) > 0 and len({id(axis) for axis in axes}) == len(axes)

@@ -1,4 +1,4 @@
-"""Steps that say where a stage is computed: inside a loop of another, wherever it is read, or in a nest of its own."""
+"""Steps that choose where a stage is computed: inside a loop of another stage, wherever it is read, or in its own nest."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ComputeAt(Step):
 
 
 def placed(state: State, stage: Stage) -> State:
-    """The state with a stage moved, unless it has to stay whole or that takes a reader away from something computed around it."""
+    """The state with a stage moved. Raises ScheduleError if it has to stay at root, or if a stage computed inside the old place would lose a reader."""
     packed_by = state.packed_by(stage.name)
     if packed_by:
         raise ScheduleError(f"asked to move stage {stage.name}, of which stage {packed_by[0].name} makes a packed copy; only a stage at root can be packed")
@@ -99,7 +99,7 @@ class ComputeInline(Step):
 @register
 @dataclass(frozen=True)
 class ComputeRoot(Step):
-    """Compute a stage in a nest of its own: takes back compute_at and compute_inline."""
+    """Compute a stage in its own nest: undoes compute_at and compute_inline."""
 
     code = "CR"
 

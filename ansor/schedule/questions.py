@@ -1,4 +1,4 @@
-"""Named questions about a state. Rules, location variants and annotation ask these (and those of `ansor.ir.access`) and nothing else."""
+"""Named questions about a state. Rules, location variants and annotation ask only these and those of `ansor.ir.access`."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from ansor.te.tensor import Tensor
 CONST_INDICES = "auto_scheduler_simplify_const_tensor_indices"
 NO_SPLIT_AT_INNER = "auto_scheduler_no_split_at_inner"
 ALWAYS_UNROLL_INNER = "auto_scheduler_always_unroll_inner"
-SAME_RUN = 8  # neighbours that read the same element, from where on vectors of them pay
-MIN_RFACTOR = 16  # elements of a reduction below which partial results cost more than they give
+SAME_RUN = 8  # vectors pay from this many neighbours that read the same element
+MIN_RFACTOR = 16  # partial results of a shorter reduction cost more than they gain
 
 
 def attribute_names(tensor: Tensor, attribute: str) -> tuple[str, ...]:
-    """Axis names listed in an attribute of a declaration; empty when it has none."""
+    """The axis names listed in an attribute of a declaration; empty without it."""
     value = tensor.attrs.get(attribute, ())
     return (value,) if isinstance(value, str) else tuple(str(name) for name in value) if isinstance(value, (list, tuple)) else ()
 
 
 def is_untouched(stage: Stage) -> bool:
-    """Loops as declared: nothing split, fused, cached or factored."""
+    """True when the loops are as declared: nothing is split, fused, cached or factored."""
     return not stage.relations and not stage.role and isinstance(stage.placement, Root)
 
 
 def needs_tiling(state: State, name: str) -> bool:
-    """Data are reused, and the loops are not split yet."""
+    """True when data is reused and the loops are not split yet."""
     stage = state[name]
     return access.needs_multi_level_tiling(stage.tensor) and not stage.relations and not isinstance(stage.placement, Inlined)
 
 
 def needs_rfactor(state: State, name: str, cores: int) -> bool:
-    """The reduction offers parallel or vector work that the output does not. Not for stages made by a step, nor for those with packed inputs."""
+    """True when the reduction offers parallel or vector work that the output does not. False for stages made by a step or with packed inputs."""
     stage = state[name]
     if not is_untouched(stage) or stage.packed.names or access.reduce_length(stage.tensor) < MIN_RFACTOR:
         return False
@@ -45,10 +45,10 @@ def needs_rfactor(state: State, name: str, cores: int) -> bool:
 
 
 def matched_consumer(state: State, name: str) -> Stage | None:
-    """The only stage that reads `name` in the end, element by element, so that it can be the loop that writes results out.
+    """The only stage that finally reads `name`, element by element, so that its loops can write the results out.
 
-    Inlined stages on the way have to match too. None when there is no such stage, when both have reductions, when `name` is an output (which is
-    kept whole), and when another stage was fused into that one before.
+    Inlined stages in between have to match too. None when there is no such stage, when both have reductions, when `name` is an output (which is
+    kept whole), or when another stage was already fused into that stage.
     """
     found = _matched_through(state, name)
     if found is None or state.is_output(name):
@@ -69,7 +69,7 @@ def _matched_through(state: State, name: str) -> str | None:
 
 
 def is_free_to_inline(state: State, name: str) -> bool:
-    """Inlining repeats nothing: one reader, which reads every element once."""
+    """True when inlining repeats no work: there is one reader, which reads every element once."""
     readers = state.readers(name)
     if len(readers) != 1 or access.has_reduction(readers[0].tensor):
         return False
@@ -78,14 +78,14 @@ def is_free_to_inline(state: State, name: str) -> bool:
 
 
 def packable_constants(state: State, name: str) -> list[str]:
-    """Constants that may be stored in the order of this stage's loops."""
+    """The constants that may be stored in this stage's loop order."""
     stage = state[name]
     return [tensor.name for tensor in access.producers(stage.tensor) if packable(state, stage, tensor.name)]
 
 
 def packable_operands(state: State, name: str, reuse: int) -> tuple[list[str], list[str]]:
-    """Inputs that may be copied into the order of this stage's loops and of which each element is read `reuse` times at least: those that the innermost
-    output axis indexes, and the others.
+    """The inputs that may be copied into this stage's loop order and whose elements are each read at least `reuse` times: first those indexed by the
+    innermost output axis, then the others.
     """
     stage = state[name]
     assert stage.tensor.compute is not None
@@ -100,7 +100,7 @@ def packable_operands(state: State, name: str, reuse: int) -> tuple[list[str], l
 
 
 def reads_in_rows(state: State, stage: str, name: str) -> bool:
-    """Whether a stage reads a tensor at its own axes as they are, none in strides or windows: neighbours side by side."""
+    """Whether a stage reads a tensor directly at its own axes, without strides or windows."""
     found = [read for read in access.reads(state[stage].tensor) if read.tensor.name == name]
     return all(isinstance(index, Axis | Const) for read in found for index in read.indices)
 
@@ -113,9 +113,9 @@ def _along(stage: Stage) -> set[str]:
 
 
 def axes_of_packed_only(state: State, name: str) -> list[Axis]:
-    """Output axes that index the largest packed operand and move along no other input: the output channels of a convolution, also one in groups, where
-    many neighbours in a row read the same data. Constants; or what is packed inside, where the innermost output axis, along which vectors would run, indexes
-    operands in strides or windows only.
+    """Output axes that index the largest packed operand and no other input: the output channels of a convolution, also of a grouped one, where many
+    neighbours in a row read the same data. Packed operands are constants; or, if the innermost output axis (for vectors) indexes operands only in strides or
+    windows, those packed inside.
     """
     stage = state[name]
     if stage.tensor.compute is None:
@@ -135,7 +135,7 @@ def axes_of_packed_only(state: State, name: str) -> list[Axis]:
 
 
 def _moving(index: Expr) -> Iterator[Expr]:
-    """The parts of an index that change from one element to the next: not those below a division by SAME_RUN or more."""
+    """The parts of an index that change between neighbouring elements: not those below a division by SAME_RUN or more."""
     if isinstance(index, Binary) and index.op == "floordiv" and isinstance(index.right, Const) and index.right.value >= SAME_RUN:
         return
     yield index
@@ -144,7 +144,7 @@ def _moving(index: Expr) -> Iterator[Expr]:
 
 
 def levels(stage: Stage) -> tuple[tuple[str, ...], ...]:
-    """The loops in groups that a tiling put together: neighbours of one kind and one position among the parts of their splits.
+    """The loops grouped into tiling levels: neighbours of one kind and one position among the parts of their splits.
 
     i_0 j_0 i_1 j_1 k_0 i_2 j_2 k_1 i_3 j_3   ->   (i_0 j_0) (i_1 j_1) (k_0) (i_2 j_2) (k_1) (i_3 j_3)
     """
@@ -161,23 +161,23 @@ def levels(stage: Stage) -> tuple[tuple[str, ...], ...]:
 
 
 def is_follower(stage: Stage) -> bool:
-    """Its loops are cut as those of a stage computed inside it."""
+    """True when its loops are split like those of a stage computed inside it."""
     return any(isinstance(relation, SplitRelation) and relation.follow for relation in stage.relations)
 
 
 def leading_spatial(stage: Stage) -> tuple[str, ...]:
-    """Spatial loops in front of the first reduction."""
+    """The spatial loops before the first reduction loop."""
     first = next((k for k, loop in enumerate(stage.loops) if stage.kinds[loop] != "spatial"), len(stage.loops))
     return stage.loops[:first]
 
 
 def reduces_neighbours(stage: Stage) -> bool:
-    """The innermost loop runs along a reduction in which everything that is read moves by one element or not at all, so that vectors of it can be reduced."""
+    """True when the innermost loop is a reduction along which every read moves by one element or not at all, so that it can be reduced in vectors."""
     return stage.kinds[stage.loops[-1]] == "reduce" and reduced_in_memory_order(stage, 2)
 
 
 def reduced_in_memory_order(stage: Stage, least: int) -> bool:
-    """The last reduction has `least` elements or more, and in it everything that is read moves by one element or not at all."""
+    """True when the last reduction axis has at least `least` elements, and every read moves along it by one element or not at all, one of them by one."""
     assert stage.tensor.compute is not None
     if not stage.tensor.compute.reduce_axes:
         return False

@@ -1,4 +1,4 @@
-"""Where stages read each other: every read of a body at its indices, as sums of loop variables, looking through inlined stages."""
+"""Where stages read each other: every read of a body with its indices as sums of loop variables, looking through inlined stages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Environment = dict[Axis, Linear]
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where a body is computed: for which stage, and what its axes are there. A stage inlined into another has one for all reads at the same indices."""
+    """Where a body is computed: for which stage, and the values of its axes there. All reads of an inlined stage at the same indices share one place."""
 
     stage: str
     values: Environment
@@ -27,8 +27,8 @@ class Place:
 class Reads:
     """What is read where. The first pass fills it, consumers first; nothing changes it afterwards.
 
-    indices: of each read at each place. entered: what a read of an inlined stage stands for. inlined: stage -> what is inlined into it, by tensor and
-    indices. readings: stage -> who reads it at which indices. environments: where an index that depends on data is computed.
+    indices: the indices of each read at each place. entered: the inlined stage and place behind a read. inlined: stage -> what is inlined into it, by tensor
+    and indices. readings: stage -> its readers and their indices. environments: where an index that depends on data is computed.
     """
 
     indices: dict[tuple[Place, int], tuple[Linear, ...]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Reads:
     environments: dict[Opaque, Place] = field(default_factory=dict)
 
     def note(self, state: State, tensor: Tensor, place: Place) -> None:
-        """Remember at which global indices a stage reads every other, looking through inlined stages."""
+        """Record the global indices at which a stage reads every other stage, looking through inlined stages."""
         open_bodies = [(place, iter(_reads_in_order(tensor)))]
         while open_bodies:
             place, waiting = open_bodies[-1]
@@ -67,7 +67,7 @@ def producer_of(state: State, name: str) -> Stage | None:
 
 
 def index_of(expr: Expr, place: Place, environments: dict[Opaque, Place], known: dict[int, Linear] | None = None) -> Linear:
-    """An integer expression as a sum of loop variables; what is not one becomes opaque, and is noted with its place. known: of parts, by id."""
+    """An integer expression as a sum of loop variables; other parts become opaque and are recorded with their place. known: earlier results, by id."""
     if isinstance(expr, Axis):
         return place.values[expr]
     known = {} if known is None else known
@@ -92,6 +92,6 @@ def _index_of_node(expr: Expr, place: Place, environments: dict[Opaque, Place], 
 
 
 def _reads_in_order(tensor: Tensor) -> list[Read]:
-    """Reads of the body, each once, those inside the indices of a read before it."""
+    """The reads of the body, each once; reads inside the indices of a read come before it."""
     assert tensor.compute is not None
     return [node for node in postorder(tensor.compute.body) if isinstance(node, Read)]

@@ -26,14 +26,14 @@ from ansor.te.tensor import Read
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """base, shape: per dimension where a stage's region starts and how long it is, kept loops last; order: of the dimensions in memory."""
+    """base, shape: the start and length of a stage's region per dimension, kept loops last; order: the order of the dimensions in memory."""
 
     base: tuple[Linear, ...]
     shape: tuple[Int, ...]
     order: tuple[int, ...]
 
     def stored(self, index: Sequence[Linear]) -> tuple[Linear, ...]:
-        """Where in the buffer the element at global `index` lies."""
+        """The position in the buffer of the element at global `index`."""
         relative = [value - base for value, base in zip(index, self.base, strict=True)]
         return tuple(relative[k] for k in self.order)
 
@@ -42,8 +42,8 @@ class Region:
 class Frame:
     """A stage with its numbers.
 
-    path: variables of all loops around the stage's own, outermost first; loops: its own. place: axes in global coordinates. region: what it computes;
-    guards: conditions for leaving nothing outside.
+    path: variables of the loops around the stage, outermost first; loops: those of its own loops. place: axes in global coordinates. region: what it computes;
+    guards: conditions that keep it inside.
     """
 
     stage: Stage
@@ -57,7 +57,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """Every stage that is not inlined, who reads whom at which indices, and all names in use."""
+    """Every stage that is not inlined, all reads between stages with their indices, and all names in use."""
 
     frames: Mapping[str, Frame]
     reads: Reads
@@ -65,7 +65,7 @@ class Regions:
 
 
 def regions_of(state: State, numbers: Numbers, known: Mapping[str, Frame] = MappingProxyType({})) -> Regions:
-    """The frames of a state with its choices set to `numbers`. known: those of whole nests that are known already."""
+    """The frames of a state with its choices set to `numbers`. known: frames of whole nests that are already known."""
     names = {tensor.name for tensor in state.dag.stages} | {stage.name for stage in state.stages}
     frames: dict[str, Frame] = {}
     reads = Reads()
@@ -82,7 +82,7 @@ def regions_of(state: State, numbers: Numbers, known: Mapping[str, Frame] = Mapp
 
 
 def fresh_name(name: str, taken: set[str]) -> str:
-    """`name` as C allows it, or a longer one when a tensor or another loop has it; taken from now on."""
+    """`name` as a C identifier, made longer when a tensor or another loop has it; adds the result to `taken`."""
     name = c_identifier(name)
     while name in taken:
         name += "_"
@@ -91,7 +91,7 @@ def fresh_name(name: str, taken: set[str]) -> str:
 
 
 def _region(stage: Stage, frames: Mapping[str, Frame], reads: Reads) -> tuple[tuple[Var, ...], list[tuple[Linear, Int]]]:
-    """The loops around the stage, and per dimension where its region starts and how long it is."""
+    """The loops around the stage, and the start and length of its region per dimension."""
     if not isinstance(stage.placement, At):
         return (), [(Linear(), extent) for extent in stage.tensor.shape]
     target = frames[stage.placement.stage]
@@ -121,7 +121,7 @@ def _frame(state: State, stage: Stage, numbers: Numbers, path: tuple[Var, ...], 
         values[axis] = base + local[axis.name]
         found = axis_guards(local[axis.name], base, span, axis.extent)
         if axis in padded:
-            # Copies go on to the end of the tile: the last register tile is computed whole, and a whole tile without an element is left out.
+            # Copies extend to the end of the tile: the last register tile is computed whole, and tiles without any element are skipped.
             found, span = without(found, loops[innermost_leaf(stage, axis.name)]), _length(local[axis.name])
         guards += found
         shape.append(span)
@@ -137,7 +137,7 @@ def _frame(state: State, stage: Stage, numbers: Numbers, path: tuple[Var, ...], 
 
 
 def _storage_order(stage: Stage) -> tuple[int, ...]:
-    """The dimension walked by the innermost spatial loop is stored innermost, in tiles whose layout nobody else sees."""
+    """The order of dimensions in memory. Private tiles store the dimension of the innermost spatial loop innermost."""
     rank = stage.tensor.ndim
     order = list(range(rank + len(stage.storage.kept)))
     if not isinstance(stage.placement, At) or stage.tensor.compute is None:
@@ -151,7 +151,7 @@ def _storage_order(stage: Stage) -> tuple[int, ...]:
 
 
 def _padded_axes(stage: Stage) -> set[Axis]:
-    """Axes of a private tile that are read through packed tensors only: a copy goes on beyond the end, and nobody reads what is made of that."""
+    """Axes of a private tile that index only packed tensors: the copy extends beyond the end, and what is computed from that is never read."""
     if not isinstance(stage.placement, At) or stage.storage.kept or not stage.packed.names:
         return set()
     assert stage.tensor.compute is not None
@@ -163,12 +163,12 @@ def _padded_axes(stage: Stage) -> set[Axis]:
 
 
 def _children_outside(node: Expr, packed: set[str]) -> Sequence[Expr]:
-    """What is below a node, nothing where it reads one of these tensors."""
+    """The children of a node; none where it reads one of these tensors."""
     return () if isinstance(node, Read) and node.tensor.name in packed else node.children
 
 
 def _length(local: Linear) -> Int:
-    """How many values an index from 0 on takes at most."""
+    """The largest number of values that an index starting at 0 takes."""
     found = bounds(local)
     assert found is not None
     return found[1] + 1

@@ -1,4 +1,4 @@
-"""Steps that say how loops run, and how rows lie in memory: on several threads, as vectors, as an instruction, written out."""
+"""Steps that choose how loops run (on several threads, as vectors, as an instruction, unrolled) and how rows are aligned in memory."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Parallel(Step):
 @register
 @dataclass(frozen=True)
 class Vectorize(Step):
-    """Run the innermost loop as vectors; `amount` 0 leaves it as it is. A reduction then runs in vectors of partial results, which are combined at its end.
+    """Run the innermost loop as vectors; `amount` 0 leaves it unchanged. A reduction then runs in vectors of partial results, which are combined at its end.
 
     before   for j in 16:  c[j] = a[j]                    for k in 64:  c[i] += a[i, k]
     after    c[0:16] = a[0:16]                            for k in 0, 16, 32, 48:  v[0:16] += a[i, k : k + 16]
@@ -100,7 +100,7 @@ class Tensorize(Step):
 
 
 def _axis_of(stage: Stage, loop: str) -> str:
-    """The axis a loop is a part of, '' when it is one of several."""
+    """The axis that a loop is part of, '' when it is part of several."""
     for relation in stage.relations:
         if isinstance(relation, SplitRelation) and loop in relation.parts:
             return _axis_of(stage, relation.parent)
@@ -112,7 +112,7 @@ def _axis_of(stage: Stage, loop: str) -> str:
 @register
 @dataclass(frozen=True)
 class Unroll(Step):
-    """Write a loop out.
+    """Unroll a loop fully.
 
     before   for j in 2:  c[j] = a[j]
     after    c[0] = a[0];  c[1] = a[1]
@@ -132,7 +132,7 @@ class Unroll(Step):
 @register
 @dataclass(frozen=True)
 class PragmaUnroll(Step):
-    """Let the generator unroll loops of a stage as long as the body stays below `limit` statements."""
+    """Let the code generator unroll loops of a stage as long as the body stays below `limit` statements."""
 
     code = "PR"
     limit: Amount

@@ -12,13 +12,13 @@ from ansor.schedule.regions import Frame
 from ansor.schedule.state import At, Stage, State
 
 WHOLE, INSIDE = "workspace", "local"
-"""The memories of a processor: what a caller gives a kernel, and the stack."""
+"""The memories of a processor: the workspace that the caller passes to a kernel, and the stack."""
 
 
 @dataclass(frozen=True)
 class Scopes:
-    """Names of memories. whole: holds intermediates that exist from one nest to another; inside: holds what is computed inside a loop, for that
-    loop. A stage may name another (`SetScope`).
+    """Names of memories. whole: for intermediates that live across nests; inside: for what is computed inside a loop, for that loop. A stage may name
+    another (`SetScope`).
     """
 
     whole: str = WHOLE
@@ -38,7 +38,7 @@ def stage_buffers(state: State, frames: Mapping[str, Frame], scopes: Scopes, num
 
 
 def input_buffers(state: State) -> dict[str, Buffer]:
-    """A buffer for every tensor that the caller gives."""
+    """A buffer for every tensor that the caller passes in."""
     return {tensor.name: Buffer(tensor.name, tensor.shape, tensor.dtype, "constant" if tensor.constant else "input") for tensor in state.dag.inputs}
 
 

@@ -1,4 +1,4 @@
-"""A sketch of a declaration with open sizes (`ansor.te.size`) as one for given sizes: the same steps, of the declaration with these numbers in it."""
+"""Turns a sketch of a declaration with open sizes (`ansor.te.size`) into one for given sizes: the same steps on the declaration with these numbers."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ansor.te.tensor import Read, Tensor, declared
 
 
 def open_sizes(tensors: Iterable[Tensor]) -> list[Size]:
-    """Every size, whole or computed, that these declarations hold."""
+    """Every open size in these declarations, given or computed."""
     return [one for one in _numbers(tensors) if isinstance(one, Size)]
 
 
 def guards_of(tensors: Iterable[Tensor]) -> tuple[Guard, ...]:
-    """What was decided by the sizes of these declarations so far."""
+    """All decisions made from the sizes of these declarations so far."""
     lists = {id(size.guards): size.guards for size in open_sizes(tensors)}
     return tuple(guard for guards in lists.values() for guard in guards)
 
 
 def sized(sketch: Sketch, values: Values) -> Sketch:
-    """The sketch for sizes of these values. Raises DeclarationError and ScheduleError where the declaration, or a step, does not fit them."""
+    """The sketch with these values as sizes. Raises DeclarationError or ScheduleError where the declaration or a step does not fit them."""
     made: dict[int, Tensor] = {}
     for tensor in sketch.dag.stages:
         made[id(tensor)] = _sized(tensor, made, values)

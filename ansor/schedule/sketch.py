@@ -1,4 +1,4 @@
-"""A sketch: steps with open numbers, and the table of each. A program in it is one row of small integers."""
+"""A sketch: steps with open numbers, and a table of values for each number. One program of a sketch is one row of small integers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sketch:
-    """steps: in order; choices: one per column of a candidate matrix."""
+    """steps: the steps in order; choices: one per column of a candidate matrix."""
 
     dag: Dag
     steps: tuple[Step, ...] = ()
@@ -35,7 +35,7 @@ class Sketch:
 
     @cached_property
     def state(self) -> State:
-        """The structure the steps lead to."""
+        """The structure that the steps lead to."""
         begun: Sketch | None = self.__dict__.pop("_begun", None)
         state = initial_state(self.dag) if begun is None else begun.state
         for step in self.steps[0 if begun is None else len(begun.steps):]:
@@ -44,11 +44,11 @@ class Sketch:
 
     @cached_property
     def name(self) -> str:
-        """Stable text that identifies the sketch, and the meaning of its rows, within its workload."""
+        """A stable text that identifies the sketch and the meaning of its rows within its workload."""
         return f"[{','.join([*(step.json_text for step in self.steps), json.dumps(self._choices_json(), separators=(',', ':'))])}]"
 
     def to_json(self) -> list[Json]:
-        """The steps, and last a digest of the choices: a row means the same program only where all tables are the same."""
+        """The steps, followed by a digest of the choices: a row means the same program only if all tables are the same."""
         return [*schedule_json(self.steps), self._choices_json()]
 
     def _choices_json(self) -> Json:
@@ -68,7 +68,7 @@ class Sketch:
         longer = Sketch(self.dag, (*self.steps, *steps), (*self.choices, *choices))
         begun = self if "state" in self.__dict__ else self.__dict__.get("_begun")
         if begun is not None:
-            longer.__dict__["_begun"] = begun  # its state is known: only the steps after it are left to apply
+            longer.__dict__["_begun"] = begun  # its state is known, so only the later steps are left to apply
         return longer
 
     def numbers(self, rows: Rows) -> Numbers:

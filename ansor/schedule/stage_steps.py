@@ -1,4 +1,4 @@
-"""Steps that make further stages: private tiles, copies of what is read, partial results."""
+"""Steps that add stages: private tiles, copies of what is read, partial results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _new_name(state: State, name: str) -> str:
 @register
 @dataclass(frozen=True)
 class CacheWrite(Step):
-    """Accumulate in a private tile, copy out once. The new stage is called `<stage>_local`.
+    """Accumulate in a private tile and copy it out once. The new stage is called `<stage>_local`.
 
     before   for i, j, k:  c[i, j] += a[i, k] * b[k, j]
     after    for i, j, k:  c_local[i, j] += a[i, k] * b[k, j]
@@ -87,7 +87,7 @@ class CacheRead(Step):
 @register
 @dataclass(frozen=True)
 class Rfactor(Step):
-    """Store partial results of one reduction loop, combine them in a second stage. The new stage is called `<stage>_rf`.
+    """Store partial results of one reduction loop and combine them in a second stage. The new stage is called `<stage>_rf`.
 
     before   for i:  for k_0:  for k_1:  c[i] += a[i, k]
     after    for i:  for k_1:  for k_0:  c_rf[i, k_1] += a[i, k]
@@ -122,7 +122,7 @@ class Rfactor(Step):
 
 
 def _combining(stage: Stage, partial: Stage, loop: str, body: Reduce) -> Stage:
-    """The second half of rfactor: reduces over the kept loop."""
+    """The second half of rfactor: the stage that reduces over the kept loop."""
     assert stage.tensor.compute is not None
     axes = tuple(Axis(axis.name, axis.extent) for axis in stage.tensor.compute.axes)
     kept = Axis(loop, 1, "reduce")

@@ -1,6 +1,6 @@
 """The structure of a scheduled program: stages, their loops, and where each is computed.
 
-A `State` holds no numbers: extents follow from it and a row of choices (see `ansor.schedule.lower`). States are immutable; steps make new ones.
+A `State` holds no numbers: extents follow from it and a row of choices (see `ansor.schedule.lower`). States are immutable; steps return new ones.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ansor.te.fold import fold, with_operands
 from ansor.te.tensor import Compute, Read, Tensor
 
 Amount = int | str
-"""A number of a step: given, or the name of the choice that gives it."""
+"""A number of a step: given, or the name of the choice that sets it."""
 
 Lengths = tuple[int, ...] | str
-"""Lengths of a split, outermost first: given, or the name of a choice. One part is what is left: the outermost, or the innermost."""
+"""Lengths of a split, outermost first: given, or the name of a choice. The length of one part, the outermost or the innermost, follows from the others."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ Relation = SplitRelation | FuseRelation
 
 @dataclass(frozen=True)
 class Root:
-    """Computed in a nest of its own."""
+    """Computed in its own nest."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Inlined:
 
 @dataclass(frozen=True)
 class At:
-    """Computed inside loop `loop` of stage `stage`, the region needed there."""
+    """Computed inside loop `loop` of stage `stage`, only the region needed there."""
 
     stage: str
     loop: str
@@ -69,7 +69,7 @@ Placement = Root | Inlined | At
 
 @dataclass(frozen=True)
 class Annotations:
-    """How loops run. `parallel`: how many outermost loops run as one parallel loop; `vectorize`: loop -> flag; `unroll`: loops written out;
+    """How loops run. `parallel`: how many outermost loops run as one parallel loop; `vectorize`: loop -> flag; `unroll`: fully unrolled loops;
     `intrinsics`: loop -> instruction that runs it."""
 
     parallel: Amount = 0
@@ -83,7 +83,7 @@ class Annotations:
 class Origins:
     """Where the loops of a stage come from.
 
-    kinds: loop -> `spatial` or `reduce`, also for loops that were split or fused; relations: how they were, in order.
+    kinds: loop -> `spatial` or `reduce`, also for loops that were split or fused; relations: these splits and fusions, in order.
     borrowed: axes whose extent is that of a loop of another stage: axis name -> (stage, loop).
     """
 
@@ -94,24 +94,24 @@ class Origins:
 
 @dataclass(frozen=True)
 class Packed:
-    """What a stage reads in the order of its loops. ahead: constant inputs, stored so ahead of time; inside: other tensors, copied by the kernel."""
+    """What a stage reads in its loop order. ahead: constant inputs, packed ahead of time; inside: other tensors, copied by the kernel."""
 
     ahead: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of both."""
+        """The names of both."""
         return (*self.ahead, *self.inside)
 
 
 @dataclass(frozen=True)
 class Storage:
-    """How the result of a stage is kept.
+    """How the result of a stage is stored.
 
     kept: reduction loops whose partial results are stored (rfactor), each a further dimension of the buffer.
-    align: (factor, offset) of the innermost stored dimension, for storage_align. scope: the memory that holds it, '' for the usual one.
-    copies: how many of it there are, taken in turn.
+    align: (factor, offset) of the innermost stored dimension, for storage_align. scope: the memory that holds it, '' for the default.
+    copies: the number of copies, used in turn.
     """
 
     kept: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class Stage:
-    """One tensor being computed. loops: from outermost to innermost; role: why there is such a stage, '' for one that was declared."""
+    """One computed tensor. loops: from outermost to innermost; role: why the stage exists, '' for one that was declared."""
 
     tensor: Tensor
     loops: tuple[str, ...]
@@ -154,7 +154,7 @@ class Stage:
         return self.tensor.compute.axes + self.tensor.compute.reduce_axes
 
     def check_loop(self, loop: str, step: str) -> None:
-        """ScheduleError unless `loop` is a loop of this stage."""
+        """Raises ScheduleError unless `loop` is a loop of this stage."""
         if loop not in self.loops:
             raise ScheduleError(f"asked to {step} loop {loop!r} of stage {self.name}, whose loops are {', '.join(self.loops) or 'none'}; name one of these")
 
@@ -188,7 +188,7 @@ class State:
 
     @cached_property
     def _readers(self) -> dict[str, list[Stage]]:
-        """By tensor, the stages whose own body reads it, in order."""
+        """For each tensor, the stages whose own body reads it, in order."""
         found: dict[str, list[Stage]] = {}
         for stage in self.stages:
             for name in dict.fromkeys(read.tensor.name for read in access.reads(stage.tensor)):
@@ -197,7 +197,7 @@ class State:
 
     @cached_property
     def _consumers(self) -> dict[str, list[Stage]]:
-        """What `consumers` found out."""
+        """The cache of `consumers`."""
         return {}
 
     def position(self, name: str) -> int:
@@ -205,16 +205,16 @@ class State:
         return [stage.name for stage in self.stages].index(self[name].name)
 
     def updated(self, stage: Stage) -> State:
-        """The state with the stage of that name exchanged."""
+        """The state with the stage of that name replaced."""
         return State(self.dag, tuple(stage if old.name == stage.name else old for old in self.stages))
 
     def inserted(self, before: str, new: Stage) -> State:
-        """The state with `new` put in front of stage `before`."""
+        """The state with `new` inserted before stage `before`."""
         k = self.position(before)
         return State(self.dag, (*self.stages[:k], new, *self.stages[k:]))
 
     def is_output(self, name: str) -> bool:
-        """True for tensors the caller receives."""
+        """True for tensors that the caller receives."""
         return any(tensor.name == name for tensor in self.dag.outputs)
 
     def readers(self, name: str) -> list[Stage]:
@@ -222,7 +222,7 @@ class State:
         return list(self._readers.get(name, ()))
 
     def consumers(self, name: str) -> list[Stage]:
-        """Stages that read `name` in the end: through inlined stages."""
+        """Stages that read `name` directly or through inlined stages."""
         if name not in self._consumers:
             found: dict[str, Stage] = {}
             for stage in self.readers(name):
@@ -232,7 +232,7 @@ class State:
         return list(self._consumers[name])
 
     def packed_by(self, name: str) -> list[Stage]:
-        """Stages that read a packed copy of stage `name`, made in front of them."""
+        """Stages that read a packed copy of stage `name`, made before them."""
         return [stage for stage in self.stages if name in stage.packed.inside]
 
     def attached(self, name: str) -> list[Stage]:
@@ -241,7 +241,7 @@ class State:
 
 
 def initial_state(dag: Dag) -> State:
-    """The program as declared: every stage in a nest of its own."""
+    """The program as declared: every stage in its own nest."""
     return State(dag, tuple(initial_stage(tensor) for tensor in dag.stages if not tensor.is_placeholder))
 
 

@@ -1,6 +1,6 @@
-"""What a schedule step is. One class per step: it applies itself to a state, prints itself, and turns into JSON and back.
+"""The base of schedule steps. Each step is one class, which applies itself to a state, prints itself, and converts to JSON and back.
 
-A number of a step may be open: then it is the name of a choice (see `ansor.schedule.choice`), and the step belongs to a sketch.
+An open number of a step is the name of a choice (see `ansor.schedule.choice`); the step then belongs to a sketch.
 `ansor.schedule.steps` lists all of them.
 """
 
@@ -36,7 +36,7 @@ class Step(ABC):
 
     @cached_property
     def json_text(self) -> str:
-        """The same as text. Most steps of a sketch are those of other sketches, too."""
+        """The same as text. It is cached, since sketches share most of their steps."""
         return json.dumps(self.to_json(), separators=(",", ":"))
 
     def with_numbers(self, numbers: Mapping[str, tuple[int, ...]]) -> Step:
@@ -60,7 +60,7 @@ def _tuples(value: Json) -> object:
 
 
 def register(step: type[Step]) -> type[Step]:
-    """Make a step known to `step_from_json`; two steps may not share a code."""
+    """Register a step for `step_from_json`. Raises ScheduleError when another step has its code."""
     if step.code in STEPS:
         raise ScheduleError(f"asked to register step {step.__name__} under code {step.code!r}, which {STEPS[step.code].__name__} has")
     STEPS[step.code] = step
@@ -80,10 +80,10 @@ def step_from_json(entry: Json) -> Step:
 
 
 def lengths_of(value: Lengths, numbers: Mapping[str, tuple[int, ...]]) -> Lengths:
-    """The lengths of a split, from their choice where they are open."""
+    """The lengths of a split, taken from their choice where they are open."""
     return numbers[value] if isinstance(value, str) else value
 
 
 def amount_of(value: Amount, numbers: Mapping[str, tuple[int, ...]]) -> Amount:
-    """A number, from its choice where it is open."""
+    """A number, taken from its choice where it is open."""
     return numbers[value][0] if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""All steps that a schedule may have, by what they change. Importing this module makes them known to `step_from_json`.
+"""All steps of a schedule, by what they change. Importing this module registers them for `step_from_json`.
 
     loop_steps     Split, SplitOuter, FollowSplit, Fuse, Reorder
     place_steps    ComputeAt, ComputeInline, ComputeRoot

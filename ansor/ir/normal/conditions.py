@@ -1,4 +1,4 @@
-"""Comparisons of indices in one form: a sum without a constant, its first coefficient positive and no common factor, below a number or at least one.
+"""Comparisons of indices in one form: a sum without a constant or common factor, its first coefficient positive, `<` or `>=` a number.
 
     1 - h <= 0,   h > 0,   not (h < 1),   2 * h >= 2     are all     h >= 1
 """
@@ -27,12 +27,12 @@ class Comparison:
 
     @property
     def opposite(self) -> Comparison:
-        """What holds where this one does not."""
+        """The negation of this comparison."""
         return Comparison(self.value, OPPOSITE[self.op], self.bound)
 
 
 def compared(op: str, left: Sum, right: Sum) -> Comparison | bool:
-    """`left op right`; True or False where the ranges of axes decide."""
+    """`left op right`; True or False where the ranges of the axes decide it."""
     value = left - right
     if op in ("gt", "le"):
         return _ordered(value, "ge" if op == "gt" else "lt", 1)
@@ -72,7 +72,7 @@ def _equal(value: Sum, op: str) -> Comparison | bool:
 
 
 def joined(tests: list[Comparison]) -> list[Comparison]:
-    """Conditions that all have to hold, in order, each bound once."""
+    """Conditions that must all hold, in order, each bound once."""
     ends: dict[tuple[Sum, str], int] = {}
     for test in tests:
         if test.op in ("ge", "lt"):

@@ -1,6 +1,6 @@
-"""The body of a declaration in its normal form: what loops alone decide is worked out, conditions and operands stand in one order.
+"""The body of a declaration in normal form: what depends only on loops is simplified, and conditions and operands are put in a fixed order.
 
-Sums of floats keep their order: adding in another one gives other roundings. So do conditions that read a tensor: an earlier one may guard a later one.
+Sums of floats keep their order, since another order rounds differently. So do conditions that read a tensor: an earlier one may guard a later one.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ansor.te.tensor import Read
 _LEAST, _GREATEST = -(2**31), 2**31 - 1
 _INDICES = (INDEX, "int64")
 DEEP = 8
-"""Quotients inside each other up to which indices are sums; work and text grow with their product."""
+"""Up to this depth of nested quotients, an index is kept as a sum; work and text grow with their product."""
 
 _COMMUTING = ("add", "mul", "bitand", "bitor", "bitxor")
 
 
 @dataclass(frozen=True, slots=True)
 class Depends:
-    """What a tensor is known by: the first argument that it depends on, how many stages are between, and a digest of how it is computed."""
+    """What identifies a tensor: the first argument that it depends on, the number of stages in between, and a digest of how it is computed."""
 
     argument: int
     depth: int
@@ -38,22 +38,22 @@ class Depends:
 
 @dataclass(slots=True)
 class Names:
-    """Orders the operands of one declaration. places: of its axes, by their ids. tensors: what is read, by its id.
+    """Orders the operands of one declaration. places: the position of each axis, by id. tensors: what identifies each tensor read, by id.
 
-    Mutable: it keeps what it has found out of each node.
+    Mutable: it caches what it has found for each node.
     """
 
     places: Mapping[int, int]
     tensors: Mapping[int, Depends]
-    known: dict[int, tuple[Expr, tuple[int, int], str]] = field(default_factory=dict)  # by id: the node, which keeps the id, what it depends on, its text
+    known: dict[int, tuple[Expr, tuple[int, int], str]] = field(default_factory=dict)  # by id: the node (to keep the id), what it depends on, its text
     sums: list[Sum] = field(default_factory=list)
 
     def text(self, expr: Expr) -> str:
-        """The same for equal expressions, whatever their axes and tensors are called."""
+        """A text that is the same for equal expressions, whatever their axes and tensors are called."""
         return self._about(expr)[2]
 
     def rank(self, expr: Expr) -> tuple[int, tuple[int, int], int, str]:
-        """Where an operand stands: by the first argument that it depends on, what reads nothing after that, numbers last; short before long."""
+        """The sort key of an operand: by the first argument it depends on, then operands that read nothing, constants last; short before long."""
         _, depends, text = self._about(expr)
         return 2 if isinstance(expr, Const) else 1 if depends == _NOTHING else 0, depends, len(text), text
 
@@ -74,12 +74,12 @@ class Names:
 
 _NOTHING = (1 << 30, 0)
 _LONG = 400
-"""Characters of text up to which operands stand in its order, which is that of the axes; longer ones in that of a digest."""
+"""Operands whose text has at most this many characters are sorted by it, in order of the axes; longer ones are sorted by a digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """An integer that loops alone decide."""
+    """An integer that depends only on loops."""
 
     value: Sum
     dtype: str
@@ -87,7 +87,7 @@ class _Index:
 
 @dataclass(frozen=True, slots=True)
 class _All:
-    """Conditions on loops that all have to hold; `denied`: that do not all hold. Without any: True, or False where denied."""
+    """Conditions on loops that must all hold; `denied`: they do not all hold. Without conditions: True, or False if denied."""
 
     tests: tuple[Comparison, ...]
     denied: bool = False
@@ -97,7 +97,7 @@ _Form = Expr | _Index | _All
 
 
 def normal_expression(expr: Expr, names: Names) -> tuple[Expr, tuple[Sum, ...]]:
-    """The same values, in the normal form; and the sums that it is made of."""
+    """The same expression in normal form, and the sums that it contains."""
     form = fold(expr, lambda node, operands: _node(node, operands, names))
     return _plain(form, names), tuple(dict.fromkeys(names.sums))
 
@@ -124,7 +124,7 @@ def _constant(node: Const) -> _Form:
 
 
 def _of_indices(node: Expr, operands: tuple[_Index, ...], names: Names) -> _Form | None:
-    """What indices make of indices; None where it has to stay as it is: it may leave its dtype, or is none of the operations known here."""
+    """The form of an operation on indices; None where the node has to stay as it is: it may leave its dtype, or its operation is not handled here."""
     if isinstance(node, Cast) and node.dtype in _INDICES:
         return _Index(operands[0].value, node.dtype)
     if not isinstance(node, Binary):
@@ -156,7 +156,7 @@ def _arithmetic(op: str, left: Sum, right: Sum) -> Sum | None:
 
 
 def _extreme(node: Binary, left: Sum, right: Sum, names: Names) -> Sum:
-    """The lesser or the greater of two indices."""
+    """The minimum or maximum of two indices."""
     low, high = (left - right).values
     if low == high == 0:
         return max(left, right, key=lambda one: len(one.terms))
@@ -170,7 +170,7 @@ def _extreme(node: Binary, left: Sum, right: Sum, names: Names) -> Sum:
 
 
 def _of_conditions(node: Expr, operands: tuple[_Form, ...]) -> _Form | None:
-    """Logic over conditions on loops; None where one of them reads something."""
+    """Logic over conditions on loops; None where one of them reads a tensor."""
     if isinstance(node, Not):
         return _All(operands[0].tests, not operands[0].denied) if isinstance(operands[0], _All) else None
     if not isinstance(node, Binary) or node.op not in ("and", "or"):
@@ -190,7 +190,7 @@ def _of_conditions(node: Expr, operands: tuple[_Form, ...]) -> _Form | None:
 
 
 def _as(one: _All, denied: bool) -> list[Comparison] | None:
-    """The tests of a condition that is denied, or not; None where it takes more than a list."""
+    """The tests of a condition, written as denied or not; None where a list of tests cannot express it."""
     if one.denied == denied:
         return list(one.tests)
     return [one.tests[0].opposite] if len(one.tests) == 1 else None
@@ -217,7 +217,7 @@ def _is_number(form: _Form) -> bool:
 
 
 def _turned(condition: _All, first_is_number: bool, second_is_number: bool) -> tuple[_All, bool]:
-    """A condition that is not denied, a single one such that a number stands last, or else the part below a bound first; whether that turns the choice."""
+    """A condition that is not denied, and whether the branches are swapped. With a single test, a number comes last, or else the side below a bound first."""
     if len(condition.tests) > 1:
         return _All(condition.tests), condition.denied
     test = condition.tests[0]
@@ -228,7 +228,7 @@ def _turned(condition: _All, first_is_number: bool, second_is_number: bool) -> t
 
 
 def _ordered(node: Expr, operands: tuple[Expr, ...], names: Names) -> Expr:
-    """A node over operands in their normal form, itself in it."""
+    """A node in normal form, over operands in normal form."""
     if isinstance(node, Cast):
         return _converted(node, operands[0])
     if isinstance(node, Select) and isinstance(operands[0], Not):
@@ -246,7 +246,7 @@ def _ordered(node: Expr, operands: tuple[Expr, ...], names: Names) -> Expr:
 
 
 def _converted(node: Cast, value: Expr) -> Expr:
-    """A conversion; of one to a wider dtype and back nothing is left."""
+    """A conversion; one to a wider dtype and back disappears."""
     if isinstance(value, Cast) and value.value.dtype == node.dtype and _holds(value.dtype, node.dtype):
         return value.value
     return cast(node.dtype, value) if not is_float(node.dtype) else with_operands(node, (value,))
@@ -259,12 +259,12 @@ _HELD = {
 
 
 def _holds(wide: str, narrow: str) -> bool:
-    """Whether every value of one dtype is one of the other."""
+    """Whether the dtype `wide` holds every value of `narrow`."""
     return narrow in _HELD.get(wide, ())
 
 
 def _plain(form: _Form, names: Names) -> Expr:
-    """A form as an expression; its sums are kept."""
+    """A form as an expression; its sums are recorded in `names`."""
     if isinstance(form, _Index):
         names.sums.append(form.value)
         return cast(form.dtype, _built(form.value))
@@ -289,7 +289,7 @@ def _test(one: Comparison) -> Expr:
 
 
 def _built(value: Sum) -> Expr:
-    """A sum as an expression, what is added before what is taken away."""
+    """A sum as an expression, added terms before subtracted ones."""
     terms: Sequence[tuple[Part, int]] = sorted(value.terms, key=lambda term: term[1] < 0)
     first_is_number = not terms or (terms[0][1] < 0 and value.const != 0)  # 3 - i
     made: Expr | None = Const(value.const, INDEX) if first_is_number else None

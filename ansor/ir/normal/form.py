@@ -1,10 +1,10 @@
-"""A declaration in its normal form: however it is written, what computes the same has the same stages, axes and expressions, as far as this goes.
+"""A declaration in normal form: as far as possible, declarations that compute the same get the same stages, axes and expressions, however they are written.
 
     (o // 256) * 256 + rc  with o < 256   ->   rc
     W[rc, o] * X[n, rc]                   ->   X[n, rc] * W[rc, o]
     B = A as it is, C = B * 2             ->   C = A * 2
 
-Names, arguments, their order and their shapes stay, and so does each operation on floats: the results are the same to the last bit, but for the order of sums.
+Names, arguments, their order and shapes do not change, nor does any operation on floats: results are bit-identical, except for the order of sums.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from ansor.te.fold import fold, postorder, with_operands
 from ansor.te.tensor import Compute, Read, Tensor
 
 ROUNDS = 8
-"""How often axes of a reduction are split, fused and put in order, until nothing changes: each makes way for another."""
+"""How many times, at most, axes of a reduction are split, fused and put in order until nothing changes: each change can enable another."""
 
 LARGE = 2000
-"""Parts of an expression up to which it is brought into the normal form."""
+"""An expression with more parts than this is not brought into normal form."""
 
 
 def normal_form(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The same arguments, computed from as few stages as say it. Stages that are in the normal form already are themselves."""
+    """The same arguments, computed from as few stages as possible. Stages already in normal form stay the same objects."""
     return _Normaliser(tensors).tensors()
 
 
 class _Normaliser:
-    """`made`: for each tensor, by its id, what stands for it. `depends`: what that is known by."""
+    """`made`: the replacement of each tensor, by id. `depends`: what identifies it."""
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self.given = tuple(tensors)
@@ -85,7 +85,7 @@ class _Normaliser:
         return with_operands(node, operands)
 
     def _reduction(self, tensor: Tensor, compute: Compute, body: Reduce) -> tuple[tuple[Axis, ...], Expr]:
-        """Its axes and body. Attributes may name axes: with any, these stay."""
+        """The reduction's axes and body. Attributes may name axes, so a stage with attributes keeps its axes."""
         source, axes = (body.source, body.axes) if tensor.attrs else started(body.source, body.axes)
         for _ in range(ROUNDS):
             source, sums = normal_expression(source, Names(_places((*compute.axes, *axes)), self.depends))
@@ -102,7 +102,7 @@ class _Normaliser:
         return canonical(body, places, numbers) == canonical(found, places, numbers)
 
     def _renamed(self, tensor: Tensor, compute: Compute, found: Expr) -> Tensor | None:
-        """What a stage reads that only gives it another name."""
+        """The tensor behind a stage that only renames it; None for other stages."""
         if not isinstance(found, Read) or found.tensor.shape != tensor.shape or found.dtype != tensor.dtype or tensor.attrs:
             return None
         if any(index is not axis for index, axis in zip(found.indices, compute.axes, strict=True)):
@@ -116,7 +116,7 @@ class _Normaliser:
 
 
 def _same_axes(some: Sequence[Axis], others: Sequence[Axis]) -> bool:
-    """Axes compare by identity: `==` makes an expression of them."""
+    """Compare axes by identity, since `==` on axes builds an expression."""
     return [id(axis) for axis in some] == [id(axis) for axis in others]
 
 

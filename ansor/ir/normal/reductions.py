@@ -1,5 +1,5 @@
-"""The axes of a reduction in their normal form: they start at 0 and have more than one value, are split where only parts of them are used, fused where they are
-used as one, and stand in the order in which the operands use them."""
+"""The axes of a reduction in normal form. They start at 0 and have more than one value. They are split where only parts are used, fused where they are used as
+one, and ordered as the operands use them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansor.te.tensor import Read
 
 
 def started(source: Expr, axes: Sequence[Axis]) -> tuple[Expr, tuple[Axis, ...]]:
-    """Axes that start at 0 and have more than one value; at least one, since a sum of one element is a sum, too."""
+    """The body over axes that start at 0 and have more than one value; at least one axis stays, since a sum of one element is still a sum."""
     kept = [axis for axis in axes if axis.extent > 1] or list(axes[:1])
     moved = {axis: replace(axis, start=0) for axis in kept if axis.start}
     values: dict[Axis, Expr] = {axis: binary("add", new, axis.start) for axis, new in moved.items()}
@@ -23,7 +23,7 @@ def started(source: Expr, axes: Sequence[Axis]) -> tuple[Expr, tuple[Axis, ...]]
 
 
 def split(source: Expr, axes: Sequence[Axis], sums: Sequence[Sum]) -> tuple[Expr, tuple[Axis, ...]] | None:
-    """An axis as several where only its parts are used: `k // 9`, `k // 3 % 3` and `k % 3`. None where there is no such axis."""
+    """Split an axis of which only parts are used: `k // 9`, `k // 3 % 3` and `k % 3`. None when there is no such axis."""
     for place, axis in enumerate(axes):
         steps = _steps(axis, sums)
         if steps is None:
@@ -38,7 +38,7 @@ def split(source: Expr, axes: Sequence[Axis], sums: Sequence[Sum]) -> tuple[Expr
 
 
 def _steps(axis: Axis, sums: Sequence[Sum]) -> list[int] | None:
-    """Where an axis has to be cut: 1 and divisors of its extent, each of the next; None where it is used whole, or not used."""
+    """Where to cut an axis: 1 and divisors of its extent, each dividing the next; None where the axis is used whole or not at all."""
     found: set[int] = {1}
     for value in sums:
         if not _collect(value, axis, found):
@@ -49,7 +49,7 @@ def _steps(axis: Axis, sums: Sequence[Sum]) -> list[int] | None:
 
 
 def _collect(value: Sum, axis: Axis, found: set[int]) -> bool:
-    """Add the divisors that parts of the axis are made with; False where it is used otherwise."""
+    """Add the divisors that split the axis into the parts used; False where it is used in another way."""
     for part, _ in value.terms:
         if isinstance(part, Loop) and part.axis is axis:
             return False
@@ -80,7 +80,7 @@ def _step(part: Quotient | Remainder, axis: Axis) -> tuple[int, ...] | None:
 
 
 def fused(source: Expr, axes: Sequence[Axis], sums: Sequence[Sum]) -> tuple[Expr, tuple[Axis, ...]] | None:
-    """Two axes as one where they are only used as `outer * extent of inner + inner`. None where there are no such axes."""
+    """Fuse two axes that are only used as `outer * extent of inner + inner`. None when there are no such axes."""
     for outer in axes:
         for inner in axes:
             if outer is inner or not all(_together(value, outer, inner) for value in sums):

@@ -1,4 +1,4 @@
-"""Integer index arithmetic as values: sums of multiples of axes, quotients and remainders, in one order, so that equal sums compare equal.
+"""Integer index arithmetic as values: sums of multiples of axes, quotients and remainders, in a fixed order, so that equal sums compare equal.
 
     ((i * 14 + j) // 14) * 14 + (i * 14 + j) % 14     is the sum     14 i + j
 """
@@ -46,7 +46,7 @@ class Quotient:
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """What `Quotient` leaves, at least 0."""
+    """The remainder of that division, at least 0."""
 
     of: Sum
     by: int
@@ -62,7 +62,7 @@ class Remainder:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """Anything else that loops alone decide, known by its text."""
+    """Anything else that depends only on loops, identified by its text."""
 
     text: str
     values: Interval
@@ -77,7 +77,7 @@ _LAST = 1 << 30
 
 
 def _place(value: Sum) -> int:
-    """Of the first axis that a sum is made of: sums stand in the order of their axes."""
+    """The place of the first axis in a sum: sums are ordered by their axes."""
     return min((cast(int, part.key[0]) for part, _ in value.terms), default=_LAST)
 
 
@@ -86,7 +86,7 @@ Part = Loop | Quotient | Remainder | Other
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """`const + sum(coefficient * part)`; parts in the order of their keys, none twice, none 0 times."""
+    """`const + sum(coefficient * part)`; parts are sorted by key, without repeats or zero coefficients."""
 
     terms: tuple[tuple[Part, int], ...] = ()
     const: int = 0
@@ -115,7 +115,7 @@ class Sum:
 
 
 def summed(terms: Iterable[tuple[Part, int]], const: int = 0) -> Sum:
-    """The sum of these terms. A quotient and the remainder beside it become what was divided; an axis that is always 0 stays where no other is."""
+    """The sum of these terms. A quotient and its matching remainder become their dividend; an axis that is always 0 stays only if it is the only part."""
     merged: dict[Part, int] = {}
     for part, coefficient in terms:
         merged[part] = merged.get(part, 0) + coefficient
@@ -130,18 +130,18 @@ def summed(terms: Iterable[tuple[Part, int]], const: int = 0) -> Sum:
 
 
 def of_part(part: Part) -> Sum:
-    """The part itself as a sum. An axis stays one, also where it has one value."""
+    """The part itself as a sum. An axis stays an axis even if it has only one value."""
     low, high = part.values
     return Sum((), low) if low == high and not isinstance(part, Loop) else Sum(((part, 1),))
 
 
 def quotient(value: Sum, by: int) -> Sum:
-    """`value // by`, with what the ranges of axes allow; `by` is positive."""
+    """`value // by`, simplified as far as the ranges of the axes allow; `by` is positive."""
     return _divided(value, by)[0]
 
 
 def remainder(value: Sum, by: int) -> Sum:
-    """`value % by`, with what the ranges of axes allow; `by` is positive."""
+    """`value % by`, simplified as far as the ranges of the axes allow; `by` is positive."""
     low, high = value.values
     if low >= 0 and high < by:
         return value
@@ -152,12 +152,12 @@ def remainder(value: Sum, by: int) -> Sum:
 
 
 def depth(value: Sum) -> int:
-    """Quotients and remainders inside each other."""
+    """The depth of nested quotients and remainders."""
     return max((1 + depth(part.of) for part, _ in value.terms if isinstance(part, Quotient | Remainder)), default=0)
 
 
 def _divided(value: Sum, by: int) -> tuple[Sum, Sum]:
-    """Quotient and remainder: multiples of the divisor are taken out, and what lies below a common step has no part in the quotient."""
+    """Quotient and remainder. Multiples of the divisor are taken out; what is smaller than a common step does not affect the quotient."""
     whole = Sum(tuple((part, c // by) for part, c in value.terms if c % by == 0), value.const // by)
     rest = Sum(tuple((part, c) for part, c in value.terms if c % by), value.const % by)
     low, high = rest.values
@@ -188,7 +188,7 @@ def _steps(value: Sum, by: int) -> tuple[Sum, Sum, int]:
 
 
 def _single(value: Sum) -> Part | None:
-    """The part that a sum consists of."""
+    """The single part that a sum consists of, None for other sums."""
     return value.terms[0][0] if len(value.terms) == 1 and value.terms[0][1] == 1 and value.const == 0 else None
 
 
