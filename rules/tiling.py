@@ -21,15 +21,15 @@ STRUCTURE = "SSRSRS"
 """Ansor's levels for processors, outermost first: spatial (threads), spatial, reduction, spatial, reduction, spatial (registers and vectors)."""
 
 ONE_NUMBER = 4
-"""Bytes of what cores without vectors compute at a time."""
+"""Bytes that a core without vectors computes at a time."""
 
 UNEVEN = 17
-"""A shorter axis is a tile of its own: its tail would cost more than it gives."""
+"""A shorter axis is not split unevenly: its tail would cost more than it gains."""
 
 
 @dataclass(frozen=True)
 class Tiled:
-    """A sketch with one stage tiled, and the name of each spatial axis' choice, '' for an axis left whole."""
+    """A sketch with one stage tiled, and the choice name of each spatial axis, '' for an axis left whole."""
 
     sketch: Sketch
     choices: tuple[str, ...]
@@ -37,23 +37,23 @@ class Tiled:
 
 @dataclass(frozen=True)
 class Inner:
-    """What an instruction computes at once, inside the tiles: a vector along one axis, a group of another."""
+    """What one instruction computes inside the tiles: a vector along one axis, a group of another."""
 
     intrinsic: Intrinsic
     match: Match
 
 
 def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: bool = False, uneven: int | None = UNEVEN, inner: Inner | None = None) -> Tiled:
-    """Cut every axis into as many parts as its letter occurs in `structure`, and order the parts as the letters stand.
+    """Split every axis into one part for each occurrence of its letter in `structure`, and order the parts like the letters.
 
     before   for i, j, k
     after    for i_0, j_0, i_1, j_1, k_0, i_2, j_2, k_1, i_3, j_3            (SSRSRS)
 
-    Axes that the attribute `auto_scheduler_no_split_at_inner` names stay whole and start the innermost level of their kind. Where a packed constant
-    has output axes of its own (output channels), those come last in every level, so that the vectors run along them; but only for a `private` tile,
-    which is stored in the order of its loops, while a whole tensor is stored as declared. The innermost lengths of axes
-    of `uneven` elements or more need not divide; with None those of no axis. With `inner`, its group is cut off first and stands inside
-    everything else, and the vectors run along its lanes: for i_0, j_0, i_1, j_1, k_0_0, i_2, j_2, k_0_1, i_3, j_3, k_1.
+    Axes listed in the attribute `auto_scheduler_no_split_at_inner` stay whole and start the innermost level of their kind. Output axes that only a
+    packed constant has (output channels) come last in every level, so that vectors run along them; but only for a `private` tile, which is stored in
+    the order of its loops, while a whole tensor is stored as declared. For axes of at least `uneven` elements, innermost lengths need not divide; with
+    None, all lengths divide. With `inner`, its group is split off first and becomes the innermost loop, and the vectors run along its lanes:
+    for i_0, j_0, i_1, j_1, k_0_0, i_2, j_2, k_0_1, i_3, j_3, k_1.
     """
     state = sketch.state
     letters = _checked(structure)
@@ -66,7 +66,7 @@ def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: boo
     for axis in axes:
         count, label, extent, even = letters.count(_letter(axis)), axis.name, axis.extent, uneven is None or axis.extent < uneven
         if inner is not None and axis is inner.match.group:
-            label, extent, even = f"{axis.name}_0", axis.extent // inner.intrinsic.group, True  # a group is whole or not there
+            label, extent, even = f"{axis.name}_0", axis.extent // inner.intrinsic.group, True  # a group is never partial
             steps.append(Split(stage, axis.name, (inner.intrinsic.group,), 2))
         if axis.name in whole or count == 1:
             parts[axis.name] = [label]
@@ -76,7 +76,7 @@ def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: boo
         steps.append(Split(stage, label, choice.name, count))
         parts[axis.name] = [f"{label}_{k}" for k in range(count)]
     lanes = inner.match.lanes if inner is not None else None
-    ordered = sorted(axes, key=lambda axis: (axis is lanes, axis.name in last))  # stable: only the axes named move
+    ordered = sorted(axes, key=lambda axis: (axis is lanes, axis.name in last))  # stable: only these axes move
     order = tuple(loop for k in range(len(letters)) for loop in _level(letters, k, ordered, parts))
     steps += _ordered(stage, order, parts, inner)
     steps += [Unroll(stage, parts[axis.name][-1]) for axis in axes if axis.name in attribute_names(state[stage].tensor, ALWAYS_UNROLL_INNER)]
@@ -85,12 +85,12 @@ def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: boo
 
 
 def one_at_a_time(target: Target) -> bool:
-    """A core without vectors, or instructions that compute several numbers."""
+    """True for a core without vectors or instructions that compute several numbers."""
     return target.vector_bytes <= ONE_NUMBER and not target.intrinsics
 
 
 def constants_outside(stage: Stage, loops: Sequence[str]) -> list[str]:
-    """The loops of a stage with those first that move constants, such as the bias of a channel: what is read of them is then read once for the others."""
+    """The loops of a stage, with those first that move constants, such as the bias of a channel: each constant is then read once for all other loops."""
     used = {id(node) for read in access.reads(stage.tensor) if read.tensor.constant for index in read.indices for node in walk(index)}
     moving = {axis.name for axis in stage.axes if id(axis) in used}
     several = any(axis.extent > 1 for axis in stage.axes if axis.name not in moving)
@@ -116,7 +116,7 @@ def _letter(axis: Axis) -> str:
 
 
 def _level(letters: str, k: int, axes: list[Axis], parts: dict[str, list[str]]) -> list[str]:
-    """The loops of the k-th letter."""
+    """The loops of the k-th letter in the structure."""
     own = [axis for axis in axes if _letter(axis) == letters[k]]
     place, count = letters[:k].count(letters[k]), letters.count(letters[k])
     cut = [parts[axis.name][place] for axis in own if len(parts[axis.name]) == count]

@@ -1,4 +1,4 @@
-"""The declaration language. `from ansor import te` gives every name a declaration needs. `te.nn` is imported when first used."""
+"""The declaration language. `from ansor import te` provides every name a declaration needs. `te.nn` is imported when first used."""
 
 from typing import TYPE_CHECKING
 

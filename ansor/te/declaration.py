@@ -17,10 +17,10 @@ from ansor.te.tensor import Tensor, checked_shape, declared, with_axes
 
 @dataclass(frozen=True)
 class Extreme:
-    """Pairs reduced to that with the greatest or least member `at`: what `te.comm_reducer` makes of argmax and argmin.
+    """Reduces pairs to the one whose member `at` is greatest or least: what `te.comm_reducer` makes of argmax and argmin.
 
-    extreme: max or min. last: of equal ones the last is kept, else the first, in the order of the axes. where: the places that count.
-    identity: the other member where none counts.
+    extreme: max or min. last: keep the last of equal ones in the order of the axes, else the first. where: the places that count.
+    identity: the other member if no place counts.
     """
 
     extreme: str
@@ -43,7 +43,7 @@ def compute(
 ) -> Tensor:
     """A tensor whose element at `(i, j, ...)` is `fcompute(i, j, ...)`. Axes are named after the function's parameters.
 
-    A function that gives a tuple declares a tensor for each member, `name_v0`, `name_v1`, ..., and a tuple of them is the result.
+    A function that returns a tuple declares one tensor per member, `name_v0`, `name_v1`, ..., and the result is a tuple of them.
 
     Raises DeclarationError for a wrong number of parameters, a reduction inside an expression, or a read that provably leaves its tensor; with
     `check_reads=False` the last is raised by what makes a program of it.
@@ -65,7 +65,7 @@ def _element(fcompute: Callable[..., Operand | Sequence[Operand] | Extreme], axe
     try:
         return fcompute(*axes)
     except IndexError as error:
-        if not str(error).startswith("only integers"):  # what NumPy and PyTorch say of an index that is an expression
+        if not str(error).startswith("only integers"):  # the message of NumPy and PyTorch for an index that is an expression
             raise
         raise DeclarationError(
             f"asked for compute {name}, whose function indexes a NumPy array or a torch tensor by an axis, which has no value while declaring; "
@@ -74,13 +74,13 @@ def _element(fcompute: Callable[..., Operand | Sequence[Operand] | Extreme], axe
 
 
 def _copied(axes: tuple[Axis, ...], body: Expr) -> tuple[tuple[Axis, ...], Expr]:
-    """Axes of its own for one of several outputs."""
+    """The body over fresh axes, since each of several outputs needs its own."""
     fresh = {axis: replace(axis) for axis in (*axes, *(body.axes if isinstance(body, Reduce) else ()))}
     return tuple(fresh[axis] for axis in axes), with_axes(body, fresh)
 
 
 def _places(name: str, axes: tuple[Axis, ...], wanted: Extreme) -> tuple[Tensor, Tensor]:
-    """The stages of an extreme and the other member there: the value, the place of its first occurrence, and what is found at that place."""
+    """The stages of an extreme and its other member: the extreme value, the place of its first or last occurrence, and the other member at that place."""
     value, other = wanted.sources[wanted.at], wanted.sources[1 - wanted.at]
     start = Const(identity_of(wanted.extreme, value.dtype), value.dtype)
     kept = value if wanted.where is None else Select(wanted.where, value, start, value.dtype)

@@ -1,9 +1,9 @@
-"""A declaration as JSON, there and back: so that a file can hold what a key stands for, as data that nothing is executed from.
+"""Converts declarations to JSON and back, so that a file can hold what a key stands for, as data that is never executed.
 
     {"stages": [{"name": "C", "dtype": "float32", "axes": [["i", 4]], "reduce": [["k", 0, 8]], "nodes": [["axis", 0], ["read", 0, 0, 1], ...]}],
      "tensors": [0, 1]}
 
-Expressions are tables of nodes, each of which names those it is made of by number: deep ones do not nest.
+Expressions are tables of nodes, each of which refers to its operands by number, so that deep expressions do not nest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ansor.te.scalar import FUNCTIONS, if_then_else
 from ansor.te.tensor import Read, Tensor, declared, placeholder
 
 MOST = 100_000
-"""Nodes and stages that are read."""
+"""The most nodes and stages that are read."""
 
 LARGEST = 2**31 - 1
 """Extents have 32 bits."""
@@ -28,7 +28,7 @@ COMBINERS = ("sum", "prod", "max", "min")
 
 
 def declaration_to_json(tensors: Sequence[Tensor], ops: Sequence[Tensor]) -> Json:
-    """`tensors` as a kernel takes them, `ops` all of them in order. Raises RecordError for attributes that are no plain values."""
+    """`tensors`: the arguments as a kernel takes them; `ops`: all tensors in order. Raises RecordError for attributes that are not plain values."""
     number = {id(op): k for k, op in enumerate(ops)}
     return {"stages": [_stage(op, number) for op in ops], "tensors": [number[id(tensor)] for tensor in tensors]}
 
@@ -60,7 +60,7 @@ def _attribute(value: object, number: Mapping[int, int]) -> Json:
 
 
 def _node(expr: Expr, nodes: list[Json], axes: Mapping[int, int], number: Mapping[int, int], known: dict[int, int]) -> int:
-    """The number of an expression in the table."""
+    """The number of an expression in the table; adds it if it is new."""
     if id(expr) not in known:
         children: list[Json] = [_node(child, nodes, axes, number, known) for child in expr.children]
         nodes.append([*_head(expr, axes, number), *children])

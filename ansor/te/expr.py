@@ -3,7 +3,7 @@
 An expression is an immutable tree of the node classes below. Operators on nodes build new nodes and fold constants; nothing is evaluated.
 `==` and `!=` build comparisons too, so nodes compare and hash by identity.
 
-The index language is the same one: an `Axis` is an expression of dtype int32, and `tensor[i, j + 1]` is a `Read`.
+Indices are expressions too: an `Axis` has dtype int32, and `tensor[i, j + 1]` is a `Read`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 LOGIC = ("and", "or")
 BITWISE = ("bitand", "bitor", "bitxor", "shl", "shr")
 DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
-_OF_CONDITIONS = {"bitand": "and", "bitor": "or", "bitxor": "ne"}  # what operators on bits mean between conditions
+_OF_CONDITIONS = {"bitand": "and", "bitor": "or", "bitxor": "ne"}  # bitwise operators on conditions
 
 
 def is_float(dtype: str) -> bool:
@@ -50,7 +50,7 @@ class Expr(Operators["Expr"]):
 
     def _apply(self, operation: str, left: object, right: object) -> Expr:
         if isinstance(left, Operators) and isinstance(right, Operators) and not (isinstance(left, Expr) and isinstance(right, Expr)):
-            return cast_type("Expr", NotImplemented)  # a tensor on the other side: it knows what is meant
+            return cast_type("Expr", NotImplemented)  # a tensor on the other side handles it
         return binary(operation, _operand(left), _operand(right))
 
     def __invert__(self) -> Expr:
@@ -91,7 +91,7 @@ class Expr(Operators["Expr"]):
         return self
 
     def text(self, parts: Sequence[str]) -> str:
-        """The node over the texts of its operands, as a person would write it."""
+        """The node as a person would write it, given the texts of its operands."""
         return type(self).__name__
 
     def __str__(self) -> str:
@@ -221,7 +221,7 @@ class Cast(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reduce(Expr):
-    """`source` combined over `axes`; only allowed as the whole body of a declaration."""
+    """`source` combined over `axes`; allowed only as the whole body of a declaration."""
 
     combiner: str
     source: Expr
@@ -257,7 +257,7 @@ def identity_of(combiner: str, dtype: str) -> Number:
 
 
 def check_dtype(dtype: object) -> str:
-    """The name of `dtype`, also of one of NumPy's, if it is one of `DTYPES`, else a DeclarationError listing them."""
+    """The name of `dtype`, which may be NumPy's. Raises DeclarationError unless it is one of `DTYPES`."""
     name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", None) or getattr(dtype, "name", None)
     if name not in DTYPES:
         raise DeclarationError(f"asked for dtype {dtype!r}, which is not one of {', '.join(DTYPES)}")
@@ -284,12 +284,12 @@ def const(value: Number, dtype: str | None = None) -> Const:
 
 
 def whole(value: Number) -> int:
-    """Sizes stay what they are: open."""
+    """`value` as an int; an open size stays open."""
     return value if isinstance(value, Size) else int(value)
 
 
 def _as_float(value: numbers.Real | Number, dtype: str) -> float:
-    """Raises DeclarationError for integers and fractions that no float reaches."""
+    """`value` as a float. Raises DeclarationError for integers and fractions beyond the range of floats."""
     try:
         return float(value)
     except OverflowError as error:
@@ -298,7 +298,7 @@ def _as_float(value: numbers.Real | Number, dtype: str) -> float:
 
 
 def _shown(value: object) -> str:
-    """A number for a message. Python refuses to print integers of thousands of digits, and nobody reads those of fifty."""
+    """A number for a message. Python refuses to print integers of thousands of digits, and nobody reads fifty digits."""
     if isinstance(value, int) and value.bit_length() > 128:
         return f"of {value.bit_length()} bits"
     return str(value) if isinstance(value, (int, float)) else f"of type {type(value).__name__}"
@@ -309,7 +309,7 @@ def _operand(value: object) -> Operand:
         return value
     if isinstance(value, numbers.Real):  # NumPy's
         return int(value) if isinstance(value, numbers.Integral) else _as_float(value, "float32")
-    refuse = getattr(value, "refuse", None)  # a slice's own sentence
+    refuse = getattr(value, "refuse", None)  # a slice has its own message
     if refuse is not None:
         refuse()
     raise DeclarationError(f"asked for arithmetic with {with_article(type(value).__name__)} ({value!r}); use a number, or read an element: tensor[i, j]")
@@ -322,7 +322,7 @@ def as_expr(value: Operand, dtype: str | None = None) -> Expr:
 
 
 def unified(op: str, left: Operand, right: Operand) -> tuple[Expr, Expr]:
-    """Both operands in one dtype. A number takes that of the other side where it fits; of two dtypes it is the float, then the wider; uint8 before int8."""
+    """Both operands in one dtype. A number takes the other side's dtype if it fits. Of two dtypes, float wins, then the wider one; uint8 comes before int8."""
     left, right = _operand(left), _operand(right)
     a = left if isinstance(left, Expr) else const(left, _literal_dtype(op, left, right))
     b = right if isinstance(right, Expr) else const(right, _literal_dtype(op, right, left))
@@ -334,13 +334,13 @@ _RANK = ("bool", "int8", "uint8", "int16", "int32", "int64", "float16", "float32
 
 
 def _literal_dtype(op: str, value: Number, other: Operand) -> str | None:
-    """The dtype of a number beside `other`."""
+    """The dtype of a number next to `other`; None for its default."""
     if not isinstance(other, Expr) or (isinstance(value, float) and not is_float(other.dtype)):
         return None
     if other.dtype == "bool" and not isinstance(value, bool) and (op not in (*COMPARISONS, *LOGIC, *BITWISE) or value not in (0, 1)):
         return INDEX
     if other.dtype == INDEX and not _INT_LIMITS[INDEX][0] <= value <= _INT_LIMITS[INDEX][1] and not any(node.reads_memory for node in walk(other)):
-        return "int64"  # of loops: they may leave int32 on their way
+        return "int64"  # index arithmetic on loops, which may leave int32 in between
     return other.dtype
 
 
@@ -383,7 +383,7 @@ def _check_dtypes(op: str, a: Expr, b: Expr) -> None:
 
 
 def _float_division(op: str, a: Expr, b: Expr) -> Expr:
-    """Quotients of floats are rounded as those of integers are; remainders are exact, with the sign of `b` (floormod) or of `a` (truncmod)."""
+    """Division of floats: quotients are rounded like those of integers; remainders are exact, with the sign of `b` (floormod) or `a` (truncmod)."""
     if op in ("floordiv", "truncdiv"):
         return Call("floor" if op == "floordiv" else "trunc", (binary("div", a, b),), a.dtype)
     rest = Call("fmod", (a, b), a.dtype)
@@ -394,7 +394,7 @@ def _float_division(op: str, a: Expr, b: Expr) -> Expr:
 
 
 def _folded(op: str, a: Expr, b: Expr, dtype: str) -> Expr | None:
-    """Integer and index folding only: floating-point arithmetic is left as written."""
+    """Fold integers and indices only: floating-point arithmetic is left as written."""
     x = a.value if isinstance(a, Const) else None
     y = b.value if isinstance(b, Const) else None
     if op in LOGIC:
@@ -443,7 +443,7 @@ def cast(dtype: str, value: Operand) -> Expr:
 
 
 def _wrapped(value: Number, dtype: str) -> Number:
-    """An integer as conversion to `dtype` leaves it: modulo 2 to the number of its bits."""
+    """An integer converted to `dtype`: wrapped modulo 2 to the number of its bits."""
     if dtype not in _BITS:
         return value
     low, high = _INT_LIMITS[dtype]
@@ -460,11 +460,11 @@ SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "fl
 
 
 LONGEST = 1000
-"""Characters of text up to which a part of an expression is shown."""
+"""The longest text of a part of an expression that is shown, in characters."""
 
 
 def to_text(expr: Expr) -> str:
-    """The expression as one would write it by hand; `...` replaces parts that are too long to read."""
+    """The expression as a person would write it; `...` replaces parts that are too long to read."""
 
     def visit(node: Expr, parts: tuple[str, ...]) -> str:
         return node.text([part if len(part) <= LONGEST else "..." for part in parts])

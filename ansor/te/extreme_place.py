@@ -1,4 +1,4 @@
-"""Where the greatest or least of several values is: what argmax, pairs reduced to their extreme and the gradient of pooling have in common."""
+"""Finds the place of the greatest or least of several values, for argmax, pairs reduced to their extreme, and the gradient of pooling."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ansor.te.expr import INDEX, Const, Expr, Select, binary, is_float
 
 
 def flat_place(taps: Iterable[tuple[Expr, int]]) -> Expr:
-    """The number of an element, counted in memory order over indices and their extents."""
+    """The number of an element in memory order, from its indices and their extents."""
     place: Expr = Const(0, INDEX)
     for tap, extent in taps:
         place = place * extent + tap
@@ -18,8 +18,8 @@ def flat_place(taps: Iterable[tuple[Expr, int]]) -> Expr:
 def place_of_extreme(value: Expr, best: Expr, taps: Iterable[tuple[Expr, int]], nowhere: int, where: Expr | None = None) -> Expr:
     """The place of `value` where it is `best`, the extreme of all; `nowhere` elsewhere, and where `where` does not hold.
 
-    Its least is the place of the first such element, its greatest that of the last. The extreme of values with a NaN is NaN, which equals nothing: there the
-    places are those of NaNs.
+    The minimum over these places is the first such element, the maximum the last. If some value is NaN, the extreme is NaN, which equals nothing: the places
+    are then those of the NaNs.
     """
     found = binary("eq", value, best)
     if is_float(value.dtype):

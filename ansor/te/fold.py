@@ -1,4 +1,4 @@
-"""Going through expressions without recursion: they may be thousands of nodes deep, and parts of them may be shared.
+"""Traverses expressions without recursion: they may be thousands of nodes deep, and share parts.
 
 Each node is visited once, however often it is used. So time and memory grow with the number of nodes, not with the length of the text,
 which doubles with each `e = e * e`.
@@ -12,7 +12,7 @@ from typing import Protocol, Self, TypeVar
 
 
 class Node(Protocol):
-    """What can be gone through: something over operands of its own kind."""
+    """What can be traversed: a node with operands of its own kind."""
 
     @property
     def children(self) -> tuple[Self, ...]:
@@ -20,7 +20,7 @@ class Node(Protocol):
         ...
 
     def rebuilt(self, children: tuple[Self, ...]) -> Self:
-        """The same over other operands."""
+        """The same node over other operands."""
         ...
 
 
@@ -29,7 +29,7 @@ N = TypeVar("N", bound=Node)
 
 
 def postorder(expr: N, operands: Callable[[N], Sequence[N]] = attrgetter("children")) -> Iterator[N]:
-    """Every node once, operands first, from left to right. `operands`: those of a node that are visited, all by default."""
+    """Every node once, operands first, from left to right. `operands`: which operands of a node to visit, all by default."""
     opened: set[int] = set()
     done: set[int] = set()
     stack = [expr]
@@ -50,7 +50,7 @@ def postorder(expr: N, operands: Callable[[N], Sequence[N]] = attrgetter("childr
 
 
 def fold(expr: N, visit: Callable[[N, tuple[T, ...]], T]) -> T:
-    """What `visit(node, results of its operands)` gives for the whole expression."""
+    """The result of `visit(node, results of its operands)` for the whole expression."""
     known: dict[int, T] = {}
     for node in postorder(expr):
         known[id(node)] = visit(node, tuple(known[id(child)] for child in node.children))
@@ -58,7 +58,7 @@ def fold(expr: N, visit: Callable[[N, tuple[T, ...]], T]) -> T:
 
 
 def with_operands(node: N, operands: tuple[N, ...]) -> N:
-    """The node over these operands: itself when they are its own."""
+    """The node over these operands; the node itself if they are unchanged."""
     children = node.children
     if all(map(is_, operands, children)):
         return node
@@ -66,12 +66,12 @@ def with_operands(node: N, operands: tuple[N, ...]) -> N:
 
 
 LARGE = 1000
-"""Nodes up to which an expression is taken as it is written out: a shared part counts, and is computed, as often as it is used. Larger ones may share parts in
-more ways than can be written out; there each part is taken once."""
+"""Up to this many nodes, an expression is treated as written out: a shared part counts, and is computed, as often as it is used. Larger expressions may share
+parts more often than can be written out, so each part counts once."""
 
 
 def walk(expr: N) -> Iterator[N]:
-    """The node and everything below it, parents first; what is shared as often as it is used, but after `LARGE` nodes only those not met before."""
+    """The node and everything below it, parents first. A shared node is repeated for each use; after `LARGE` nodes, only new nodes follow."""
     stack = [expr]
     met: set[int] = set()
     count = 0
@@ -86,7 +86,7 @@ def walk(expr: N) -> Iterator[N]:
 
 
 def transform(expr: N, replace: Callable[[N], N | None]) -> N:
-    """A copy in which every node for which `replace` gives a node is that node; the rest is rebuilt bottom up. What is shared stays shared."""
+    """A copy with every node replaced for which `replace` returns one; the rest is rebuilt bottom up. Shared nodes stay shared."""
     known: dict[int, N] = {}
     opened: set[int] = set()
     stack = [expr]

@@ -27,7 +27,7 @@ def _interval(expr: Expr, operands: tuple[Interval | None, ...]) -> Interval | N
 
 
 def arithmetic_form(expr: Binary) -> Binary:
-    """A shift by a constant, or the lowest bits, as the product, quotient or remainder that it is; anything else as it is."""
+    """A shift by a constant, or a mask of the lowest bits, as a product, quotient or remainder; anything else unchanged."""
     if not isinstance(expr.right, Const) or expr.op not in ("shl", "shr", "bitand"):
         return expr
     count = int(expr.right.value)
@@ -78,7 +78,7 @@ def _is_exact(expr: Expr) -> bool:
 
 
 def proven_outside(index: Expr, extent: int, guarded: bool) -> Interval | None:
-    """The values of `index` if some of them certainly are outside 0..extent-1, else None.
+    """The values of `index` if some of them are certainly outside 0..extent-1, else None.
 
     A guarded read (below a condition) is refused only when every value is outside, since the condition may exclude the others. A constant index is left to its
     guard: it may sit on a branch that is never taken (concatenation of slices).
@@ -94,7 +94,7 @@ def proven_outside(index: Expr, extent: int, guarded: bool) -> Interval | None:
 
 
 def decided(condition: Expr) -> bool | None:
-    """Whether a condition on loops holds always (True) or never (False); None when it depends."""
+    """Whether a condition on loops always (True) or never (False) holds; None when it may vary."""
     return fold(condition, _decided)
 
 

@@ -1,4 +1,4 @@
-"""Python's operators, once for all that has them: scalar expressions build expressions, tensors build tensors."""
+"""Python's operators, shared by all classes that have them: scalar expressions build expressions, tensors build tensors."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _OPERATIONS = {
     "less_equal": "le", "greater": "gt", "greater_equal": "ge", "bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor",
     "left_shift": "shl", "right_shift": "shr",
 }  # fmt: skip
-"""What NumPy calls Python's operators."""
+"""NumPy's names of Python's operators."""
 
 _COMPARED = {"equal": "__eq__", "not_equal": "__ne__"}
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 _OURS = {"absolute": "abs", "fabs": "abs", "maximum": "max", "minimum": "min", "rint": "round", "arctan2": "atan2", "float_power": "power",
          "logical_and": "all", "logical_or": "any", **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")}}  # fmt: skip
-"""Functions of NumPy that have another name here."""
+"""NumPy functions with another name here."""
 
 
 class Operators(Generic[Result]):
-    """Operators as calls of `_apply(operation, left, right)`, which gives the result, or NotImplemented where the other side knows what is meant.
+    """Operators that call `_apply(operation, left, right)`, which returns the result, or NotImplemented where the other side handles it.
 
     `==` and `!=` are not among them: expressions build comparisons, tensors compare by identity.
     """
@@ -35,7 +35,7 @@ class Operators(Generic[Result]):
     __slots__ = ()
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **_: object) -> object:
-        """NumPy's numbers leave operators to us; raises DeclarationError for NumPy's other functions."""
+        """Apply operators between NumPy's numbers and this class; raises DeclarationError for NumPy's other functions."""
         inputs = tuple(map(_scalar, inputs))
         operation = _OPERATIONS.get(ufunc.__name__)
         if operation is not None and method == "__call__" and len(inputs) == 2:
@@ -147,21 +147,21 @@ class Operators(Generic[Result]):
 
 
 def _scalar(value: object) -> object:
-    """A number for an array of rank 0, which NumPy makes of its numbers in comparisons."""
+    """A number for an array of rank 0, to which NumPy turns its numbers in comparisons."""
     item = getattr(value, "item", None)
     return item() if item is not None and not isinstance(value, Operators) and getattr(value, "ndim", 1) == 0 else value
 
 
 def _compared(one: object, name: str, other: object) -> object:
-    """`==` or `!=`; a tensor is compared by identity, and is not a number."""
+    """`==` or `!=`; tensors compare by identity, so a tensor never equals a number."""
     found = getattr(type(one), _COMPARED[name])(one, other)
     return found if found is not NotImplemented else name == "not_equal"
 
 
 def _refuse(asked: str, name: str, value: object) -> NoReturn:
-    """Raises DeclarationError for a function of another library. `name`: the function's own, '' for `float`, `int` and those of `math`."""
+    """Raise DeclarationError for a function of another library. `name`: the function's name, '' for `float`, `int` and functions of `math`."""
     te, ours = sys.modules.get("ansor.te"), _OURS.get(name, name)
-    place = "te" if hasattr(value, "dtype") and not hasattr(value, "shape") else "te.nn"  # of an element, of a whole tensor
+    place = "te" if hasattr(value, "dtype") and not hasattr(value, "shape") else "te.nn"  # an element, or a whole tensor
     known = bool(name) and hasattr(getattr(te, "nn", None) if place == "te.nn" else te, ours)
     cure = f"use {place}.{ours}" if known else "use the functions in te and te.nn, such as te.exp"
     text = f"`{value}`" if place == "te" else f"tensor {getattr(value, 'name', '')}"

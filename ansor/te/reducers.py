@@ -1,9 +1,9 @@
-"""Reductions: the four there are, with TVM's `where=` and `init=`, and functions of one's own that are one of them.
+"""The four reductions, with TVM's `where=` and `init=`, and user functions that equal one of them.
 
     total = te.comm_reducer(lambda x, y: x + y, lambda t: te.const(0, t))
     te.compute((n,), lambda i: total(a[i, k], axis=k))
 
-A function of pairs that keeps the pair with the greater or less value is the place of an extreme: `te.compute` makes its stages.
+A function of pairs that keeps the pair with the greater or smaller value is an argmax or argmin; `te.compute` makes its stages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STEPS = {combiner: op for op, combiner in COMBINERS.items()}
 
 
 def reduction(name: str, source: Expr, axis: Axes, where: Operand | None = None, init: Operand | None = None) -> Reduce:
-    """`source` combined over reduce axes. where: only of the places where it holds. init: what the combination starts from, instead of the neutral element."""
+    """`source` combined over reduce axes. where: combine only the places where it holds. init: the start value, instead of the neutral element."""
     axes = _checked(name, source, axis)
     if where is not None:
         source = _chosen(as_expr(where, "bool"), source, Const(identity_of(name, source.dtype), source.dtype))
@@ -60,8 +60,8 @@ def _checked(name: str, source: Expr, axis: Axes) -> tuple[Axis, ...]:
 def comm_reducer(fcombine: Combine, fidentity: Combine, name: str = "reduce") -> Callable[..., object]:
     """A reduction by `fcombine(x, y)`, starting from `fidentity(dtype)`: a function of (expression, axis, where, init), or of several expressions.
 
-    `fcombine` has to be a sum, a product, a maximum or a minimum; or take and give tuples, of which each member is one of these, or which are pairs that
-    are chosen by comparing one member (argmax, argmin). Raises DeclarationError for others.
+    `fcombine` must be a sum, product, maximum or minimum. It may also take and return tuples: either each member is one of these, or they are pairs
+    chosen by comparing one member (argmax, argmin). Raises DeclarationError for others.
     """
 
     def reducer(expr: object, axis: object, where: Operand | None = None, init: object = None, *more: Operand) -> object:
@@ -88,7 +88,7 @@ def _of_one(fcombine: Combine, fidentity: Combine, name: str, source: Expr, axis
 
 
 def _start(combiner: str, dtype: str, given: object) -> Expr | None:
-    """What to start from when `given` is not neutral. TVM's least value of a float is finite, ours infinite: no difference to a maximum of numbers."""
+    """The start value if `given` is not neutral. TVM's least float is finite, ours infinite, which makes no difference to a maximum of finite numbers."""
     start = as_expr(given, dtype)  # type: ignore[arg-type]  # it refuses what is none
     if not isinstance(start, Const):
         return start
@@ -131,7 +131,7 @@ def _operands(name: str, dtype: str) -> Expr:
 
 
 def _combiner(found: Expr, x: Expr, y: Expr) -> str | None:
-    """The reduction whose step an expression is; choices by comparison are tried in every order that two values can have."""
+    """The reduction that an expression is a step of. Choices by comparison are tried with every order of two values."""
     if isinstance(found, Binary) and {id(found.left), id(found.right)} == {id(x), id(y)}:
         return COMBINERS.get(found.op)
     for name, wanted in (("max", max), ("min", min)):
@@ -142,9 +142,9 @@ def _combiner(found: Expr, x: Expr, y: Expr) -> str | None:
 
 
 def _choice(found: Sequence[Expr], x: Sequence[Expr], y: Sequence[Expr]) -> tuple[int, str, bool] | None:
-    """(the member that is compared, max or min, whether the later of equal ones is kept); None for anything else.
+    """(the compared member, max or min, whether the later of equal ones is kept); None for anything else.
 
-    What only compares and chooses depends on how values are ordered alone: all orders of two pairs are tried.
+    A function that only compares and chooses depends only on the order of values, so all orders of two pairs are tried.
     """
     if not all(_chooses_only(one, (*x, *y)) for one in found):
         return None
@@ -161,7 +161,7 @@ def _pair(found: Sequence[Expr], x: Sequence[Expr], y: Sequence[Expr], order: tu
 
 
 def _kept(order: tuple[int, ...], at: int, extreme: str, last: bool, lowest: bool) -> tuple[int, ...]:
-    """What of two pairs is kept. lowest: of pairs with equal values, that with the lower other member (the higher, if `last`)."""
+    """The pair that is kept. lowest: of pairs with equal values, keep the one with the lower other member (the higher, if `last`)."""
     left, right = order[:2], order[2:]
     if left[at] != right[at]:
         return left if (left[at] > right[at]) == (extreme == "max") else right

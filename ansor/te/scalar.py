@@ -17,7 +17,7 @@ FLOAT_FUNCTIONS = (
 )  # fmt: skip
 PAIR_FUNCTIONS = ("atan2", "fmod", "hypot", "copysign", "nextafter")
 FUNCTIONS = (*FLOAT_FUNCTIONS, *PAIR_FUNCTIONS, "fabs", "pow")
-"""All names of `Call`s."""
+"""All function names of `Call`."""
 
 
 def _float_function(name: str) -> Callable[[Operand], Expr]:
@@ -72,7 +72,7 @@ atan2, hypot, copysign, nextafter = _pair_function("atan2"), _pair_function("hyp
 
 
 def fmod(x: Operand, y: Operand) -> Expr:
-    """The remainder of division rounded towards zero, with the sign of x: of integers `truncmod`."""
+    """The remainder of division rounded towards zero, with the sign of x; `truncmod` for integers."""
     return binary("truncmod", x, y)
 
 
@@ -109,19 +109,19 @@ def infinity(dtype: str = "float32") -> Const:
 
 
 def popcount(x: Operand) -> Expr:
-    """How many bits of an integer are 1, in its dtype: one after the other."""
+    """The number of 1 bits of an integer, in its dtype; computed bit by bit."""
     value, count = _bits("popcount", x)
     return fold(operator.add, (binary("shr", value, bit) & 1 for bit in range(count)))
 
 
 def clz(x: Operand) -> Expr:
-    """How many bits of an integer are 0 above its highest 1, as int32: one after the other. All of them for 0, none where it is negative."""
+    """The number of 0 bits above the highest 1 of an integer, as int32; computed bit by bit. All bits for 0, none for a negative number."""
     value, count = _bits("clz", x)
     return fold(operator.add, (cast("int32", binary("eq", binary("shr", value, bit), 0)) for bit in range(count)))
 
 
 def _bits(name: str, x: Operand) -> tuple[Expr, int]:
-    """An integer, and how many bits it has."""
+    """An integer and its number of bits."""
     value = as_expr(x)
     if is_float(value.dtype) or value.dtype == "bool":
         raise DeclarationError(f"asked for te.{name} of `{value}`, which has dtype {value.dtype}; bitwise operators need integers")
@@ -134,7 +134,7 @@ def power(x: Operand, y: Operand) -> Expr:
 
 
 def small_power(call: Call) -> int:
-    """The exponent of a power that a product or two compute as exactly as the function does, 2, 3 or 4; else 0."""
+    """The exponent 2, 3 or 4 of a power that one or two products compute as exactly as the function does; else 0."""
     exponent = call.arguments[1] if call.name == "pow" and call.dtype in ("float32", "float64") else None
     return int(exponent.value) if isinstance(exponent, Const) and exponent.value in (2, 3, 4) else 0
 
@@ -171,13 +171,13 @@ def truncmod(a: Operand, b: Operand) -> Expr:
 
 
 def div(a: Operand, b: Operand) -> Expr:
-    """Division: of floats as `/`, of integers rounded towards zero."""
+    """Division: `/` for floats, rounded towards zero for integers."""
     x, y = unified("div", a, b)
     return binary("div" if is_float(x.dtype) else "truncdiv", x, y)
 
 
 def if_then_else(condition: Operand, then: Operand, otherwise: Operand) -> Expr:
-    """`then` where `condition` holds, else `otherwise`; the other side is not evaluated, so this may guard a read."""
+    """`then` where `condition` holds, else `otherwise`. Only the chosen side is evaluated, so this may guard a read."""
     test = as_expr(condition, "bool")
     if test.dtype != "bool":
         raise DeclarationError(f"asked for a selection on `{test}`, which has dtype {test.dtype}; the condition has to be bool: compare it first")
@@ -212,22 +212,22 @@ def logical_not(condition: Operand) -> Expr:
 
 
 def sum(expr: Operand, axis: Axes | Operand | None = None, where: Operand | None = None, init: Operand | None = None) -> Expr:
-    """Sum of `expr` over reduce axes: where a condition holds, starting from `init`. Of two values, what they add up to."""
+    """Sum of `expr` over reduce axes, where a condition holds, starting from `init`. With two values, their sum."""
     return _reduced("sum", expr, axis, where, init)
 
 
 def prod(expr: Operand, axis: Axes | Operand | None = None, where: Operand | None = None, init: Operand | None = None) -> Expr:
-    """Product of `expr` over reduce axes: where a condition holds, starting from `init`. Of two values, their product."""
+    """Product of `expr` over reduce axes, where a condition holds, starting from `init`. With two values, their product."""
     return _reduced("prod", expr, axis, where, init)
 
 
 def max(a: Operand, b: Axes | Operand | None = None, where: Operand | None = None, init: Operand | None = None, *, axis: Axes | None = None) -> Expr:
-    """`te.max(x, axis=r)` and `te.max(x, r)` reduce, as `te.sum` does; `te.max(x, y)` is elementwise. A NaN on either side is kept, as PyTorch does."""
+    """`te.max(x, axis=r)` and `te.max(x, r)` reduce like `te.sum`; `te.max(x, y)` is elementwise. A NaN on either side is kept, as in PyTorch."""
     return _extreme("max", a, b, axis, where, init)
 
 
 def min(a: Operand, b: Axes | Operand | None = None, where: Operand | None = None, init: Operand | None = None, *, axis: Axes | None = None) -> Expr:
-    """`te.min(x, axis=r)` and `te.min(x, r)` reduce, as `te.sum` does; `te.min(x, y)` is elementwise. A NaN on either side is kept, as PyTorch does."""
+    """`te.min(x, axis=r)` and `te.min(x, r)` reduce like `te.sum`; `te.min(x, y)` is elementwise. A NaN on either side is kept, as in PyTorch."""
     return _extreme("min", a, b, axis, where, init)
 
 
@@ -240,7 +240,7 @@ def _extreme(name: str, a: Operand, b: Axes | Operand | None, axis: Axes | None,
 
 
 def _reduced(name: str, expr: Operand, second: Axes | Operand | None, where: Operand | None, init: Operand | None) -> Expr:
-    """A reduction over axes, or the operation itself on two values, or more."""
+    """A reduction over axes, or the operation itself on two or more values."""
     if second is None:
         raise DeclarationError(f"asked for te.{name} of `{expr}` over no axis; give axis=te.reduce_axis((0, n)), or a second value")
     if isinstance(second, Sequence) or (isinstance(second, Axis) and (second.kind == "reduce" or name in ("sum", "prod"))):

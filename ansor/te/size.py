@@ -1,7 +1,7 @@
 """Sizes that are not known while a declaration is written.
 
-A size stands for a number, and remembers how it was computed. Declarations do with it what they do with integers. What they decide by comparing it, or by
-taking it for the number, is noted: for sizes by which they had decided otherwise, there is no program of that declaration.
+A size stands for a number and remembers how it was computed. Declarations use it like an integer. Each decision that they make by comparing it, or by using
+its number, is recorded as a guard: the declaration has no program for sizes with which a decision would come out differently.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from ansor.errors import DeclarationError
 
 STANDS_FOR = (1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049)
-"""What sizes stand as, in turn. Primes, so that they rarely are equal to other numbers, or multiples of them."""
+"""The numbers that sizes stand for in turn. Primes, so that they rarely equal other numbers or their multiples."""
 
 if TYPE_CHECKING:
-    Integer = int  # as good as one
+    Integer = int  # typed as one
 else:
-    Integer = object  # what takes it for the number has to ask it
+    Integer = object  # whatever uses its number has to ask for it
 
 Values = Mapping[str, int]
 _fresh = itertools.count()
@@ -29,7 +29,7 @@ _fresh = itertools.count()
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """What a declaration was decided by: a comparison, and how it came out."""
+    """A decision of a declaration: a comparison, and its outcome."""
 
     compare: Callable[[int, int], bool]
     left: object
@@ -37,7 +37,7 @@ class Guard:
     outcome: bool
 
     def check(self, values: Values) -> None:
-        """Raises DeclarationError when it would come out otherwise."""
+        """Raise DeclarationError if the comparison would come out differently."""
         if self.compare(value_of(self.left, values), value_of(self.right, values)) != self.outcome:
             given = ", ".join(f"{name.partition('#')[0]} = {value}" for name, value in values.items())
             took = f"{self.compare.__name__}({self.left}, {self.right}) is {self.outcome}"
@@ -46,8 +46,8 @@ class Guard:
 
 @dataclass(frozen=True, eq=False)
 class Size(Integer):
-    """A whole number that is not known yet. stands_as: what it is taken for meanwhile; guards: what was decided by it; identity: equal for equal sizes;
-    key: what its value is known by, "" for one that was computed."""
+    """A whole number that is not known yet. stands_as: the number used for it meanwhile; guards: the decisions made with it; identity: equal for equal sizes;
+    key: the name under which its value is given, "" for a computed size."""
 
     text: str
     stands_as: int
@@ -57,7 +57,7 @@ class Size(Integer):
     key: str = ""
 
     def compared(self, compare: Callable[[int, int], bool], other: object) -> bool:
-        """The comparison with the number that it stands as, which is noted."""
+        """The comparison, with the number that it stands for; recorded as a guard."""
         if not isinstance(other, int | Size):
             return NotImplemented  # type: ignore[no-any-return]  # as Python asks
         if isinstance(other, Size) and other.identity == self.identity:
@@ -73,7 +73,7 @@ class Size(Integer):
         return hash(self.identity)
 
     def __index__(self) -> int:
-        """The number that it stands as, and has to be from here on."""
+        """The number that it stands for, and must be from now on."""
         self.compared(operator.eq, self.stands_as)
         return self.stands_as
 
@@ -119,17 +119,17 @@ numbers.Integral.register(Size)
 
 
 def stand_in(size: int) -> int:
-    """What a size is taken for where nothing is decided by it for good: in schedules, whose steps hold for any size."""
+    """The number of a size, without a guard: for schedules, whose steps hold for any size."""
     return size.stands_as if isinstance(size, Size) else size
 
 
 def value_of(size: object, values: Values) -> int:
-    """A size, or any number, when the sizes have these values."""
+    """The value of a size, or of any number, for these values of the sizes."""
     return size.evaluate(values) if isinstance(size, Size) else operator.index(size)  # type: ignore[arg-type]  # a number
 
 
 def open_size(name: str) -> Size:
-    """A size of its own, whatever its name."""
+    """A new size, distinct from all others of the same name."""
     number = next(_fresh)
     key = f"{name}#{number}"
     return Size(name, STANDS_FOR[number % len(STANDS_FOR)], lambda values: values[key], [], key, key)

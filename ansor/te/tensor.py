@@ -72,17 +72,17 @@ class Compute:
 
     @cached_property
     def reads(self) -> tuple[Read, ...]:
-        """Every read of the body: asked for again and again while sketches are derived."""
+        """Every read of the body; cached, since deriving sketches asks for it repeatedly."""
         return tuple(node for node in walk(self.body) if isinstance(node, Read))
 
 
 @dataclass(frozen=True, eq=False)
 class Tensor(Operators["Tensor"]):
-    """A dense array: `shape` in elements, `dtype`, and how it comes about (`compute` is None for a placeholder).
+    """A dense array: `shape` in elements, `dtype`, and how it is computed (`compute` is None for a placeholder).
 
     `constant` marks a placeholder whose value is known ahead of time (weights), so its memory order is free to choose.
-    `outside` is "", or what is said of a read that leaves its tensor, where the declaration put that off: no program is made of it.
-    Operators (`a + b`, `a * 2.0`, `-a`, `a < b`) are elementwise, with NumPy's broadcasting, and give tensors; `==` compares identity.
+    `outside` is "", or the message for a read that leaves its tensor, if the declaration deferred it: such a tensor has no program.
+    Operators (`a + b`, `a * 2.0`, `-a`, `a < b`) are elementwise, with NumPy's broadcasting, and return tensors; `==` compares identity.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Tensor(Operators["Tensor"]):
 
     @property
     def op(self) -> Operation:
-        """What computes it, with its axes: for schedules written by hand."""
+        """The operation that computes it, with its axes, for schedules written by hand."""
         return Operation(self)
 
     def _apply(self, operation: str, left: object, right: object) -> Tensor:
@@ -126,7 +126,7 @@ class Tensor(Operators["Tensor"]):
         return elementwise(self, lambda value: cast(dtype, value), "T_cast")
 
     def __getitem__(self, indices: Operand | tuple[Operand, ...]) -> Expr:
-        """`tensor[i, j]` or `tensor[i][j]`: one element. Rank 0 is read as `tensor[()]`; with fewer indices it is a slice, to be indexed further."""
+        """`tensor[i, j]` or `tensor[i][j]`: one element. A tensor of rank 0 is read as `tensor[()]`; fewer indices give a slice, to be indexed further."""
         given = indices if isinstance(indices, tuple) else (indices,)
         if 0 < len(given) < self.ndim:
             return TensorSlice(self, given)  # type: ignore[return-value]  # typed as what it is for: an element, once it has all indices
@@ -158,7 +158,7 @@ class Tensor(Operators["Tensor"]):
 
 @dataclass(frozen=True)
 class Operation:
-    """How `tensor` comes about. Two operations are equal when their tensor is the same one."""
+    """How `tensor` is computed. Two operations are equal if they have the same tensor."""
 
     tensor: Tensor
 
@@ -187,13 +187,13 @@ class Operation:
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
-        """The tensors that are read, each once, in order of first reading."""
+        """The tensors that are read, each once, in order of first use."""
         reads = self.tensor.compute.reads if self.tensor.compute else ()
         return tuple({id(read.tensor): read.tensor for read in reads}.values())
 
     @property
     def body(self) -> tuple[Expr, ...]:
-        """What an element is, as the only member of a tuple; nothing for a placeholder."""
+        """The expression of an element, as a tuple of one; empty for a placeholder."""
         return (self.tensor.compute.body,) if self.tensor.compute else ()
 
     @property
@@ -202,7 +202,7 @@ class Operation:
         return 1
 
     def output(self, index: int) -> Tensor:
-        """The tensor. Raises DeclarationError for another index than 0."""
+        """The tensor. Raises DeclarationError for an index other than 0."""
         if index != 0:
             raise DeclarationError(f"asked for output {index} of {self.name}; an operation has one output, number 0")
         return self.tensor
@@ -210,7 +210,7 @@ class Operation:
 
 @dataclass(frozen=True, eq=False)
 class TensorSlice(Operators[Expr]):
-    """The part of a tensor at its first `indices`: of the remaining `shape`, to be indexed further."""
+    """The part of a tensor at its first `indices`, with the remaining `shape`, to be indexed further."""
 
     tensor: Tensor
     indices: tuple[Operand, ...]
@@ -239,7 +239,7 @@ class TensorSlice(Operators[Expr]):
         self.refuse(f"for {operation}")
 
     def refuse(self, purpose: str = "for the value") -> NoReturn:
-        """Raise what using a slice as an element says."""
+        """Raise DeclarationError: a slice was used as an element."""
         given = len(self.indices)
         raise DeclarationError(
             f"asked {purpose} of {self}, which has {given} {'index' if given == 1 else 'indices'}; tensor {self.tensor.name} of shape {self.tensor.shape} "
@@ -251,7 +251,7 @@ class TensorSlice(Operators[Expr]):
 
 
 def checked_shape(shape: int | float | Sequence[int | float], what: str) -> tuple[int, ...]:
-    """Extents as integers. Raises DeclarationError for other values, and below 1."""
+    """Extents as integers. Raises DeclarationError for other values, and for extents below 1."""
     extents = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     checked = []
     for dimension, extent in enumerate(extents):
@@ -265,7 +265,7 @@ def checked_shape(shape: int | float | Sequence[int | float], what: str) -> tupl
 
 
 def whole_number(value: object) -> int | None:
-    """`value` as an int: any integer, a float without fraction (`n / 4`), a constant expression; None for anything else."""
+    """`value` as an int, for any integer, a float without a fraction (`n / 4`), or a constant expression; None for anything else."""
     if isinstance(value, Const):
         value = value.value
     if isinstance(value, Size):
@@ -285,7 +285,7 @@ def _whole(extent: object) -> str:
 
 
 def placeholder(shape: int | float | Sequence[int | float], dtype: str = "float32", name: str = "placeholder", *, constant: bool = False) -> Tensor:
-    """A tensor given from outside. `constant=True`: known ahead of time (weights), so it may be stored in another order."""
+    """An input tensor. `constant=True`: known ahead of time (weights), so it may be stored in another order."""
     return Tensor(name, checked_shape(shape, f"placeholder {name}"), check_dtype(dtype), constant=constant)
 
 
@@ -307,9 +307,9 @@ def reduce_axis(dom: int | float | tuple[int | float, int | float], name: str | 
 def declared(
     name: str, axes: tuple[Axis, ...], body: Expr, *, tag: str = "", attrs: Mapping[str, object] | None = None, check_reads: bool = True
 ) -> Tensor:  # fmt: skip
-    """A computed tensor over given axes, checked. Of reduce axes with one name the later ones get another.
+    """A computed tensor over given axes, checked. Reduce axes that repeat a name are renamed.
 
-    check_reads: False puts off what a read outside its tensor raises, until a program is asked for.
+    check_reads: False defers the error for a read outside its tensor until a program is asked for.
     """
     reduce_axes = body.axes if isinstance(body, Reduce) else ()
     _check_names(name, axes, reduce_axes)
@@ -327,7 +327,7 @@ def declared(
 
 
 def _renamed(axes: tuple[Axis, ...]) -> dict[Axis, Axis]:
-    """Axes whose name another one has already, with names of their own."""
+    """New names for axes whose name an earlier axis has."""
     taken = {axis.name for axis in axes}
     met: set[str] = set()
     fresh: dict[Axis, Axis] = {}
@@ -341,7 +341,7 @@ def _renamed(axes: tuple[Axis, ...]) -> dict[Axis, Axis]:
 
 
 def with_axes(body: Expr, fresh: Mapping[Axis, Axis]) -> Expr:
-    """The body over other axes, those it reduces over included."""
+    """The body over other axes, including those it reduces over."""
     values: dict[Axis, Expr] = dict(fresh)
     if isinstance(body, Reduce):
         return Reduce(body.combiner, substitute(body.source, values), tuple(fresh.get(axis, axis) for axis in body.axes), body.dtype)
@@ -349,7 +349,7 @@ def with_axes(body: Expr, fresh: Mapping[Axis, Axis]) -> Expr:
 
 
 def _check_names(name: str, axes: tuple[Axis, ...], reduce_axes: tuple[Axis, ...]) -> None:
-    """An axis of the output and one that is reduced over may not have one name: nobody could tell which of them an index means."""
+    """Check that no output axis and reduction axis share a name: an index would be ambiguous."""
     known = {axis.name: axis for axis in axes}
     for axis in reduce_axes:
         if axis.name in known:
@@ -362,7 +362,7 @@ def _check_reductions(name: str, body: Expr) -> None:
     for node in walk(inner):
         if isinstance(node, Reduce):
             raise DeclarationError(
-                f"compute {name} uses te.{node.combiner}(..., axis=...) inside another expression; declare the reduction as a compute of its own and read it"
+                f"compute {name} uses te.{node.combiner}(..., axis=...) inside another expression; declare the reduction as a separate compute and read it"
             )
 
 
@@ -375,7 +375,7 @@ def _check_axes(name: str, body: Expr, axes: tuple[Axis, ...]) -> None:
 
 
 def _left(name: str, body: Expr) -> str:
-    """What is said of the first read that leaves its tensor, or "". Each is looked at once where it is below a condition, and once where it is not."""
+    """The message for the first read that leaves its tensor, or "". Checks each read at most once below a condition and once outside of one."""
     met: set[tuple[int, bool]] = set()
     stack = [(body, False)]
     while stack:
@@ -392,7 +392,7 @@ def _left(name: str, body: Expr) -> str:
 
 
 def _never_taken(expr: Expr) -> int | None:
-    """The operand that a condition always excludes."""
+    """The position of the operand that a condition always excludes, if any."""
     if isinstance(expr, Select):
         holds = decided(expr.condition)
         return None if holds is None else 2 if holds else 1
@@ -424,7 +424,7 @@ Whole = Tensor | Operand
 
 
 def elementwise(x: Tensor, function: Scalar, name: str) -> Tensor:
-    """`function` of every element."""
+    """`function` applied to every element."""
     axes = axes_of(x.shape)
     return declared(name, axes, function(x[axes]))
 
@@ -448,7 +448,7 @@ _NAMES = {
 
 
 def applied(op: str, x: object, y: object) -> Tensor:
-    """What an operator between a tensor and a tensor, an element or a number gives."""
+    """The result of an operator between a tensor and a tensor, an element or a number."""
     for operand in (x, y):
         if not isinstance(operand, Tensor):
             as_expr(cast_type("Operand", operand))  # which refuses anything else

@@ -1,7 +1,7 @@
 """Workloads with known behaviour: those of the reference auto-scheduler's tests, and the ten operators of the Ansor paper (section 7.1).
 
-Each function returns inputs and outputs in the order of its reference, ready for a `Dag`. The tests hold sketches against the first group;
-the second group is what benchmarks tune.
+Each function returns inputs and outputs in the order of its reference, ready for a `Dag`. Tests check the sketches of the first group;
+benchmarks tune the second group.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def double_matmul(n: int) -> list[Tensor]:
 
 
 def conv2d_nchw_bn_relu(n: int, h: int, w: int, ci: int, co: int, kernel_size: int, strides: int, padding: int, dilation: int = 1) -> list[Tensor]:
-    """Convolution, then bias, batch-norm scale and offset, and relu as stages of their own."""
+    """Convolution, then bias, batch-norm scale and offset, and relu as separate stages."""
     data, kernel = placeholder((n, ci, h, w), name="Data"), placeholder((co, ci, kernel_size, kernel_size), name="Kernel")
     bias, scale, offset = (placeholder((co, 1, 1), name=name) for name in ("Bias", "Bn_scale", "Bn_offset"))
     conv = nn.conv2d(data, kernel, strides, padding, dilation, name="conv")

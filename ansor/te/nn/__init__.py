@@ -1,6 +1,6 @@
 """The operator library: functions from tensors to tensors, under the names that users of TVM's `topi` know.
 
-Every function takes tensors (and returns one) declared with `ansor.te`, so operators and one's own `te.compute` mix freely.
+Every function takes tensors (and returns one) declared with `ansor.te`, so operators and your own `te.compute` mix freely.
 """
 
 from ansor.te.nn.capsule import capsule_conv2d as capsule_conv2d

@@ -51,7 +51,7 @@ def conv3d(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 
 
 @dataclass(frozen=True)
 class How:
-    """How a kernel slides over data, and how both are stored: the arguments that convolutions have in common. groups: 0 for a depthwise one."""
+    """How a kernel slides over data, and how both are stored: the arguments that all convolutions share. groups: 0 for a depthwise convolution."""
 
     strides: Sizes
     padding: Padding
@@ -63,7 +63,7 @@ class How:
 
 
 def convolution(spatial: str, data: Tensor, kernel: Tensor, how: How, name: str) -> Tensor:
-    """The convolution over the `spatial` letters that the functions above name."""
+    """The convolution over the `spatial` letters, for the functions above."""
     data_layout, kernel_layout, groups = how.data_layout, how.kernel_layout, how.groups
     checked_layout(name, "data_layout", data_layout, "NC" + spatial, f"NC{spatial} or N{spatial}C")
     kernel_layout = kernel_layout or default_kernel_layout(data_layout, spatial)
@@ -135,7 +135,7 @@ def default_kernel_layout(data_layout: str, spatial: str) -> str:
 
 
 def input_channel(out: Expr, tap: Expr, outputs: int, inputs: int, groups: int) -> Expr:
-    """The input channel of tap `tap`, of `inputs` per group, for output channel `out`, of `outputs` per group."""
+    """The input channel of tap `tap` (of `inputs` per group) for output channel `out` (of `outputs` per group)."""
     return tap if groups == 1 else out // outputs * inputs + tap
 
 

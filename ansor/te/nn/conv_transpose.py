@@ -1,16 +1,16 @@
 """Transposed convolution (deconvolution).
 
-The classic way inserts stride - 1 zeros between the data's elements and convolves, so that most multiplications are by zero. Here every phase is
-computed by itself instead. Place y of the uncropped result meets kernel tap k = y % stride + stride * t with data place y // stride - t only. With output
+The classic method inserts stride - 1 zeros between the data's elements and convolves, so that most multiplications are by zero. Here every phase is
+computed separately instead. At place y of the uncropped result, kernel tap k = y % stride + stride * t meets only data place y // stride - t. With output
 place o = stride * q + p (p is the phase) and y = o + crop:
 
-    pad        the data, by the taps that hang over its ends
+    pad        the data, by the taps that reach past its ends
     phases     [.., q, p, ..] = sum over t and channels of data[q + crossed(p) - t] * kernel[rest(p) + stride * t]
     the output [.., o, ..] = phases[o // stride, o % stride]
 
-crossed(p) = (p + crop) // stride and rest(p) = (p + crop) % stride are plain sums for stride 2, and for any stride that divides the crop. A kernel whose
-extent the stride does not divide is padded with zeros behind its end first (stage `kernel_pad`). Whoever knows the weights ahead of time avoids that
-stage by appending e zeros to the kernel and adding e to the padding after the data's end. With stride 1 there is one phase, and it is the output.
+crossed(p) = (p + crop) // stride and rest(p) = (p + crop) % stride are plain sums for stride 2, and for any stride that divides the crop. If the stride
+does not divide the kernel's extent, zeros are first appended to the kernel (stage `kernel_pad`). If the weights are known ahead of time, avoid that stage
+by appending e zeros to the kernel and adding e to the padding after the data's end. With stride 1, the single phase is the output.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def conv3d_transpose(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: 
 
 @dataclass(frozen=True, slots=True)
 class _Phases:
-    """One spatial dimension: `crop` elements of the full result are cut off before the output."""
+    """One spatial dimension: the first `crop` elements of the full result are cut off."""
 
     size: int
     kernel: int
@@ -97,7 +97,7 @@ class _Phases:
         return (self.taps - 1 - tap) * self.stride + rest
 
     def _crossed(self, phase: Expr | None) -> Expr:
-        """How many strides a phase is beyond the phases before it, because of the crop: 0 or 1."""
+        """How many strides the crop moves a phase ahead: 0 or 1."""
         crop = self.crop % self.stride
         if phase is None or crop == 0:
             return Const(0, "int32")
@@ -105,7 +105,7 @@ class _Phases:
 
 
 def transposed(spatial: str, data: Tensor, kernel: Tensor, how: How, output_padding: Sizes, name: str) -> Tensor:
-    """The transposed convolution over the `spatial` letters that the functions above name."""
+    """The transposed convolution over the `spatial` letters, for the functions above."""
     data_layout, kernel_layout, groups = how.data_layout, how.kernel_layout, how.groups
     checked_layout(name, "data_layout", data_layout, "NC" + spatial, f"NC{spatial} or N{spatial}C")
     kernel_layout = kernel_layout or (spatial + "IO" if data_layout.endswith("C") else "IO" + spatial)
@@ -135,7 +135,7 @@ def transposed(spatial: str, data: Tensor, kernel: Tensor, how: How, output_padd
 
 
 def _phase_order(layout: str, outer: dict[str, Axis], phase: dict[str, Axis]) -> tuple[Axis, ...]:
-    """Channels last: each phase beside its place, the memory order of the output. Channels first: phases outside, to keep the last q contiguous."""
+    """The order of the axes. Channels last: each phase next to its place, as in the output. Channels first: phases outside, so that the last q is contiguous."""
     if not layout.endswith("C"):
         return (outer[layout[0]], *phase.values(), *(outer[letter] for letter in layout[1:]))
     return tuple(axis for letter in layout for axis in ((outer[letter], phase[letter]) if letter in phase else (outer[letter],)))

@@ -1,4 +1,4 @@
-"""Tensors made of no other tensor's values: constants, ranges, shapes."""
+"""Tensors that read no other tensor's values: constants, ranges, shapes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ones_like(x: Tensor, name: str = "ones_like") -> Tensor:
 
 
 def arange(start: Number, stop: Number | None = None, step: Number = 1, dtype: str = "float32", name: str = "arange") -> Tensor:
-    """start, start + step, ... as long as it is before stop; `arange(n)` begins with 0."""
+    """start, start + step, ... up to but not including stop; `arange(n)` begins with 0."""
     first, end = (0, start) if stop is None else (start, stop)
     count = math.ceil((end - first) / step) if step else 0
     if count < 1:
@@ -56,7 +56,7 @@ def arange(start: Number, stop: Number | None = None, step: Number = 1, dtype: s
 
 
 def shape_of(x: Tensor, dtype: str = "int32", name: str = "shape_of") -> Tensor:
-    """The extents of x: a tensor of one dimension."""
+    """The extents of x as a tensor of one dimension."""
     if not x.shape:
         raise DeclarationError(f"asked for {name} of {x.name}, which has no dimension; the result would be empty, and extents have to be at least 1")
     (place,) = axes_of((x.ndim,))
@@ -64,12 +64,12 @@ def shape_of(x: Tensor, dtype: str = "int32", name: str = "shape_of") -> Tensor:
 
 
 def size_of(x: Tensor, dtype: str = "int32", name: str = "size_of") -> Tensor:
-    """The number of elements of x: a tensor of rank 0."""
+    """The number of elements of x as a tensor of rank 0."""
     return declared(name, (), const(x.size, dtype))
 
 
 def table(place: Expr, values: Sequence[Number], dtype: str) -> Expr:
-    """values[place], written as choices: for tables of a few entries."""
+    """values[place], written as selects, for tables of a few entries."""
     *others, last = values
     chosen: Expr = const(last, dtype)
     for position in reversed(range(len(others))):

@@ -9,7 +9,7 @@ from ansor.te.tensor import Tensor, declared
 
 
 def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | None = None, name: str = "dense") -> Tensor:
-    """data [..., in] times weight [out, in] transposed, plus bias [out]: [..., out]. The bias is a stage of its own."""
+    """data [..., in] times weight [out, in] transposed, plus bias [out]: [..., out]. The bias is a separate stage."""
     if data.ndim < 1 or weight.ndim != 2:
         raise DeclarationError(
             f"asked for {name} of {data.name} with shape {data.shape} and weight {weight.name} with shape {weight.shape}; "
@@ -38,7 +38,7 @@ def batch_matmul(x: Tensor, y: Tensor, transpose_a: bool = False, transpose_b: b
                  name: str = "batch_matmul") -> Tensor:
     """x [b, n, k] times y [b, m, k] transposed (y is [b, k, m] with transpose_b=False): [b, n, m].
 
-    There may be several batch dimensions; one of extent 1 is repeated to match the other's.
+    There may be several batch dimensions; one of extent 1 is broadcast to match the other operand's.
     """
     _check_rank(name, x, y, x.ndim == y.ndim and x.ndim >= 3, "the same number of dimensions, at least three")
     return _multiplied(x, y, transpose_a, transpose_b, out_dtype, name)

@@ -28,7 +28,7 @@ def relu6(x: Tensor, name: str = "relu6") -> Tensor:
 
 
 def leaky_relu(x: Tensor, alpha: float = 0.01, name: str = "leaky_relu") -> Tensor:
-    """x where x > 0, else alpha * x. Written without a choice, so that it can be inlined like other arithmetic."""
+    """x where x > 0, else alpha * x. Written without a select, so that it can be inlined like other arithmetic."""
     _check_float("leaky_relu", x)
     return elementwise(x, lambda v: scalar.max(v, 0) + scalar.min(v, 0) * alpha, name)
 
@@ -92,7 +92,7 @@ def negative(x: Tensor, name: str = "negative") -> Tensor:
 
 
 def gelu(x: Tensor, approximate: str = "none", name: str = "gelu") -> Tensor:
-    """x times the normal distribution's mass below x: exactly (erf), or with approximate="tanh"."""
+    """x times the standard normal distribution function at x, exactly (erf) or approximately with approximate="tanh"."""
     _check_float("gelu", x)
     if approximate == "none":
         return elementwise(x, lambda v: v * 0.5 * (scalar.erf(v * math.sqrt(0.5)) + 1.0), name)
@@ -159,7 +159,7 @@ def power(x: Tensor | Number, y: Tensor | Number, name: str = "power") -> Tensor
 
 
 def elementwise_sum(tensors: Sequence[Tensor], name: str = "elementwise_sum") -> Tensor:
-    """The sum of tensors of one shape and dtype, in their order."""
+    """The sum of tensors of one shape and dtype, added in order."""
     if not tensors or any((tensor.shape, tensor.dtype) != (tensors[0].shape, tensors[0].dtype) for tensor in tensors):
         raise DeclarationError(f"asked for {name} of {', '.join(map(repr, tensors)) or 'no tensor'}; give at least one, all of one shape and dtype")
     axes = axes_of(tensors[0].shape)

@@ -1,4 +1,4 @@
-"""Functions of one element: rounding, signs, trigonometry, logarithms, and what a float is."""
+"""Functions of one element: rounding, signs, trigonometry, logarithms, and tests for NaN and infinity."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ansor.te.tensor import Tensor, elementwise
 
 
 def floor(x: Tensor, name: str = "floor") -> Tensor:
-    """The greatest whole number that is not above x; integers are whole already."""
+    """The greatest whole number not above x; integers stay the same."""
     return elementwise(x, scalar.floor, name)
 
 
 def ceil(x: Tensor, name: str = "ceil") -> Tensor:
-    """The least whole number that is not below x; integers are whole already."""
+    """The least whole number not below x; integers stay the same."""
     return elementwise(x, scalar.ceil, name)
 
 
@@ -25,7 +25,7 @@ def trunc(x: Tensor, name: str = "trunc") -> Tensor:
 
 
 def round(x: Tensor, name: str = "round") -> Tensor:
-    """The nearest whole number, as `te.round` has it; integers are whole already."""
+    """The nearest whole number, rounded like `te.round`; integers stay the same."""
     return elementwise(x, scalar.round, name)
 
 
@@ -120,5 +120,5 @@ def _sign(value: Expr) -> Expr:
 
 
 def _never(value: Expr) -> Expr:
-    """False, for every value: a tensor of it still reads x, so that its shape is x's."""
+    """False for every value; it still reads x, so that the tensor has the shape of x."""
     return value != value

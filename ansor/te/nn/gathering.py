@@ -1,6 +1,6 @@
-"""Operators that read or write at places which tensors of integers hold.
+"""Operators that read or write at places given by tensors of integers.
 
-Places outside a tensor are moved to its nearest element unless stated otherwise, so that no program reads foreign memory.
+Places outside a tensor are clamped to its nearest element unless stated otherwise, so that no program reads out of bounds.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def gather_nd(a: Tensor, indices: Tensor, name: str = "gather_nd") -> Tensor:
 
 
 def advanced_index(data: Tensor, indices: Sequence[Tensor], name: str = "advanced_index") -> Tensor:
-    """data[indices[0], indices[1], ...] as NumPy has it: the tensors of places are broadcast to one shape, which takes the place of the first dimensions."""
+    """data[indices[0], indices[1], ...] as in NumPy: the index tensors are broadcast to one shape, which replaces the first dimensions."""
     if not 1 <= len(indices) <= data.ndim:
         raise DeclarationError(f"asked for {name} of {data.name} with shape {data.shape} at {len(indices)} index tensors; give 1 to {data.ndim}")
     rank = max(tensor.ndim for tensor in indices)
@@ -67,7 +67,7 @@ def advanced_index(data: Tensor, indices: Sequence[Tensor], name: str = "advance
 
 def one_hot(indices: Tensor, on_value: Number | Expr, off_value: Number | Expr, depth: int, axis: int = -1, dtype: str = "float32",
             name: str = "one_hot") -> Tensor:
-    """on_value where a new dimension `axis` of extent `depth` stands at the place that `indices` holds, else off_value."""
+    """on_value where the place along a new dimension `axis` of extent `depth` equals the value of `indices`, else off_value."""
     chosen = axis + indices.ndim + 1 if axis < 0 else axis
     if not 0 <= chosen <= indices.ndim or depth < 1:
         raise DeclarationError(f"asked for {name} of {indices.name} with shape {indices.shape} along dimension {axis} of extent {depth}; the dimension is in "
@@ -79,7 +79,7 @@ def one_hot(indices: Tensor, on_value: Number | Expr, off_value: Number | Expr, 
 
 
 def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axis: int = 0, name: str = "sequence_mask") -> Tensor:
-    """`data`, with `mask_value` from place valid_length[b] on: along dimension `axis`, 0 or 1, where the other of these two is b."""
+    """`data` with `mask_value` from place valid_length[b] on along dimension `axis`, 0 or 1; b is the place along the other of these two."""
     if axis not in (0, 1) or data.ndim < 2 or valid_length.shape != (data.shape[1 - axis],):
         raise DeclarationError(
             f"asked for {name} of {data.name} with shape {data.shape} along dimension {axis} by {valid_length.name} with shape {valid_length.shape}; the "
@@ -91,7 +91,7 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
 
 
 def reverse_sequence(a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_axis: int = 0, name: str = "reverse_sequence") -> Tensor:
-    """`a`, with the first seq_lengths[b] elements along `seq_axis` in reverse order, b along `batch_axis`; lengths outside are moved to 1 or the extent."""
+    """`a` with the first seq_lengths[b] elements along `seq_axis` in reverse order, b along `batch_axis`; lengths are clamped to 1 and the extent."""
     along, batch = dimension_of(name, a, seq_axis), dimension_of(name, a, batch_axis)
     if seq_lengths.shape != (a.shape[batch],):
         raise DeclarationError(
@@ -105,7 +105,7 @@ def reverse_sequence(a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_ax
 
 
 def unravel_index(indices: Tensor, shape: Tensor, name: str = "unravel_index") -> Tensor:
-    """The places in a tensor of that shape of what stands at `indices` in memory order: [len(shape), ...], in the dtype of `shape`."""
+    """The coordinates, in a tensor of that shape, of the elements at `indices` in memory order: [len(shape), ...], in the dtype of `shape`."""
     if shape.ndim != 1 or not shape.dtype.startswith("int"):
         raise DeclarationError(f"asked for {name} with the shape {shape!r}; it is a tensor of one dimension, of integers")
     axes = axes_of((shape.shape[0], *indices.shape))
@@ -125,7 +125,7 @@ def sparse_to_dense(sparse_indices: Tensor, output_shape: Sequence[int], sparse_
                     name: str = "sparse_to_dense") -> Tensor:
     """A tensor of `output_shape`: sparse_values[i] at place sparse_indices[i], `default_value` (a number, or a tensor of rank 0) elsewhere.
 
-    sparse_indices is [n, rank], [n] for rank 1, or of rank 0 for one place; of values with the same place the last is taken.
+    sparse_indices is [n, rank], [n] for rank 1, or of rank 0 for one place; if places repeat, the last value wins.
     """
     rank = len(output_shape)
     good = {0: rank == 1, 1: rank == 1, 2: sparse_indices.shape[1:] == (rank,)}.get(sparse_indices.ndim, False)
@@ -147,10 +147,10 @@ def sparse_to_dense(sparse_indices: Tensor, output_shape: Sequence[int], sparse_
 
 
 def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0, align: str = "RIGHT_LEFT", name: str = "matrix_set_diag") -> Tensor:
-    """The matrices [..., rows, columns] of `data` with other diagonals: `k` is one (0 the main one, 1 above it), or the first and the last of several.
+    """The matrices [..., rows, columns] of `data` with diagonals replaced: `k` is one diagonal (0 is the main one, 1 above it), or the first and last of several.
 
-    diagonal is [..., length], or for several [..., last - first + 1, longest length], the highest first. `align` says on which side shorter ones stand in
-    their row: that above the main one, then that below it.
+    diagonal is [..., length], or for several [..., last - first + 1, longest length], the highest first. `align` gives the side of its row on which a shorter
+    diagonal is stored: first for diagonals above the main one, then for those below.
     """
     first, *rest = whole_numbers(k)
     last = rest[0] if rest else first
@@ -176,9 +176,9 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0
 
 
 def strided_set(a: Tensor, v: Tensor, begin: Tensor, end: Tensor, strides: Tensor | None = None, name: str = "strided_set") -> Tensor:
-    """`a`, with the elements of `v` at a[begin[0]:end[0]:strides[0], ...]; the tensors hold Python's meaning of negative values.
+    """`a` with the elements of `v` at a[begin[0]:end[0]:strides[0], ...]; negative values in these tensors mean the same as in Python.
 
-    Dimensions that a tensor is too short for are taken whole, and with stride 1.
+    Dimensions for which a tensor has no entry are taken whole, with stride 1.
     """
     if v.ndim != a.ndim or any(tensor.ndim != 1 or tensor.size > a.ndim for tensor in (begin, end, *([strides] if strides else []))):
         raise DeclarationError(
@@ -202,7 +202,7 @@ def strided_set(a: Tensor, v: Tensor, begin: Tensor, end: Tensor, strides: Tenso
 
 
 def place(name: str, indices: Tensor, at: Sequence[Expr], extent: int) -> Expr:
-    """The place that `indices` holds there, moved into 0..extent - 1."""
+    """The place that `indices` holds at `at`, clamped to 0..extent - 1."""
     value = indices[tuple(at)]
     if is_float(value.dtype) or value.dtype in ("int8", "int16", "uint8"):
         value = cast("int32", value)                       # the extent may not fit a narrow type
@@ -212,7 +212,7 @@ def place(name: str, indices: Tensor, at: Sequence[Expr], extent: int) -> Expr:
 
 
 def _bounded(value: Expr, extent: int, step: Expr) -> Expr:
-    """One end of a slice of that many elements, counted from the front: 0..extent, and -1..extent - 1 for a step backwards."""
+    """One end of a slice, counted from the front: 0..extent, or -1..extent - 1 for a negative step."""
     given = cast("int32", value)
     counted = if_then_else(given < 0, given + extent, given)
     forward, backward = lesser(greater(counted, 0), extent), lesser(greater(counted, -1), extent - 1)

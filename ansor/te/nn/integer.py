@@ -1,4 +1,4 @@
-"""Division with a remainder, bits and shifts, element by element, with NumPy's broadcasting."""
+"""Integer division and remainders, bitwise operators and shifts, elementwise, with NumPy's broadcasting."""
 
 from __future__ import annotations
 

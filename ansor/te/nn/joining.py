@@ -1,4 +1,4 @@
-"""Operators that put tensors together, take them apart, repeat or turn them round."""
+"""Operators that join, split, repeat and reverse tensors."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _ZERO = Const(0, "int32")
 
 
 def stack(tensors: Sequence[Tensor], axis: int = 0, name: str = "stack") -> Tensor:
-    """Tensors of one shape along a new dimension `axis`."""
+    """Stack tensors of one shape along a new dimension `axis`."""
     return concatenate([expand_dims(tensor, axis, name=f"{name}_{position}") for position, tensor in enumerate(tensors)], axis, name)
 
 
 def split(a: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0, name: str = "split") -> tuple[Tensor, ...]:
-    """Parts of `a` along dimension `axis`: that many of equal extent, or cut before the given places."""
+    """Parts of `a` along dimension `axis`: a number of equal parts, or parts cut before the given places."""
     chosen = dimension_of(name, a, axis)
     extent = a.shape[chosen]
     if not isinstance(indices_or_sections, Iterable):
@@ -49,7 +49,7 @@ def flip(a: Tensor, axis: int = 0, name: str = "flip") -> Tensor:
 
 
 def repeat(a: Tensor, repeats: int, axis: int, name: str = "repeat") -> Tensor:
-    """Every slice along dimension `axis`, `repeats` times one after another."""
+    """Repeat every slice along dimension `axis` `repeats` times in a row."""
     chosen = dimension_of(name, a, axis)
     if repeats < 1:
         raise DeclarationError(f"asked for {name} of {a.name} {repeats} times; repeat it at least once")
@@ -58,7 +58,7 @@ def repeat(a: Tensor, repeats: int, axis: int, name: str = "repeat") -> Tensor:
 
 
 def tile(a: Tensor, reps: int | Sequence[int], name: str = "tile") -> Tensor:
-    """`a` repeated as a whole, reps[d] times along dimension d; the shorter of shape and `reps` is extended by ones in front."""
+    """`a` repeated as a whole, reps[d] times along dimension d; the shorter of the shape and `reps` is extended with leading ones."""
     times = whole_numbers(reps)
     if any(count < 1 for count in times):
         raise DeclarationError(f"asked for {name} of {a.name} by {times}; every number has to be at least 1")
@@ -83,7 +83,7 @@ def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int], name: 
 
 
 def meshgrid(tensors: Sequence[Tensor], indexing: str = "ij", name: str = "meshgrid") -> tuple[Tensor, ...]:
-    """For each tensor of one dimension, its values along its own dimension of the grid of all; "xy" exchanges the first two dimensions."""
+    """For each one-dimensional tensor, its values along its own dimension of the common grid; "xy" swaps the first two dimensions."""
     if indexing not in ("ij", "xy") or any(tensor.ndim != 1 for tensor in tensors):
         raise DeclarationError(f"asked for {name} of {', '.join(map(repr, tensors))} with indexing {indexing!r}; it takes tensors of one dimension, "
                                "and 'ij' or 'xy'")
@@ -99,7 +99,7 @@ def meshgrid(tensors: Sequence[Tensor], indexing: str = "ij", name: str = "meshg
 
 
 def layout_transform(a: Tensor, src_layout: str, dst_layout: str, name: str = "layout_transform") -> Tensor:
-    """`a` with its dimensions arranged otherwise. In a layout such as NCHW16c, `16c` are blocks of 16 of what C counts."""
+    """`a` with its dimensions rearranged. In a layout such as NCHW16c, `16c` means blocks of 16 elements of C."""
     source, target = _dimensions(name, src_layout), _dimensions(name, dst_layout)
     if len(source) != a.ndim or {letter.upper() for letter, _ in source} != {letter.upper() for letter, _ in target}:
         raise DeclarationError(f"asked for {name} of {a.name} with shape {a.shape} from {src_layout} to {dst_layout}; the first has one letter for each "
@@ -120,14 +120,14 @@ def layout_transform(a: Tensor, src_layout: str, dst_layout: str, name: str = "l
 
 
 def _part(place: Expr, letter: str, block: int, extent: int) -> Expr:
-    """Where a dimension of the source stands when what it is part of stands at `place`."""
+    """The index along a source dimension when the whole dimension that it is part of is at `place`."""
     if extent == 1:
         return _ZERO
     return place // block if letter.isupper() else place % block
 
 
 def _block(layout: Sequence[tuple[str, int]], letter: str) -> int:
-    """How many of what `letter` counts a layout puts into its block; 1 where it makes no blocks of it, and for the blocks themselves."""
+    """The block size of `letter` in a layout; 1 without blocks, and for the blocks themselves."""
     return math.prod(block for other, block in layout if other == letter.lower()) if letter.isupper() else 1
 
 

@@ -46,13 +46,13 @@ class Window:
 
 
 def whole_numbers(value: int | Iterable[int]) -> tuple[int, ...]:
-    """One whole number or several, NumPy's as Python's. Anything else is returned unchanged, for the caller to refuse."""
+    """One or several whole numbers, with NumPy's converted to Python's. Anything else is returned unchanged, for the caller to refuse."""
     given = tuple(value) if isinstance(value, Iterable) else (value,)
     return tuple(one if isinstance(one, Size) else int(one) if isinstance(one, Integral) else one for one in given)
 
 
 def checked_layout(operator: str, what: str, layout: str, letters: str, examples: str) -> str:
-    """`layout` if it arranges exactly `letters`."""
+    """`layout`. Raises DeclarationError unless it arranges exactly `letters`."""
     if sorted(layout) != sorted(letters):
         raise DeclarationError(
             f"asked for {operator} with {what} {layout!r}; it has to arrange the letters {', '.join(letters)}, each once, such as {examples}"
@@ -73,7 +73,7 @@ def in_layout(layout: str, values: Mapping[str, Item]) -> tuple[Item, ...]:
 
 
 def extents(operator: str, tensor: Tensor, role: str, layout: str) -> dict[str, int]:
-    """Extent of each letter; a sentence when the rank is not the layout's."""
+    """The extent of each letter. Raises DeclarationError when the rank is not the layout's."""
     if tensor.ndim != len(layout):
         raise DeclarationError(
             f"asked for {operator} of {role} {tensor.name} with shape {tensor.shape}, which has {tensor.ndim} dimensions; "
@@ -94,8 +94,8 @@ def sizes(operator: str, what: str, value: Sizes, count: int, least: int = 1) ->
 def paddings(operator: str, padding: Padding, spans: Sequence[int]) -> list[tuple[int, int]]:
     """(before, after) of each spatial dimension.
 
-    `padding`: an integer, one per dimension, all befores then all afters (top, left, bottom, right), "VALID" (none) or "SAME" (as many
-    as the span less one; the odd one goes before, as in TVM).
+    `padding`: an integer, one per dimension, all befores then all afters (top, left, bottom, right), "VALID" (none) or "SAME" (the span
+    minus one in total; the odd element goes before, as in TVM).
     """
     count = len(spans)
     if isinstance(padding, str):
@@ -116,7 +116,7 @@ def paddings(operator: str, padding: Padding, spans: Sequence[int]) -> list[tupl
 
 def windows(operator: str, data: Tensor, sizes_of: Mapping[str, int], kernels: Mapping[str, int], strides: Sizes, padding: Padding,
             dilation: Sizes, spatial: str) -> dict[str, Window]:
-    """The window of each spatial letter; a sentence when a kernel is larger than the padded data."""
+    """The window of each spatial letter. Raises DeclarationError when a kernel is larger than the padded data."""
     count = len(spatial)
     steps = sizes(operator, "strides", strides, count)
     spread = sizes(operator, "dilation", dilation, count)
@@ -136,24 +136,24 @@ def windows(operator: str, data: Tensor, sizes_of: Mapping[str, int], kernels: M
 
 
 def tap_axis(name: str, extent: int) -> Axis | Const:
-    """A reduce axis, or plain 0 when there is only one value: a loop of one turn only enlarges the search."""
+    """A reduce axis, or plain 0 for a single value: a loop of one iteration would only enlarge the search space."""
     return Axis(name, extent, "reduce") if extent > 1 else Const(0, "int32")
 
 
 def summed(body: Expr, taps: Sequence[Axis | Const]) -> Expr:
-    """The sum of `body` over those taps that are loops; `body` itself when none is."""
+    """The sum of `body` over the taps that are axes; `body` itself if none is."""
     axes = [tap for tap in taps if isinstance(tap, Axis)]
     return sum_over(body, axis=axes) if axes else body
 
 
 def reduced(combiner: str, body: Expr, taps: Sequence[Axis | Const]) -> Expr:
-    """As `summed`, with another combiner."""
+    """Like `summed`, with another combiner."""
     axes = tuple(tap for tap in taps if isinstance(tap, Axis))
     return Reduce(combiner, body, axes, body.dtype) if axes else body
 
 
 def product_dtype(operator: str, data: Tensor, kernel: Tensor, out_dtype: str | None) -> str:
-    """The dtype to multiply in; a sentence when two dtypes meet and none is named."""
+    """The dtype to multiply in. Raises DeclarationError when the dtypes differ and `out_dtype` is not given."""
     if out_dtype is None and data.dtype != kernel.dtype:
         raise DeclarationError(
             f"asked for {operator} of {data.dtype} tensor {data.name} and {kernel.dtype} tensor {kernel.name}; "

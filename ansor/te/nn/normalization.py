@@ -46,7 +46,7 @@ def layer_norm(data: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: in
                name: str = "layer_norm") -> Tensor:
     """(data - mean) / sqrt(variance + epsilon) * gamma + beta, mean and variance over the dimensions `axis`.
 
-    gamma and beta have the shape of those dimensions; None leaves them out. The variance is taken around the mean (two passes), which stays
+    gamma and beta have the shape of those dimensions; None omits them. The variance is computed around the mean (in two passes), which stays
     accurate when the mean is large.
     """
     check_float(name, data)

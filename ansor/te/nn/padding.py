@@ -1,4 +1,4 @@
-"""Padding with a constant, or with what is inside, mirrored."""
+"""Padding with a constant, or with mirrored elements."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def pad(data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int] | None
 
 
 def mirror_pad(data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int] | None = None, mode: str = "SYMMETRIC", name: str = "mirror_pad") -> Tensor:
-    """`data` with its own elements mirrored at its ends, as many as `pad` adds: "SYMMETRIC" with the first and the last element, "REFLECT" without them."""
+    """`data` padded like `pad`, but with its own elements mirrored at its ends: "SYMMETRIC" repeats the first and last element, "REFLECT" does not."""
     before, after = _amounts(data, pad_before, pad_after)
     if mode not in ("SYMMETRIC", "REFLECT"):
         raise DeclarationError(f"asked for {name} of {data.name} with mode {mode!r}; it is 'SYMMETRIC' or 'REFLECT'")
-    edge = int(mode == "SYMMETRIC")  # how often an end is met: 0 once, 1 twice
+    edge = int(mode == "SYMMETRIC")  # 1 if the end elements are repeated
     if any(max(first, last) >= extent + edge for first, last, extent in zip(before, after, data.shape, strict=True)):
         raise DeclarationError(
             f"asked for {name} of {data.name} with shape {data.shape} by {before} and {after}, mode {mode!r}; there are not enough elements to mirror"
@@ -39,7 +39,7 @@ def mirror_pad(data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int]
 
 
 def pad_windows(data: Tensor, layout: str, windows: Mapping[str, Window], pad_value: Number = 0.0, name: str = "pad") -> Tensor:
-    """`data` padded as its windows say, or `data` itself when they ask for no padding."""
+    """`data` padded for its windows, or `data` itself if they need no padding."""
     if not any(window.before or window.after for window in windows.values()):
         return data
     before = tuple(windows[letter].before if letter in windows else 0 for letter in layout)

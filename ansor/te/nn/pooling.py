@@ -26,8 +26,8 @@ def pool2d(data: Tensor, kernel: Sizes, stride: Sizes = 1, dilation: Sizes = 1, 
            layout: str = "NCHW", count_include_pad: bool = True, name: str = "pool2d") -> Tensor:
     """The maximum (pool_type "max") or average ("avg") of every kernel-sized window.
 
-    `ceil_mode`: also windows that begin inside the (front-padded) data and end after it. `count_include_pad`: the average divides by
-    all elements of the window including padding, else only by those of the data. Shapes and results are PyTorch's.
+    `ceil_mode`: include windows that begin inside the (front-padded) data and end after it. `count_include_pad`: the average divides by
+    all elements of the window including padding, else only by those of the data. Shapes and results match PyTorch's.
     """
     return pooled("HW", data, Pooling(kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad), name)
 
@@ -40,7 +40,7 @@ def pool3d(data: Tensor, kernel: Sizes, stride: Sizes = 1, dilation: Sizes = 1, 
 
 @dataclass(frozen=True)
 class Pooling:
-    """Which windows there are, and what becomes of each: the arguments that the functions above have in common."""
+    """Which windows to pool, and how: the arguments that the functions above share."""
 
     kernel: Sizes
     stride: Sizes
@@ -53,7 +53,7 @@ class Pooling:
 
 
 def pooled(spatial: str, data: Tensor, how: Pooling, name: str) -> Tensor:
-    """The pooling over the `spatial` letters that the functions above name."""
+    """The pooling over the `spatial` letters, for the functions above."""
     layout, pool_type = how.layout, how.pool_type
     checked_layout(name, "layout", layout, "NC" + spatial, f"NC{spatial} or N{spatial}C")
     _check_type(name, data, pool_type)
@@ -100,12 +100,12 @@ def adaptive_pool(data: Tensor, output_size: Sizes, pool_type: str = "avg", layo
 
 
 def global_pool(data: Tensor, pool_type: str = "avg", layout: str = "NCHW", name: str = "global_pool") -> Tensor:
-    """Pooling over the whole of every channel; the spatial extents become 1."""
+    """Pooling over each whole channel; the spatial extents become 1."""
     return adaptive_pool(data, 1, pool_type, layout, name)
 
 
 def places_of(window: Window, ceil_mode: bool) -> int:
-    """Number of places of the window; with `ceil_mode` also those that begin inside the (front-padded) data and end after it."""
+    """The number of places of the window; with `ceil_mode`, including those that begin inside the (front-padded) data and end after it."""
     if not ceil_mode:
         return window.output
     places = -(-(window.size + window.before + window.after - window.span) // window.stride) + 1
@@ -114,13 +114,13 @@ def places_of(window: Window, ceil_mode: bool) -> int:
 
 
 def reaching(window: Window, places: int) -> Window:
-    """The window with as much padding after the data as its last place needs, at least what was asked."""
+    """The window with at least its own padding after the data, and enough for its last place."""
     needed = (places - 1) * window.stride + window.span - window.size - window.before
     return Window(window.letter, window.size, window.kernel, window.stride, window.dilation, window.before, max(window.after, needed))
 
 
 def elements_of(window: Window, place: Expr, places: int, include_pad: bool) -> Expr:
-    """Elements of the window at `place` to divide an average by; 1 where there are none."""
+    """The number of elements of the window at `place` that an average divides by; 1 where there are none."""
     low, high = (-window.before, window.size + window.after) if include_pad else (0, window.size)
     first, last = -window.before, (places - 1) * window.stride - window.before + window.span - 1
     if first >= low and last < high:

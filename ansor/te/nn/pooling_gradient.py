@@ -1,4 +1,4 @@
-"""The derivative of pooling: what each element of the data passes on of the gradient of its windows."""
+"""The gradient of pooling: each element of the data sums its share of the gradients of its windows."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ansor.te.tensor import Tensor, declared
 
 def pool_grad(grads: Tensor, data: Tensor, kernel: Sizes, stride: Sizes, padding: Padding, pool_type: str, ceil_mode: bool = False, layout: str = "NCHW",
               count_include_pad: bool = True, name: str = "pool_grad") -> Tensor:
-    """The gradient of `data` from `grads`, that of `pool1d`, `pool2d` or `pool3d` of it with these arguments. Shape of `data`.
+    """The gradient of `data`, given the gradient `grads` of its `pool1d`, `pool2d` or `pool3d` with these arguments. It has the shape of `data`.
 
-    Of equal maxima in a window the first has its gradient.
+    Of equal maxima in a window, the first receives its gradient.
     """
     if pool_type not in ("max", "avg"):
         raise DeclarationError(f"asked for {name} of {data.name} with pool_type {pool_type!r}; it is 'max' or 'avg'")
@@ -56,7 +56,7 @@ def pool_grad(grads: Tensor, data: Tensor, kernel: Sizes, stride: Sizes, padding
 
 
 def _first_maximum(data: Tensor, layout: str, slides: Mapping[str, Window], places: Mapping[str, int], name: str) -> Tensor:
-    """For each window the place in it, counted in the order of its dimensions, of the first element that is its maximum."""
+    """For each window, the place of its first maximum, counted in the order of its dimensions."""
     reach = {x: reaching(slides[x], places[x]) for x in slides}
     padded = pad_windows(data, layout, reach, min_value(data.dtype).value)
     shape = dict(zip(layout, padded.shape, strict=True)) | dict(places)

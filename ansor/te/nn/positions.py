@@ -1,4 +1,4 @@
-"""Where the greatest or least element is."""
+"""The place of the greatest or least element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that exchange space and channels, and that spread images: nearest neighbours, bilinear interpolation, zeros in between."""
+"""Operators that move elements between space and channels, and that enlarge images: nearest neighbour, bilinear interpolation, zeros in between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansor.te.tensor import Tensor, axes_of, declared
 
 
 def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR", name: str = "depth_to_space") -> Tensor:
-    """Channels made blocks of block_size x block_size elements. Mode "DCR": the block's place is the outer part of the channel; "CRD": the inner one."""
+    """Turn channels into blocks of block_size x block_size elements. Mode "DCR": the place in the block is the outer part of the channel; "CRD": the inner."""
     given = extents(name, data, "data", checked_layout(name, "layout", layout, "NCHW", "NCHW or NHWC"))
     if mode not in ("DCR", "CRD") or block_size < 1 or given["C"] % block_size**2:
         raise DeclarationError(f"asked for {name} of {data.name} with shape {data.shape} by {block_size}, mode {mode!r}; the mode is 'DCR' or 'CRD', and "
@@ -30,7 +30,7 @@ def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: st
 
 
 def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW", name: str = "space_to_depth") -> Tensor:
-    """Blocks of block_size x block_size elements made channels, the place in the block being the outer part of the channel."""
+    """Turn blocks of block_size x block_size elements into channels; the place in the block becomes the outer part of the channel."""
     given = extents(name, data, "data", checked_layout(name, "layout", layout, "NCHW", "NCHW or NHWC"))
     if block_size < 1 or given["H"] % block_size or given["W"] % block_size:
         raise DeclarationError(f"asked for {name} of {data.name} with shape {data.shape} by {block_size}; height and width have to be multiples of it")
@@ -44,7 +44,7 @@ def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW", name: st
 
 
 def dilate(data: Tensor, strides: Sequence[int], dilation_value: Number = 0.0, name: str = "dilate") -> Tensor:
-    """`data` with strides[d] - 1 elements of `dilation_value` between two of its own, in each dimension d."""
+    """`data` with strides[d] - 1 elements of `dilation_value` inserted between neighbours, in each dimension d."""
     if len(strides) != data.ndim or any(stride < 1 for stride in strides):
         raise DeclarationError(f"asked for {name} of {data.name} with shape {data.shape} by {tuple(strides)}; give {data.ndim} integers of at least 1")
     axes = axes_of(tuple((extent - 1) * stride + 1 for extent, stride in zip(data.shape, strides, strict=True)))
@@ -56,9 +56,9 @@ def dilate(data: Tensor, strides: Sequence[int], dilation_value: Number = 0.0, n
 
 def upsampling(data: Tensor, scale_h: float, scale_w: float, layout: str = "NCHW", method: str = "nearest_neighbor", align_corners: bool = False,
                name: str = "upsampling") -> Tensor:
-    """Images larger by the two factors: the nearest element ("nearest_neighbor"), or interpolated between four ("bilinear").
+    """Images enlarged by the two factors, with the nearest element ("nearest_neighbor") or interpolation between four ("bilinear").
 
-    Bilinear places are those of centres of pixels, or with align_corners those that put the corners of both images on each other.
+    Bilinear interpolation aligns pixel centres, or with align_corners the corner pixels of both images.
     """
     given = extents(name, data, "data", checked_layout(name, "layout", layout, "NCHW", "NCHW or NHWC"))
     if method not in ("nearest_neighbor", "bilinear"):

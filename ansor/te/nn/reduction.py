@@ -34,12 +34,12 @@ def min(data: Tensor, axis: Dimensions = None, keepdims: bool = False, name: str
 
 
 def all(data: Tensor, axis: Dimensions = None, keepdims: bool = False, name: str = "all") -> Tensor:
-    """Whether every element over the dimensions `axis` (None: all) holds, which is not 0: bool. Two stages, a minimum of int8 and a comparison."""
+    """Whether all elements over the dimensions `axis` (None: all) are nonzero: bool. Two stages, a minimum of int8 and a comparison."""
     return _truth_of("min", data, axis, keepdims, name)
 
 
 def any(data: Tensor, axis: Dimensions = None, keepdims: bool = False, name: str = "any") -> Tensor:
-    """Whether some element over the dimensions `axis` (None: all) holds, which is not 0: bool. Two stages, a maximum of int8 and a comparison."""
+    """Whether any element over the dimensions `axis` (None: all) is nonzero: bool. Two stages, a maximum of int8 and a comparison."""
     return _truth_of("max", data, axis, keepdims, name)
 
 
@@ -74,7 +74,7 @@ def _truth_of(combiner: str, data: Tensor, axis: Dimensions, keepdims: bool, nam
 
 
 def dimensions_of(operator: str, data: Tensor, axis: Dimensions) -> tuple[int, ...]:
-    """The dimensions meant by `axis`: counted from the front, ascending; None means all."""
+    """The dimensions of `axis`, counted from the front, ascending; None means all."""
     given = tuple(range(data.ndim)) if axis is None else whole_numbers(axis)
     chosen = sorted({d + data.ndim if d < 0 else d for d in given})
     if len(chosen) != len(given) or not set(chosen) <= set(range(data.ndim)):
@@ -90,6 +90,6 @@ def dimension_of(operator: str, data: Tensor, axis: int) -> int:
 
 
 def check_float(operator: str, data: Tensor) -> None:
-    """A sentence when `data` is not of a floating-point dtype."""
+    """Raise DeclarationError when `data` has no floating-point dtype."""
     if not is_float(data.dtype):
         raise DeclarationError(f"asked for {operator} of {data.dtype} tensor {data.name}; it is defined for floats: use te.nn.cast first")

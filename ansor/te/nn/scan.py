@@ -1,6 +1,6 @@
 """Running sums and products along a dimension.
 
-Every element is a reduction of its own over what comes before it: n (n + 1) / 2 steps for n elements, all of which may run in parallel.
+Every element is its own reduction over the elements up to it: n (n + 1) / 2 steps for n elements, all of which may run in parallel.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ansor.te.tensor import Tensor, axes_of, declared
 
 
 def cumsum(data: Tensor, axis: int | None = None, dtype: str | None = None, exclusive: bool = False, name: str = "cumsum") -> Tensor:
-    """Sums of the elements up to each, along dimension `axis` (None: of `data` flattened); `exclusive` leaves the element itself out."""
+    """Running sums along dimension `axis` (None: of `data` flattened); `exclusive` excludes the element itself."""
     return _running("sum", data, axis, dtype, exclusive, name)
 
 
 def cumprod(data: Tensor, axis: int | None = None, dtype: str | None = None, exclusive: bool = False, name: str = "cumprod") -> Tensor:
-    """Products of the elements up to each, along dimension `axis` (None: of `data` flattened); `exclusive` leaves the element itself out."""
+    """Running products along dimension `axis` (None: of `data` flattened); `exclusive` excludes the element itself."""
     return _running("prod", data, axis, dtype, exclusive, name)
 
 

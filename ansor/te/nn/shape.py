@@ -42,7 +42,7 @@ def concatenate(tensors: Sequence[Tensor], axis: int = 0, name: str = "concatena
 
 
 def transpose(a: Tensor, axes: Sequence[int] | None = None, name: str = "transpose") -> Tensor:
-    """Dimensions in another order: output dimension d is dimension axes[d] of `a`; None reverses them."""
+    """Reorder dimensions: output dimension d is dimension axes[d] of `a`; None reverses them."""
     order = tuple(reversed(range(a.ndim))) if axes is None else tuple(d + a.ndim if d < 0 else d for d in axes)
     if sorted(order) != list(range(a.ndim)):
         raise DeclarationError(f"asked for {name} of {a.name} with shape {a.shape} by axes {axes}; each of 0..{a.ndim - 1} has to occur once")
@@ -54,7 +54,7 @@ def transpose(a: Tensor, axes: Sequence[int] | None = None, name: str = "transpo
 def reshape(a: Tensor, newshape: int | Sequence[int], name: str = "reshape") -> Tensor:
     """The same elements in memory order under another shape; one extent may be -1.
 
-    Dimensions that split or join whole dimensions of `a` stay apart, so that most reads need no division.
+    Groups of dimensions with equal products are handled separately, so that most reads need no division.
     """
     shape = _completed(name, a, whole_numbers(newshape))
     axes = axes_of(shape)
@@ -74,7 +74,7 @@ def flatten(data: Tensor, start_axis: int = 1, end_axis: int = -1, name: str = "
 
 
 def squeeze(a: Tensor, axis: int | Sequence[int] | None = None, name: str = "squeeze") -> Tensor:
-    """Without the dimensions `axis`, which have extent 1; None: all such dimensions."""
+    """Remove the dimensions `axis`, which have extent 1; None: all such dimensions."""
     chosen = [d for d, extent in enumerate(a.shape) if extent == 1] if axis is None else dimensions_of(name, a, axis)
     for d in chosen:
         if a.shape[d] != 1:
@@ -86,7 +86,7 @@ def squeeze(a: Tensor, axis: int | Sequence[int] | None = None, name: str = "squ
 
 
 def expand_dims(a: Tensor, axis: int, num_newaxis: int = 1, name: str = "expand_dims") -> Tensor:
-    """With `num_newaxis` dimensions of extent 1 put in before dimension `axis` (negative: counted from the end of the result's gaps)."""
+    """Insert `num_newaxis` dimensions of extent 1 before dimension `axis` (a negative axis counts from the end; -1 appends)."""
     place = axis + a.ndim + 1 if axis < 0 else axis
     if not 0 <= place <= a.ndim or num_newaxis < 1:
         raise DeclarationError(
@@ -102,7 +102,7 @@ def strided_slice(a: Tensor, begin: Sequence[int | None], end: Sequence[int | No
                   name: str = "strided_slice") -> Tensor:
     """a[begin[0]:end[0]:strides[0], ...] with Python's meaning of negative values; missing trailing dimensions are taken whole.
 
-    axes: which dimensions the values are for, in place of the leading ones.
+    axes: the dimensions that the values are for, instead of the leading ones.
     """
     steps = tuple(strides) if strides is not None else (1,) * len(begin)
     which = tuple(range(len(begin))) if axes is None else tuple(dimension_of(name, a, axis) for axis in axes)
@@ -133,7 +133,7 @@ def broadcast_to(a: Tensor, shape: Sequence[int], name: str = "broadcast_to") ->
 def take(a: Tensor, indices: Tensor, axis: int | None = None, mode: str = "clip", name: str = "take") -> Tensor:
     """Slices of `a` along dimension `axis` (None: of `a` flattened) at the places that the integer tensor `indices` holds.
 
-    The output has the dimensions of `indices` in place of that one. Places outside are moved to the nearest end (mode "clip") or counted round (mode "wrap").
+    In the output, the dimensions of `indices` replace that one. Places outside are clamped to the nearest end (mode "clip") or wrap around (mode "wrap").
     """
     if mode not in ("clip", "wrap"):
         raise DeclarationError(f"asked for {name} of {a.name} with mode {mode!r}; it is 'clip' or 'wrap'")
@@ -152,7 +152,7 @@ def take(a: Tensor, indices: Tensor, axis: int | None = None, mode: str = "clip"
 
 
 def embedding(indices: Tensor, weight: Tensor, name: str = "embedding") -> Tensor:
-    """Row indices[...] of weight [rows, features], for each index: [..., features]. Order as `torch.nn.functional.embedding`."""
+    """Row indices[...] of weight [rows, features], for each index: [..., features]. Argument order as in `torch.nn.functional.embedding`."""
     if weight.ndim != 2:
         raise DeclarationError(f"asked for {name} with weight {weight.name} of shape {weight.shape}; it has to have two dimensions: rows, features")
     return take(weight, indices, 0, "clip", name)
