@@ -1,14 +1,14 @@
-"""Several ways to compute one thing: what an alternative is, and where alternatives come from.
+"""Alternatives: other declarations of the same computation, and the registry of algorithms that offer them.
 
-A task searches the sketches of its own declaration and those of its alternatives, all in one run. A function that looks at a declaration and yields
-alternatives is registered under a name:
+A task searches the sketches of its own declaration and of its alternatives in one run. An algorithm is a function that looks at a declaration and yields
+alternatives, registered under a name:
 
     @register_algorithm("my_algorithm")
     def mine(dag):
         if fits(dag):
             yield Alternative("my_algorithm", Dag(...))
 
-What is computed, its key and the reference that results are verified against stay those of the task's own declaration.
+The computation, its key and the reference for verification stay those of the task's own declaration.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ DIRECT = ""
 class Alternative:
     """Another declaration of a workload.
 
-    name: in records; unique among the alternatives of a workload.
-    dag: inputs and outputs like the workload's own, in name, order and dtype. Transformed constants have another shape, others also another dtype;
-        inputs and outputs may have any shape with as many elements, which lie in memory as they did.
-    transforms: what happens ahead of time to a constant, by name; the placeholder in `dag` is the result.
-    tolerance: how many times the rounding error of the workload's own declaration is allowed.
+    name: its name in records; unique among the alternatives of a workload.
+    dag: inputs and outputs like the workload's own, in name, order and dtype. Transformed constants may have another shape and dtype; inputs and
+        outputs may have any shape with the same number of elements, in the same memory order.
+    transforms: the change made ahead of time to a constant, by name; the placeholder in `dag` is the result.
+    tolerance: the allowed rounding error, as a multiple of that of the workload's own declaration.
     """
 
     name: str
@@ -52,7 +52,7 @@ _of_targets: set[str] = set()
 
 
 def register_algorithm(name: str, *, everywhere: bool = True) -> Callable[[Algorithm], Algorithm]:
-    """A decorator that makes an algorithm known to all tasks; with everywhere=False to those of targets that name it (`Kind.codegen.algorithms`).
+    """A decorator that registers an algorithm for all tasks; with everywhere=False, only for targets that name it (`Kind.codegen.algorithms`).
 
     Raises DeclarationError when another function has the name.
     """
@@ -70,7 +70,7 @@ def register_algorithm(name: str, *, everywhere: bool = True) -> Callable[[Algor
 
 
 def registered(of_target: Sequence[str] = ()) -> tuple[str, ...]:
-    """Names of the algorithms of every target, and of those that one names."""
+    """The names of the algorithms for every target, and of those that `of_target` adds."""
     return tuple(name for name in _algorithms if name not in _of_targets or name in of_target)
 
 
@@ -99,7 +99,7 @@ def algorithm_named(algorithm: str | Algorithm) -> Algorithm:
 
 
 def check_alternative(dag: Dag, alternative: Alternative) -> None:
-    """Raises DeclarationError when an alternative does not take and give the same arrays."""
+    """Raise DeclarationError when an alternative does not take and return the same arrays."""
     wanted = [(tensor.name, tensor.dtype, tensor.is_placeholder, tensor.constant, tensor.shape) for tensor in dag.tensors]
     found = []
     for tensor, own in zip(alternative.dag.tensors, dag.tensors, strict=False):

@@ -1,4 +1,4 @@
-"""The algorithms that come with the package; importing this registers them."""
+"""The built-in algorithms; importing this module registers them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Products of bytes in registers of 32 bits: three sums in two registers where that is possible, two products for one multiplication elsewhere.
+"""Products of bytes in 32-bit registers: three sums in two registers where possible, otherwise two products per multiplication.
 
-Three sums in two take four instructions for three products, two products at a time seven for four. Both would be searched, and one of them in vain.
+Three sums in two registers take four instructions for three products; two products per multiplication take seven for four. Searching both would waste time.
 """
 
 from __future__ import annotations
@@ -17,5 +17,5 @@ NAME = "bytes_in_32"
 
 @register_algorithm(NAME, everywhere=False)
 def bytes_in_32(dag: Dag) -> Iterator[Alternative]:
-    """The better one of the two that fits."""
+    """The better of the two that applies."""
     yield from list(three_in_two(dag)) or packed_in_32(dag)

@@ -1,4 +1,4 @@
-"""Finding a plain 2-D convolution in a workload, by its structure, whatever its layout. It may be in groups."""
+"""Finds a plain 2-D convolution, also in groups, in a workload by its structure, in any layout."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ansor.te.tensor import Read, Tensor
 class Convolution:
     """A stage out[n, co, h, w] = sum over rc, rh, rw of data[n, rc, h + rh, w + rw] * kernel[co, rc, rh, rw], with dimensions in any order.
 
-    In several groups, the channel of the data is co // outputs * channels + rc, with `outputs` and `channels` of one group.
+    In several groups, the channel of the data is co // outputs * channels + rc, with the `outputs` and `channels` of one group.
 
-    `data` is what it reads, padded. Each of the three orders is a permutation: `data_order` has the positions of n, c, h, w among the dimensions of the data,
-    `kernel_order` those of o, i, h, w, `out_order` those of n, c, h, w.
+    `data` is the padded input. Each of the three orders is a permutation: `data_order` has the positions of n, c, h, w among the dimensions of the data,
+    `kernel_order` those of o, i, h, w in the kernel, `out_order` those of n, c, h, w in the output.
     """
 
     stage: Tensor
@@ -54,9 +54,9 @@ BYTES = ("int8", "uint8")
 
 
 def find_convolution(dag: Dag, dtype: str = "float32") -> Convolution | None:
-    """The only convolution of stride 1 and dilation 1 in a workload; None when there is none, or another reduction beside it.
+    """The only convolution of stride 1 and dilation 1 in a workload; None when there is none, or when there is another reduction.
 
-    dtype: of its sums. Those of float32 are of float32; those of int32 are of bytes that are converted to int32 first.
+    dtype: the dtype of its sums. With float32, the operands are float32; with int32, they are bytes converted to int32.
     """
     reductions = [stage for stage in dag.stages if access.has_reduction(stage)]
     return _as_convolution(reductions[0]) if len(reductions) == 1 and reductions[0].dtype == dtype else None
@@ -79,7 +79,7 @@ def _as_convolution(stage: Tensor) -> Convolution | None:
 
 
 def _factor(value: Expr, dtype: str) -> Read | None:
-    """What is read there, where it is of that dtype, or of bytes that become int32."""
+    """The read of an operand of that dtype, or of bytes converted to int32; None for anything else."""
     if dtype == "int32" and isinstance(value, Cast) and value.dtype == dtype:
         return value.value if isinstance(value.value, Read) and value.value.dtype in BYTES else None
     return value if dtype == "float32" and isinstance(value, Read) and value.dtype == dtype else None

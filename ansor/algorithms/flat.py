@@ -1,8 +1,8 @@
-"""Dimensions that every stage goes through together, as one: 14 x 14 places of an image are 196 places.
+"""Fuses dimensions that every stage traverses together: the 14 x 14 places of an image become 196 places.
 
     y[n, o, h, w] = sum over rc of x[n, rc, h, w] * k[o, rc]      ->      y[n, o, hw] = sum over rc of x[n, rc, hw] * k[o, rc]
 
-Memory stays as it is; the arrays only have another shape. That pays where the last dimension is short, 14 elements fill no vector, 196 do, and no operand is
+The memory does not change, only the shape of the arrays. This pays if the last dimension is short (14 elements do not fill vectors, 196 do) and no operand is
 a constant.
 """
 
@@ -22,12 +22,12 @@ from ansor.te.fold import transform, walk
 from ansor.te.tensor import Compute, Read, Tensor
 
 SHORT = 64
-"""Elements of the last dimension up to which vectors may be too short for it."""
+"""A last dimension of at most this many elements may be too short for vectors."""
 
 
 @register_algorithm("flat")
 def flat(dag: Dag) -> Iterator[Alternative]:
-    """The workload with fewer dimensions, where a product's last one is short and can be joined to the one before."""
+    """The workload with fewer dimensions, if a product's last dimension is short and can be fused with the one before."""
     short = [stage for stage in dag.stages if stage.ndim > 1 and stage.shape[-1] <= SHORT and _is_product_of_inputs(stage)]
     if not short:
         return
@@ -37,12 +37,12 @@ def flat(dag: Dag) -> Iterator[Alternative]:
 
 
 def _is_product_of_inputs(stage: Tensor) -> bool:
-    """Whether no operand is a constant: those are packed so that vectors run along another dimension, whatever this one's length."""
+    """Whether no operand is a constant: constants are packed so that vectors run along another dimension, whatever the length of this one."""
     return access.needs_multi_level_tiling(stage) and not any(operand.constant for operand in access.producers(stage))
 
 
 class _Joined:
-    """Which dimensions of each tensor go together with the next one: `places`, by the tensor's name."""
+    """Which dimensions of each tensor are fused with the next one: `places`, by the tensor's name."""
 
     def __init__(self, dag: Dag) -> None:
         self.dag = dag
@@ -51,8 +51,8 @@ class _Joined:
             pass
 
     def _kept_apart(self, stage: Tensor) -> bool:
-        """Take away the places where this stage does not use two dimensions together; whether there were any. A stage uses two of its axes together when each
-        stands only where the other stands beside it, at places that are joined themselves."""
+        """Remove the places where this stage does not use two dimensions together; return whether any were removed. A stage uses two axes together if each
+        occurs only next to the other, at places that are fused themselves."""
         assert stage.compute is not None
         before = sum(map(len, self.places.values()))
         axes, own = stage.compute.axes, self.places[stage.name]
@@ -70,14 +70,14 @@ class _Joined:
         return sum(map(len, self.places.values())) < before
 
     def tensors(self) -> list[Tensor]:
-        """The arguments over the joined dimensions."""
+        """The arguments with fused dimensions."""
         made: dict[str, Tensor] = {}
         for stage in self.dag.stages:
             made[stage.name] = self._over_groups(stage, made)
         return [made[tensor.name] for tensor in self.dag.tensors]
 
     def _groups(self, tensor: Tensor) -> list[list[int]]:
-        """Its dimensions, those together that are one."""
+        """Its dimensions, grouped into those that are fused."""
         groups: list[list[int]] = []
         for place in range(tensor.ndim):
             if place and place - 1 in self.places[tensor.name]:
@@ -106,7 +106,7 @@ class _Joined:
 
 
 def _index(node: Read, group: Sequence[int], fused: dict[int, Axis]) -> Expr:
-    """The place in dimensions that are one."""
+    """The index into a group of fused dimensions."""
     first = node.indices[group[0]]
     if len(group) == 1:
         return first

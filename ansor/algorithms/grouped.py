@@ -1,4 +1,4 @@
-"""Grouped and depthwise convolutions with their groups as a dimension, for cores that multiply whole blocks of channels (`ansor.vta.groups`)."""
+"""Grouped and depthwise convolutions with the groups as a dimension, for cores that multiply whole blocks of channels (`ansor.vta.groups`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansor.vta.groups import in_groups
 
 NAME = "groups"
 BLOCKS = tuple(1 << bits for bits in range(9))
-"""Channels of a block, of every core."""
+"""The block sizes of all cores, in channels."""
 
 
 def _in_blocks(block: int) -> Algorithm:

@@ -1,11 +1,11 @@
-"""Convolutions as matrix products (im2col): the windows of the data are written out first, and the sum reads them element by element.
+"""Convolutions as matrix products (im2col): the windows of the data are written to columns first, and the sum reads these element by element.
 
     data ─► pad ─► columns[n, rc, rh, rw, h, w] = data[n, rc, stride h + rh, stride w + rw]
     output[n, co, h, w] = sum over rc, rh, rw of columns[n, rc, rh, rw, h, w] * kernel[co, rc, rh, rw]
 
-Every element is written as often as windows hold it. That pays where windows are read in strides, or a short row leaves vectors half empty. The columns are
-a stage like any other: the search decides how many of them exist at a time, and may pack them. Any number of dimensions, strides, dilations, layouts; not in
-groups, where the place in the data depends on the output channel, and columns would be written for each channel.
+Every element is written once for each window that holds it. That pays if windows are read in strides, or if short rows leave vectors half empty. The columns
+are a stage like any other: the search decides how many exist at a time, and may pack them. Any number of dimensions, any strides, dilations and layouts; but
+no groups, since the place in the data then depends on the output channel, and every channel would need its own columns.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ansor.te.fold import transform, walk
 from ansor.te.tensor import Compute, Read, Tensor, declared
 
 LEAST_REUSE = 16
-"""Outputs that each column is multiplied for, below which writing it costs too much."""
+"""The least number of outputs that use each column; with fewer, writing the columns costs too much."""
 
 
 @register_algorithm("im2col")
 def im2col(dag: Dag) -> Iterator[Alternative]:
-    """The columns of the only reduction of a workload, where it is a sum of products of which one factor slides in steps of more than one element."""
+    """The workload over columns, if its only reduction is a sum of products in which one factor slides in steps of more than one element."""
     reductions = [stage for stage in dag.stages if access.has_reduction(stage)]
     if len(reductions) != 1:
         return
@@ -39,7 +39,7 @@ def im2col(dag: Dag) -> Iterator[Alternative]:
 
 
 def _sliding(stage: Tensor) -> Read | None:
-    """The factor whose indices mix output axes, in steps of more than one, with reduced ones."""
+    """The factor whose indices combine output axes, in steps of more than one, with reduction axes."""
     assert stage.compute is not None
     body = stage.compute.body
     if not isinstance(body, Reduce) or body.combiner != "sum" or not isinstance(body.source, Binary) or body.source.op != "mul":
@@ -75,7 +75,7 @@ def _over_columns(dag: Dag, stage: Tensor, read: Read) -> Tensor:
 
 
 def _ordered(read: Read) -> list[Axis]:
-    """All axes of the read, so that what lies side by side in the data does so in the columns: places last when the data ends with a window, else taps."""
+    """All axes of the read, ordered so that neighbours in the data stay neighbours in the columns: places last if the data ends with a window, else taps."""
     named = list({id(node): node for index in read.indices for node in walk(index) if isinstance(node, Axis)}.values())
     windows = {id(node) for index in read.indices if _is_window(index) for node in walk(index)}
     last_is_window = _is_window(read.indices[-1])

@@ -1,4 +1,4 @@
-"""Products of one input channel with an axis of it, for cores that add along channels (`ansor.vta.one_channel`)."""
+"""Adds an axis for the channel to products of a single input channel, for cores that sum along channels (`ansor.vta.one_channel`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = "one_channel"
 
 @register_algorithm(NAME, everywhere=False)
 def one_channel(dag: Dag) -> Iterator[Alternative]:
-    """The workload with an axis of its one channel, where a core needs one."""
+    """The workload with an axis for its single channel, if it lacks one."""
     found = single_channel(dag)
     if found is not None:
         yield Alternative(NAME, with_tensor(dag, *found))

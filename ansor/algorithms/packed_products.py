@@ -1,15 +1,15 @@
-"""Sums of products of bytes, of which one multiplication gives two: for processors that multiply whole registers, and only one at a time.
+"""Sums of products of bytes with two products per multiplication, for processors that multiply only one whole register at a time.
 
-Two weights of neighbouring outputs lie in one number, W = w0 + w1 2^b, so that a W = a w0 + a w1 2^b has both products. Weights that are constants are joined
-ahead of time, others in a stage of their own.
+One number holds two weights of neighbouring outputs, W = w0 + w1 2^b, so that a W = a w0 + a w1 2^b has both products. Constant weights are joined ahead of
+time, others in a separate stage.
 
-Registers of 32 bits, b = 16. Two products fit: S0 and S1, of two elements of the reduction, are in [-32512, 32768]. A constant added to both keeps them apart,
+Registers of 32 bits, b = 16. Two products fit: S0 and S1, over two elements of the reduction, are in [-32512, 32768]. Adding a constant keeps them apart,
 
     X = a[k] W[k] + a[k + 1] W[k + 1] + LOW + HIGH 2^16          S0 + LOW in [0, 2^16), S1 + HIGH in [-2^15, 2^15)
 
-so that X >> 16 is S1 + HIGH, exactly. Summed up are X and X >> 16, as two elements of one stage: the part that they share is computed once. X wraps.
+so that X >> 16 is exactly S1 + HIGH. One stage sums X and X >> 16 as two elements, so that their common part is computed once. X wraps.
 
-    sum of S1 = sum of X >> 16, less what HIGH adds              sum of S0 = sum of X, less that times 2^16, and what LOW adds, modulo 2^32
+    sum of S1 = sum of X >> 16, minus what HIGH adds             sum of S0 = sum of X, minus 2^16 sum of X >> 16, minus what LOW adds, modulo 2^32
 
 Registers of 64 bits, b = 32: both sums have room for all products, sum of a W = S0 + S1 2^32.
 """
@@ -34,15 +34,15 @@ LOW, HIGH = 32640, -128
 LARGEST = {"int8": 128, "uint8": 255}
 
 Places = Mapping[Axis, Expr]
-"""Where the axes of the stage are."""
+"""The index for each axis of the stage."""
 
 Word = Callable[[Places, int], Expr]
-"""A word of weights, and which of those that lie side by side along the reduction; places are those of the sums' own axes."""
+"""A word of weights, given the places of the sums' own axes and which of the neighbouring words along the reduction it is."""
 
 
 @register_algorithm(IN_32, everywhere=False)
 def packed_in_32(dag: Dag) -> Iterator[Alternative]:
-    """Two products for one multiplication of 32 bits."""
+    """Two products per 32-bit multiplication."""
     found = find_product(dag, ("int8",))
     if found is None:
         return
@@ -53,14 +53,14 @@ def packed_in_32(dag: Dag) -> Iterator[Alternative]:
 
 @register_algorithm(IN_64, everywhere=False)
 def packed_in_64(dag: Dag) -> Iterator[Alternative]:
-    """Two products for one multiplication of 64 bits."""
+    """Two products per 64-bit multiplication."""
     found = find_product(dag, tuple(LARGEST))
     if found is not None and found.length * LARGEST[found.data.dtype] * LARGEST[found.weights.dtype] < 1 << 31:
         yield _in_64(dag, found)
 
 
 def _pairs(product: Product) -> Axis | None:
-    """A reduced axis of which two neighbours are summed at a time: where the data lie side by side, if it can."""
+    """A reduction axis of which two neighbours are summed at a time, preferably one along which the data is contiguous."""
     assert product.stage.compute is not None
     even = [axis for axis in product.stage.compute.reduce_axes if axis.extent % 2 == 0 and any(index is axis for index in product.weights.indices)]
     return next((axis for axis in even if access.memory_step(product.data, axis) == 1), even[-1] if even else None)
@@ -70,16 +70,16 @@ def _pairs(product: Product) -> Axis | None:
 
 
 def _words(dag: Dag, product: Product, pairs: Axis | None) -> tuple[Word, dict[str, Tensor], dict[str, Joined]]:
-    """Weights in words: made ahead of time from a constant, in a stage from anything else."""
+    """Weights in words: a constant is converted ahead of time, anything else in a stage."""
     weights, across = product.weights.tensor, product.dimension(product.lanes)
     if not weights.constant:
         return _made(dag, product, pairs), {}, {}
-    # Both words of a pair are one number for 32 bits, too: the processor reads its halves, and the order of the numbers can be that of the loops.
+    # With 32 bits, both words of a pair also form one number: the processor reads its halves, and the numbers can be stored in loop order.
     along = product.dimension(pairs) if pairs is not None else 1 if across == 0 else 0
     join = Joined(across, 2, 16 if pairs is not None else 32, along, 2 if pairs is not None else 1, "int64")
     ready = placeholder(join.shape_of(weights.shape), join.dtype, weights.name, constant=True)
 
-    known: dict[int, Expr] = {}  # one read for both words: only what is read once is packed
+    known: dict[int, Expr] = {}  # both words share one read, since only what is read once is packed
 
     def word(at: Places, number: int) -> Expr:
         both = known.setdefault(id(at), ready[_indices(product, at)])
@@ -109,7 +109,7 @@ def _indices(product: Product, at: Places) -> tuple[Expr, ...]:
 
 
 def _axes(product: Product, pairs: Axis | None) -> dict[Axis, Axis]:
-    """The axes of the sums, by those of the stage that they stand for."""
+    """The axes of the sums, by the axes of the stage that they replace."""
     compute = product.stage.compute
     assert compute is not None
     return {axis: Axis(axis.name, axis.extent // 2 if axis is product.lanes or axis is pairs else axis.extent, axis.kind) for axis in
@@ -154,12 +154,12 @@ def _in_64(dag: Dag, product: Product) -> Alternative:
 
 
 def _split(own: Mapping[Axis, Axis]) -> tuple[list[Axis], list[Axis]]:
-    """Output axes and reduced ones."""
+    """Output axes and reduction axes."""
     return [axis for axis in own.values() if axis.kind == "spatial"], [axis for axis in own.values() if axis.kind != "spatial"]
 
 
 def _halved(product: Product, indices: tuple[Expr, ...]) -> tuple[tuple[Expr, ...], Expr]:
-    """Where the sums of an element of the stage are, and whether it is the second one of its word."""
+    """The indices of the sums of an element of the stage, and whether it is the second of its word."""
     compute = product.stage.compute
     assert compute is not None
     place = next(d for d, axis in enumerate(compute.axes) if axis is product.lanes)
@@ -168,5 +168,5 @@ def _halved(product: Product, indices: tuple[Expr, ...]) -> tuple[tuple[Expr, ..
 
 
 def _wrapped(value: int) -> int:
-    """As a number of 32 bits."""
+    """`value` wrapped to 32 bits."""
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)

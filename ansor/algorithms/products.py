@@ -1,4 +1,4 @@
-"""Sums of products of narrow integers in a declaration: which stage it is, what it multiplies, and of what several outputs are made of one factor."""
+"""Finds sums of products of narrow integers in a declaration: the stage, what it multiplies, and the axis along which outputs share data."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ansor.te.fold import walk
 from ansor.te.tensor import Read, Tensor
 
 LEAST_REUSE = 16
-"""Outputs that each weight is multiplied for, below which joining weights that are no constants costs too much."""
+"""The least number of outputs that use each weight; with fewer, joining weights that are not constants costs too much."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """A stage that sums data * weights. `lanes`: the output axis of which neighbours share a word, which moves the weights alone."""
+    """A stage that sums data * weights. `lanes`: the output axis whose neighbours share a word; it indexes only the weights."""
 
     stage: Tensor
     data: Read
@@ -25,18 +25,18 @@ class Product:
 
     @property
     def length(self) -> int:
-        """Products that one output is the sum of."""
+        """The number of products that one output sums."""
         return access.reduce_length(self.stage)
 
     def dimension(self, axis: Axis) -> int:
-        """Of the weights, that the axis indexes."""
+        """The dimension of the weights that the axis indexes."""
         return next(d for d, index in enumerate(self.weights.indices) if index is axis)
 
 
 def find_product(dag: Dag, dtypes: tuple[str, ...], lanes: int = 2) -> Product | None:
-    """The only reduction of a workload, where it is a sum of products of these; constants are joined rather than anything else.
+    """The only reduction of a workload, if it is a sum of products of these dtypes; a constant is preferred as the weights.
 
-    lanes: what the number of outputs that share data is a multiple of.
+    lanes: the number of outputs that share data has to be a multiple of this.
     """
     reductions = [stage for stage in dag.stages if access.has_reduction(stage)]
     if len(reductions) != 1:
@@ -59,7 +59,7 @@ def _factors(stage: Tensor, dtypes: tuple[str, ...]) -> tuple[Read, Read] | None
 
 
 def _narrow(value: Expr, dtypes: tuple[str, ...]) -> Read | None:
-    """What is read, where that is converted to int32."""
+    """The read under a conversion to int32; None for anything else."""
     read = value.value if isinstance(value, Cast) and value.dtype == "int32" else None
     return read if isinstance(read, Read) and read.dtype in dtypes else None
 
@@ -78,7 +78,7 @@ def _product(dag: Dag, stage: Tensor, data: Read, weights: Read, lanes: int) -> 
 
 
 def _is_whole(read: Read) -> bool:
-    """Each dimension is read from end to end, by an axis of its own; one of a single element may be read there."""
+    """True when a separate axis reads each dimension in full; a dimension of one element may have a constant index."""
     walked = [index for index, extent in zip(read.indices, read.tensor.shape, strict=True) if not (extent == 1 and isinstance(index, Const))]
     whole = all(isinstance(index, Axis) and index.extent == extent for index, extent in zip(read.indices, read.tensor.shape, strict=True)
                 if extent > 1)  # fmt: skip

@@ -1,4 +1,4 @@
-"""One stage of a workload computed another way, everything around it kept."""
+"""Replaces one stage of a workload and keeps everything around it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Element = Callable[[tuple[Expr, ...]], Expr]
 
 
 def with_stage(dag: Dag, stage: Tensor, element: Element, inputs: Mapping[str, Tensor]) -> Dag:
-    """The workload with `element` in the place of a stage, and `inputs` in the place of placeholders of these names.
+    """The workload with `element` in place of a stage, and `inputs` in place of placeholders of these names.
 
-    The stage itself disappears unless it is an output, and so do the elementwise stages between it and the outputs: what they compute is read where
-    it is needed, so that it costs no pass over memory.
+    The stage itself disappears unless it is an output, and so do the elementwise stages between it and the outputs: their values are computed where
+    they are needed, so that they cost no pass over memory.
     """
     outputs = {tensor.name for tensor in dag.outputs}
     tensors: dict[str, Tensor] = {}
     elements: dict[str, Element] = {}
-    made: dict[tuple[str, tuple[int, ...]], tuple[tuple[Expr, ...], Expr]] = {}  # what is read twice at one place is computed once
+    made: dict[tuple[str, tuple[int, ...]], tuple[tuple[Expr, ...], Expr]] = {}  # repeated reads at one place are computed once
 
     def read(node: Expr) -> Expr | None:
         if not isinstance(node, Read):
@@ -57,7 +57,7 @@ def with_stage(dag: Dag, stage: Tensor, element: Element, inputs: Mapping[str, T
 
 
 def with_tensor(dag: Dag, stage: Tensor, new: Tensor) -> Dag:
-    """The workload with another computed tensor of the same shape in the place of a stage."""
+    """The workload with another computed tensor of the same shape in place of a stage."""
     tensors: dict[str, Tensor] = {}
 
     def read(node: Expr) -> Expr | None:
@@ -74,8 +74,8 @@ def with_tensor(dag: Dag, stage: Tensor, new: Tensor) -> Dag:
 
 
 def in_groups(dag: Dag, size: int) -> Dag:
-    """The workload with a dimension of its output, which the output divides by `size` to find out what it reads, as two: which group, and where in it. Then no
-    loop has to find that out; memory stays as it is. The workload itself, where it has several outputs, or does nothing of the kind.
+    """The workload with a dimension of its output split in two, if the output divides its index by `size`: the group, and the place in it. No loop then has to
+    divide; the memory does not change. Returns the workload itself if it has several outputs or no such division.
     """
     (stage,) = dag.outputs if len(dag.outputs) == 1 else (None,)
     if stage is None or stage.compute is None or stage.compute.reduce_axes:
@@ -101,7 +101,7 @@ def _is(value: Expr, number: int) -> bool:
 
 
 def element_of(tensor: Tensor) -> Element:
-    """What a computed stage without a reduction holds, as an expression; a read of any other tensor."""
+    """An element of a computed stage without a reduction as an expression; for any other tensor, a read."""
     if tensor.compute is None or isinstance(tensor.compute.body, Reduce):
         return lambda indices: tensor[indices]
     return _at(tensor.compute.body, tensor.compute.axes)
@@ -112,7 +112,7 @@ def _at(body: Expr, axes: tuple[Axis, ...]) -> Element:
 
 
 def unused(dag: Dag, name: str) -> str:
-    """`name`, with a number where the workload has a tensor of that name."""
+    """`name`, with a number appended if the workload has a tensor of that name."""
     taken = {tensor.name for tensor in dag.stages}
     candidates = (name, *(f"{name}_{k}" for k in range(2, len(taken) + 3)))
     return next(candidate for candidate in candidates if candidate not in taken)

@@ -1,17 +1,16 @@
-"""Sums of products of bytes, three in two registers of 32 bits: two multiplications and two additions for three products.
+"""Three sums of products of bytes in two 32-bit registers: two multiplications and two additions for three products.
 
-A sum of 64 products of bytes has 21 bits, three of these have 63. Weights of three neighbouring outputs, which are constants, are combined ahead of time:
+A sum of 64 products of bytes has 21 bits, so three sums have 63. The constant weights of three neighbouring outputs are combined ahead of time:
 
     W0 = 2^21 w1 - w0        W1 = 2^10 w1 - w2
 
-Sums of a W wrap modulo 2^32. With x, y, z for those of a w0, a w1, a w2, each of at most BLOCK products, they are
+Sums of a W wrap modulo 2^32. With x, y, z for the sums of a w0, a w1, a w2, each of at most BLOCK products, they are
 
     S0 = 2^21 y - x          S1 = 2^10 y - z
 
--x is from -2^20 to less than 2^20, as a and w are from -128 to 127: it is the lower 21 bits of S0, with their sign. What is left of S0 has 11 bits of y, which
-S1 has without being a sum of something else; with them gone the lower 21 bits of S1 are -z, and what is left then is 2^10 y. So nothing is lost whatever the
-bytes are. Longer sums are made of blocks, each with two registers of its own. All three are taken apart with the sign of -x, which costs nothing where they are
-subtracted.
+-x is at least -2^20 and less than 2^20, as a and w are from -128 to 127: it is the lower 21 bits of S0, sign-extended. The rest of S0 holds the lower 11 bits
+of y. Subtracting them from S1 leaves -z in its lower 21 bits, and removing -z leaves 2^10 y. So nothing is lost, whatever the bytes are. Longer sums consist
+of blocks, each with its own two registers. All three sums are extracted with the sign of -x, which costs nothing where they are subtracted.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ MOST_BLOCKS = 16
 CHUNK, LEAST_CHUNK = 64, 16
 LEAST_LENGTH = 4
 FACTORS = ((-1, 1 << BITS, 0), (0, 1 << (BITS - 11), -1))
-"""Of the three weights of a group, for each of its words."""
+"""The factors of the three weights of a group, for each of its words."""
 
 
 @register_algorithm(NAME, everywhere=False)
 def three_in_two(dag: Dag) -> Iterator[Alternative]:
-    """Where weights are constants, and sums are neither too short nor too long."""
+    """Applies if weights are constants, and sums are neither too short nor too long."""
     found = find_product(dag, ("int8",), lanes=1)
     if found is None or not found.weights.tensor.constant or found.lanes.extent < SUMS or found.length < LEAST_LENGTH:
         return
@@ -58,7 +57,7 @@ def three_in_two(dag: Dag) -> Iterator[Alternative]:
 
 @dataclass(frozen=True)
 class Block:
-    """A reduced axis in two: which block, and where in it. `within` and `outside` are None where there is one of it."""
+    """A reduction axis split in two: the block (`outside`), and the place in it (`within`); each is None if its extent is 1."""
 
     axis: Axis
     outside: Axis | None
@@ -66,7 +65,7 @@ class Block:
 
     @property
     def place(self) -> Expr:
-        """Along the axis."""
+        """The place along the axis."""
         if self.outside is None or self.within is None:
             found = self.within if self.outside is None else self.outside
             assert found is not None
@@ -75,7 +74,7 @@ class Block:
 
 
 def _blocks(product: Product) -> list[Block] | None:
-    """The reduced axes cut so that blocks have at most BLOCK products, as few as that takes; None for too many of them."""
+    """The reduction axes split into as few blocks as possible of at most BLOCK products; None if there are more than MOST_BLOCKS."""
     assert product.stage.compute is not None
     axes = product.stage.compute.reduce_axes
     lengths = [[n for n in range(1, min(axis.extent, BLOCK) + 1) if axis.extent % n == 0] for axis in axes]
@@ -110,7 +109,7 @@ def _rewritten(dag: Dag, product: Product, blocks: Sequence[Block]) -> Alternati
 
 
 def _chunk(outputs: int) -> int:
-    """Outputs whose groups are apart from others, so that they can be a tile."""
+    """The number of outputs whose groups are stored separately, so that they can form a tile."""
     found = max(n for n in range(1, CHUNK + 1) if outputs % n == 0)
     return found if found >= LEAST_CHUNK else outputs
 
@@ -121,13 +120,13 @@ def _lane_dimension(product: Product) -> int:
 
 
 def _others(product: Product) -> list[Axis]:
-    """Output axes beside that of the lanes."""
+    """The output axes other than the lanes."""
     assert product.stage.compute is not None
     return [axis for axis in product.stage.compute.axes if axis is not product.lanes]
 
 
 def _sums(dag: Dag, product: Product, ready: Tensor, blocks: Sequence[Block]) -> Tensor:
-    """[others, chunks, blocks, words]: sums of a W, of each block."""
+    """[others, chunks, blocks, words]: the sums of a W for each block."""
     chunks = product.lanes.extent // _chunk(product.lanes.extent)
     chunk, word = Axis("chunk", chunks), Axis("word", ready.shape[product.dimension(product.lanes)] // chunks)
     others = {axis: Axis(axis.name, axis.extent) for axis in _others(product)}
@@ -141,7 +140,7 @@ def _sums(dag: Dag, product: Product, ready: Tensor, blocks: Sequence[Block]) ->
 
 
 def _split(dag: Dag, product: Product, sums: Tensor, blocks: Sequence[Block]) -> Tensor:
-    """[others, chunks, groups, lanes]: the three sums of each group, with the other sign."""
+    """[others, chunks, groups, lanes]: the three sums of each group, negated."""
     group, lane = Axis("group", sums.shape[-1] // WORDS), Axis("lane", SUMS)
     others = [*(Axis(axis.name, axis.extent) for axis in _others(product)), Axis("chunk", sums.shape[len(_others(product))])]
     counts = [block.outside.extent for block in blocks if block.outside is not None]
@@ -161,7 +160,7 @@ def _three(sums: Tensor, at: tuple[Expr | int, ...], group: Axis) -> tuple[Expr,
 
 
 def _signed(value: Expr) -> Expr:
-    """The lower 21 bits, with their sign."""
+    """The lower 21 bits, sign-extended."""
     return (value << (32 - BITS)) >> (32 - BITS)
 
 

@@ -1,4 +1,4 @@
-"""3 x 3 convolutions by Winograd's method F(m, 3) (Lavin and Gray 2016): fewer multiplications, for more additions and somewhat larger rounding errors.
+"""3 x 3 convolutions by Winograd's method F(m, 3) (Lavin and Gray 2016): fewer multiplications, but more additions and somewhat larger rounding errors.
 
 A tile of m x m outputs needs (m + 2)^2 multiplications for each pair of channels instead of 9 m^2: 2.25 times fewer for m = 2, 4 times for m = 4.
 
@@ -10,10 +10,10 @@ A tile of m x m outputs needs (m + 2)^2 multiplications for each pair of channel
 
 In groups, the products are those of each group: a tile has one matrix product for each of its 36 places and each group.
 
-The matrices are not multiplied with: each row of B^T and A^T is written as the sum it stands for, and the loop that chooses the row is unrolled.
+The matrices are never multiplied: each row of B^T and A^T is written as the sum it stands for, and the loop that selects the row is unrolled.
 
-Error, measured against double precision and relative to the largest output: that of the direct sum or less for m = 2, some 5 to 10 times that for m = 4:
-7e-6 with 64 input channels, 1.2e-5 with 256 (direct 1e-6 and 2e-6). The bound that results are held to is `tolerance` times that of the direct declaration.
+The error, against double precision and relative to the largest output, is at most that of the direct sum for m = 2, and 5 to 10 times that for m = 4:
+7e-6 with 64 input channels, 1.2e-5 with 256 (direct: 1e-6 and 2e-6). Results have to stay within `tolerance` times the bound of the direct declaration.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ansor.te.scalar import sum as sum_over
 from ansor.te.tensor import Tensor, declared, placeholder
 
 UNROLLED = "auto_scheduler_simplify_const_tensor_indices"
-LEAST_CHANNELS = 16  # below, the transforms cost more than the products save
+LEAST_CHANNELS = 16  # with fewer channels, the transforms cost more than the products save
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -51,7 +51,7 @@ class Method:
 
     @property
     def name(self) -> str:
-        """In records."""
+        """Its name in records."""
         return f"winograd_f{self.m}"
 
     @property
@@ -79,7 +79,7 @@ METHODS = (F4, F2)
 
 @register_algorithm("winograd")
 def winograd(dag: Dag) -> Iterator[Alternative]:
-    """F(4, 3) and F(2, 3) where they save multiplications: enough channels in each group, and tiles that are not mostly outside of the output."""
+    """F(4, 3) and F(2, 3) if they save multiplications: there are enough channels in each group, and tiles do not lie mostly outside the output."""
     found = find_convolution(dag)
     if found is None or found.taps != (3, 3) or min(found.channels, found.outputs) < LEAST_CHANNELS:
         return
@@ -139,7 +139,7 @@ def _data(dag: Dag, conv: Convolution, method: Method, tiles_h: int, tiles_w: in
 
 
 def padded(dag: Dag, conv: Convolution, height: int, width: int) -> Tensor:
-    """The data as [n, height, width, c], with zeros beyond what there is. A padding that only the convolution reads becomes part of it."""
+    """The data as [n, height, width, c], padded with zeros. A padding stage that only the convolution reads becomes part of it."""
     data = conv.data
     n, c, h, w = conv.data_order
     have_h, have_w = data.shape[h], data.shape[w]
@@ -161,7 +161,7 @@ def padded(dag: Dag, conv: Convolution, height: int, width: int) -> Tensor:
 
 
 def _kernel(dag: Dag, conv: Convolution, method: Method) -> tuple[Tensor, dict[str, Tensor], dict[str, Transform]]:
-    """G kernel G^T as [alpha * alpha, input channels of a group, output channels]: made ahead of time from a constant, in stages from anything else."""
+    """G kernel G^T as [alpha * alpha, input channels of a group, output channels]: computed ahead of time for a constant, in stages for anything else."""
     kernel, alpha = conv.kernel, method.alpha
     o, i, h, w = conv.kernel_order
     outputs = kernel.shape[o]
@@ -208,7 +208,7 @@ def _inverse(dag: Dag, product: Tensor, method: Method) -> Tensor:
 
 
 def chosen(matrix: Matrix, row: Expr, element: Callable[[int], Expr]) -> Expr:
-    """sum over k of matrix[row, k] * element(k), as a choice between sums that are written out."""
+    """sum over k of matrix[row, k] * element(k), as a select between written-out sums."""
     value = _row(matrix[-1], element)
     for number in range(len(matrix) - 2, -1, -1):
         value = if_then_else(row == number, _row(matrix[number], element), value)
@@ -216,9 +216,9 @@ def chosen(matrix: Matrix, row: Expr, element: Callable[[int], Expr]) -> Expr:
 
 
 def _row(coefficients: Sequence[float], element: Callable[[int], Expr]) -> Expr:
-    """Terms of even and of odd places apart, each sum with a positive last coefficient: rows that differ in signs share these sums."""
+    """Sums terms at even and at odd places separately, each sum with a positive last coefficient: rows that differ only in signs share these sums."""
     parts = [part for parity in (0, 1) if (part := [(k, c) for k, c in enumerate(coefficients) if k % 2 == parity and c])]
-    parts.sort(key=lambda part: part[-1][1] < 0)  # one to be added comes first
+    parts.sort(key=lambda part: part[-1][1] < 0)  # a part that is added comes first
     total = _sum(parts[0], element)
     if parts[0][-1][1] < 0:
         total = -total
@@ -228,7 +228,7 @@ def _row(coefficients: Sequence[float], element: Callable[[int], Expr]) -> Expr:
 
 
 def _sum(terms: Sequence[tuple[int, float]], element: Callable[[int], Expr]) -> Expr:
-    """The terms, all signs turned where the last is negative."""
+    """The sum of the terms; all signs are flipped if the last coefficient is negative."""
     (last, scale), *others = reversed(terms)
     total = _times(element(last), abs(scale))
     for k, coefficient in others:

@@ -1,17 +1,17 @@
-"""3 x 3 convolutions of bytes by Winograd's methods F(2, 3) and F(4, 3), in whole numbers: exact, with 2.25 and 4 times fewer multiplications.
+"""3 x 3 convolutions of bytes by Winograd's methods F(2, 3) and F(4, 3) in integers: exact, with 2.25 and 4 times fewer multiplications.
 
-For processors that multiply one or two numbers at a time; where one instruction multiplies many bytes, the direct sum is better, as all numbers here are of
-16 bits.
+This is for processors that multiply one or two numbers at a time. Where one instruction multiplies many bytes, the direct sum is better, as all numbers here
+have 16 bits.
 
-The matrix G has fractions. Its rows times whole numbers D have none; the columns of A^T are divided by these, and all of it is multiplied by what makes that
-whole again. So results come out `scale` times what they should be, without a remainder:
+The matrix G has fractions. Multiplying its rows by integers D removes them; the columns of A^T are divided by D, and the whole is scaled to be integer again.
+So results are exactly `scale` times too large:
 
     scale output tile = A' [ (DG kernel (DG)^T) * (B^T tile B) ] A'^T           A' = A^T D^-1 sqrt(scale)
 
     kernel of bytes ─► |.| <= 9 or 49 x 255, 16 bits           data of bytes ─► |.| <= 4 or 100 x 255, 16 bits
 
-Sums have 32 bits and wrap. That loses nothing as long as the right result is small: scale = 2^k q with an odd q, times the inverse of q modulo 2^32 it is
-2^k output modulo 2^32, and shifting that down gives every output of less than 2^(31 - k).
+Sums have 32 bits and wrap. That loses nothing as long as the true result is small: let scale = 2^k q with odd q. Multiplying by the inverse of q modulo 2^32
+gives 2^k output modulo 2^32, and shifting that down gives every output of magnitude below 2^(31 - k).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LARGEST = {"int8": 128, "uint8": 255}
 
 @dataclass(frozen=True)
 class Method:
-    """F(m, 3). `b`: B^T; `g`: DG; `a`: A'. scale: of results, 2^shift times an odd number, whose inverse modulo 2^32 is `inverse`."""
+    """F(m, 3). `b`: B^T; `g`: DG; `a`: A'. The scale of results is 2^shift times an odd number, whose inverse modulo 2^32 is `inverse`."""
 
     m: int
     b: Matrix
@@ -47,7 +47,7 @@ class Method:
 
     @property
     def name(self) -> str:
-        """In records."""
+        """Its name in records."""
         return f"{NAME}_f{self.m}"
 
     @property
@@ -69,7 +69,7 @@ METHODS = (F4, F2)
 
 @register_algorithm(NAME, everywhere=False)
 def winograd_integer(dag: Dag) -> Iterator[Alternative]:
-    """Both where tiles are not mostly outside of the output, and results are small enough."""
+    """Both methods, if tiles do not lie mostly outside the output and results are small enough."""
     conv = find_convolution(dag, "int32")
     if conv is None or conv.groups > 1 or conv.taps != (3, 3) or min(conv.channels, conv.sizes[1]) < LEAST_CHANNELS:
         return
@@ -81,7 +81,7 @@ def winograd_integer(dag: Dag) -> Iterator[Alternative]:
 
 
 def most_channels(conv: Convolution, method: Method) -> int:
-    """Input channels of which no result, of whatever bytes, is too large."""
+    """The most input channels with which no result is too large, whatever the bytes are."""
     return ((1 << (31 - method.shift)) - 1) // (9 * LARGEST[conv.kernel.dtype] * LARGEST[conv.data.dtype])
 
 
@@ -117,7 +117,7 @@ def _data(dag: Dag, conv: Convolution, method: Method, tiles: tuple[int, int]) -
 
 
 def _kernel(dag: Dag, conv: Convolution, method: Method) -> Tensor:
-    """DG kernel (DG)^T: [alpha^2, output channels, input channels], in stages. It costs little beside the product, which reads it for every tile."""
+    """DG kernel (DG)^T: [alpha^2, output channels, input channels], in stages. It costs little compared to the product, which reads it for every tile."""
     (o, i, h, w), alpha = conv.kernel_order, method.alpha
 
     def weight(row: Expr | int, column: Expr | int, ci: Expr, co: Expr) -> Expr:

@@ -1,13 +1,13 @@
-"""Winograd's methods in whole numbers (`winograd_integer`), a few tiles at a time: what they need beside the tensors is small, and nothing of it stays.
+"""Winograd's methods in integers (`winograd_integer`), a few tiles at a time: they need little memory besides the tensors, and only temporarily.
 
-Tiles are counted by rows and columns, dimensions that the output gets as well. So a rule (`tile_with_split`) computes all stages of some tiles inside the loops
-of the output, in local buffers.
+Tiles are indexed by rows and columns, and the output gets the same dimensions. So a rule (`tile_with_split`) can compute all stages of a few tiles inside the
+loops of the output, in local buffers.
 
     data ─► pad ─► B^T tile ─► . B ─┐
                                     ├─► product ─► A' . ─► . A'^T ─► output            for each block of tiles
     DG kernel (DG)^T, ahead of time ┘
 
-The kernel is a constant, and is stored as it is multiplied with: numbers of 16 bits, 36 or 16 for 9.
+The kernel is a constant and is stored transformed: 36 or 16 numbers of 16 bits in place of 9.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NAME = "winograd_tiles"
 
 @register_algorithm(NAME, everywhere=False)
 def winograd_tiles(dag: Dag) -> Iterator[Alternative]:
-    """Both where kernels are constants, tiles are whole, and results are small enough."""
+    """Both methods, if kernels are constants, tiles are whole, and results are small enough."""
     conv = find_convolution(dag, "int32")
     if conv is None or conv.groups > 1 or conv.taps != (3, 3) or not conv.kernel.constant or len(dag.outputs) != 1:
         return

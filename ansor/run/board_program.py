@@ -1,4 +1,4 @@
-"""A program for a board, as files that need only a C compiler: C, header, linker script, build script, and a self-test for the whole machine.
+"""Writes a program for a board as files that need only a C compiler: C, header, linker script, build script, and a self-test for the whole machine.
 
 The self-test is a separate image: start-up code, the trial program, the kernel, and the correct outputs, computed here in double precision. It fills the
 inputs from a seed, runs the kernel, compares, and prints the result on the board's console.
@@ -36,7 +36,7 @@ TEST = "selftest"
 """The folder of the self-test."""
 
 SECONDS = 60.0
-"""What a run of the self-test may take, where the board has a watchdog."""
+"""The time limit of a self-test run, if the board has a watchdog."""
 
 TOLD = """\
 /* What the self-test is told: inputs from a seed, and the outputs that are right. */
@@ -110,8 +110,8 @@ echo "{entry}: right"
 
 
 def board_files(code: CSource, board: Board, flags: Sequence[str], task: MeasureTask) -> Mapping[str, str]:
-    """Texts by their place in the folder, the header left out. flags: of the compiler for this processor. Raises MeasureError where the outputs that are right
-    cannot be computed here."""
+    """The text of each file, by its path in the folder, without the header. flags: compiler flags for this processor. Raises MeasureError when the correct
+    outputs cannot be computed here."""
     machine = " ".join(map(shlex.quote, flags))
     words = {"entry": code.entry, "board": Path(board.name).stem, "flags": " ".join(SOURCE_FLAGS), "machine": machine, "quoted": shlex.quote(machine)}
     found = {f"{code.entry}.c": code.text, "board.ld": harness.script(board, told=False), "build.sh": BUILD.format(**words)}
@@ -130,7 +130,7 @@ def board_files(code: CSource, board: Board, flags: Sequence[str], task: Measure
 
 
 def _command(board: Board) -> tuple[str, dict[str, str]]:
-    """Shell text that runs the board's simulator with the image, and files that it needs."""
+    """The shell command that runs the image on the board's simulator, and the files that it needs."""
     if not board.run.command:
         said = f"{board.name} has no simulator: load {TEST}/image.elf on the board; its answer is at ansor_answer, and on its console if it has one"
         return f"    echo {shlex.quote(said)}; exit 0", {}
@@ -155,7 +155,7 @@ def _told(code: CSource, board: Board, task: MeasureTask, reference: CSource) ->
 
 
 def _expected(code: CSource, task: MeasureTask, reference: CSource, positive: bool = False) -> tuple[dict[str, Fill], HostReference]:
-    """How inputs are filled, and what the outputs are then. Floats are from -1 to 1; where outputs are then not finite (roots, logarithms), from 0.5 to 1.5."""
+    """How inputs are filled, and the resulting outputs. Floats are from -1 to 1; if outputs are then not finite (roots, logarithms), from 0.5 to 1.5."""
     floats = {one.name: POSITIVE for one in code.arguments if positive and one.dtype.startswith("float")}
     job = Job(task, Artifact(code, Path(), code.entry, IMAGE), Artifact(reference, Path(), reference.entry), TimingOptions())
     fills = fills_of(code.arguments, task.seed, floats | {name: (low, high) for name, low, high in task.ranges})

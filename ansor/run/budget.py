@@ -1,4 +1,4 @@
-"""How long a tuning run may go on: trials, minutes or both, whichever ends first. A value, independent of any clock."""
+"""How long a tuning run may last: trials, minutes or both, whichever ends first. A budget is a value, independent of any clock."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ansor.errors import BudgetError
 from ansor.tasks.arguments import is_whole
 
 MIN_GAIN = 0.01
-"""A budget of minutes alone ends when less than this is expected of what is left of it."""
+"""A run limited only by minutes ends when the rest of the budget is expected to gain less than this."""
 
 FEWEST_TRIALS = 64
-"""No run ends for want of expected gain before so many trials a task: what is expected is a mean over operators, and few trials tell little about one."""
+"""No run ends early for lack of expected gain before this many trials per task: the expectation is a mean over operators, and few trials say little."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """trials: over all tasks, recorded ones included; seconds: of wall time from the start of the run; None is no limit, for one of them.
+    """trials: over all tasks, including recorded ones; seconds: wall time from the start of the run. One of them may be None, for no limit.
 
-    min_gain: the run ends when less than this share of the time of the programs is expected to be saved by the rest; 0 uses the budget up.
+    min_gain: the run ends when the rest is expected to save less than this share of the programs' time; 0 always uses the whole budget.
     """
 
     trials: int | None = None
@@ -28,7 +28,7 @@ class Budget:
 
     @staticmethod
     def of(trials: int | None = None, minutes: float | None = None, min_gain: float | None = None) -> Budget:
-        """A budget as people give it. With minutes alone it gets MIN_GAIN; trials that are asked for are all run. Raises BudgetError."""
+        """A budget from user arguments. With only minutes, min_gain defaults to MIN_GAIN; given trials are all run by default. Raises BudgetError."""
         if trials is None and minutes is None:
             raise BudgetError("asked to tune without a budget; give trials=, minutes= or both")
         if trials is not None and not is_whole(trials, 0):
@@ -41,11 +41,11 @@ class Budget:
         return Budget(None if trials is None else int(trials), None if minutes is None else 60.0 * minutes, default if min_gain is None else min_gain)
 
     def trials_left(self, trials: int) -> float:
-        """After so many; infinite without a limit."""
+        """Trials left after `trials`; infinite without a limit."""
         return math.inf if self.trials is None else max(self.trials - trials, 0)
 
     def seconds_left(self, elapsed: float) -> float:
-        """After so many; infinite without a limit."""
+        """Seconds left after `elapsed`; infinite without a limit."""
         return math.inf if self.seconds is None else max(self.seconds - elapsed, 0.0)
 
     def is_used(self, trials: int, elapsed: float) -> bool:
@@ -53,12 +53,12 @@ class Budget:
         return self.trials_left(trials) <= 0 or self.seconds_left(elapsed) <= 0
 
     def fitting(self, trials: int, elapsed: float, seconds_per_trial: float) -> float:
-        """Trials that still fit at that pace: no whole number, and infinite only without a limit of time at no cost."""
+        """Trials that still fit at that pace: not necessarily a whole number; infinite without any limit."""
         by_time = math.inf if self.seconds is None else self.seconds_left(elapsed) / max(seconds_per_trial, 1e-9)
         return min(self.trials_left(trials), by_time)
 
     def share(self, trials: int, elapsed: float) -> float | None:
-        """How much of the budget is used, 0 to 1; None without a limit of time: then each task counts its trials."""
+        """The used share of the budget, 0 to 1; None without a time limit, in which case each task counts its trials."""
         if self.seconds is None:
             return None
         of_trials = 0.0 if self.trials is None else trials / max(self.trials, 1)

@@ -1,4 +1,4 @@
-"""Which program of a task is built: the best measured one, the best recorded one, or what the model picks."""
+"""Chooses the program of a task to build: the best measured one, the best recorded one, or the model's pick."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansor.tasks.task import SearchTask
 
 
 def recorded_state(task: SearchTask, records: str | Path | None, weight: float = 1.0) -> TaskState:
-    """A task with what a record file knows of it; nothing is measured."""
+    """A task with what a record file knows about it; nothing is measured."""
     if records is None or not Path(records).exists():
         return TaskState(task, weight)
     found = recorded_outcomes(task, records)
@@ -29,7 +29,7 @@ def recorded_state(task: SearchTask, records: str | Path | None, weight: float =
 
 
 def recorded_states(tasks: Sequence[tuple[SearchTask, float]], records: str | Path | None) -> dict[str, TaskState]:
-    """Workload key -> state. Groups that differ in the graph may declare one computation: they are one task with the uses of all."""
+    """Workload key -> state. Different groups of the graph may declare the same computation; they become one task with their combined uses."""
     states: dict[str, TaskState] = {}
     for task, weight in tasks:
         if task.workload_key in states:
@@ -40,21 +40,21 @@ def recorded_states(tasks: Sequence[tuple[SearchTask, float]], records: str | Pa
 
 
 def say_unused(states: Collection[TaskState], records: str | Path | None, say: Report, alarm: Report) -> None:
-    """A line about the records of these tasks, and damaged lines, that do not count, if there are any. It must be seen where nothing of the file counts."""
+    """Report records of these tasks that do not count, and damaged lines, if there are any. This is an alarm if nothing in the file counts."""
     if records is not None and Path(records).exists():
         none_counts = all(state.best is None for state in states)
         say_left_out([state.left_out for state in states], records, alarm if none_counts else say, alarm)
 
 
 def is_tunable(task: SearchTask) -> bool:
-    """True for tasks with a reduction: the others are a copy with arithmetic, for which what the model picks serves."""
+    """True for tasks with a reduction: the others only copy with some arithmetic, for which the model's pick is good enough."""
     return any(access.has_reduction(stage) for stage in task.dag.stages)
 
 
 def chosen(state: TaskState, model: CostModel | str | None = None, seed: int = 0) -> Best:
-    """The best measured program; what the model picks when nothing was measured; the plain declaration when all that was measured failed.
+    """The best measured program; the model's pick if nothing was measured; the plain declaration if every measured program failed.
 
-    Raises ScheduleError where the target's devices do not run that, and there is no other.
+    Raises ScheduleError if the target's devices cannot run that and there is no other program.
     """
     if state.best is not None:
         return state.best
@@ -66,7 +66,7 @@ def chosen(state: TaskState, model: CostModel | str | None = None, seed: int = 0
 
 
 def _scheduled(state: TaskState, model: CostModel | str | None, seed: int) -> Guess:
-    """What the model picks, which is not the plain declaration."""
+    """The model's pick. Raises ScheduleError if it would be the plain declaration."""
     task, why = state.task, state.task.target.refusal(state.task.dag)
     asked = f"asked for a program of {task.name} for {task.target}"
     if why:
@@ -86,14 +86,14 @@ def _all_failed(state: TaskState) -> str:
 
 
 def say_refused(states: Sequence[TaskState], alarm: Report) -> None:
-    """A sentence for each task that the target allows no program of its sketches, unless the run has said it."""
+    """Report each task for which the target allows no program of its sketches, unless the run has already reported it."""
     for state in states:
         if state.guess is not None and state.guess.refused and not state.refused:
             alarm(f"{refusal(state.task)}; using the plain loops of the declaration")
 
 
 def say_guesses(states: Sequence[TaskState], report: Report, hint: bool = False) -> None:
-    """One line about the programs that were chosen without measuring, if there are any. `hint`: say how to measure, as nobody asked for it or against it."""
+    """Report programs chosen without measuring, if any, in one line. `hint`: also say how to measure, since the caller did not say whether to."""
     cure = "; give trials= or minutes= to tune" if hint else ""
     found = [(state.task.name, state.guess) for state in states if state.best is None and state.guess is not None]
     if len(found) == 1:

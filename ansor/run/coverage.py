@@ -1,7 +1,7 @@
-"""How much of a network its records cover: for each task where its program comes from, what share of the time it takes, and which records nearly fit.
+"""How much of a network its records cover: where each task's program comes from, its share of the time, and which records nearly fit.
 
-The time of a task without a valid record is estimated: the estimated cycles of its program, at the rate of the measured tasks. If nothing was measured,
-shares are those of the estimated cycles.
+The time of a task without a valid record is estimated from the estimated cycles of its program, at the rate of the measured tasks. If nothing was measured,
+shares are shares of the estimated cycles.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
 
 TUNED, PICKED, PLAIN = "tuned", "picked", "no reduction"
-"""Where a program comes from: the records, or the model. Tasks without a reduction are picked, too, and tuning a network leaves them out."""
+"""Where a program comes from: the records, or the model. Tasks without a reduction are also picked; tuning a network skips them."""
 
 SHAPE = "another shape"
-"""Why records of a neighbour do not count."""
+"""The reason why records of a neighbour do not count."""
 
 NEAREST = 3
-"""Neighbours of a task that are named."""
+"""The most neighbours that are named for a task."""
 
 
 @dataclass(frozen=True)
 class Near:
-    """Records that do not count for a task, and why not. name: of the workload that they are of."""
+    """Records that do not count for a task, and why not. name: the name of their workload."""
 
     name: str
     trials: int
@@ -45,7 +45,7 @@ class Near:
 class Covered:
     """A task of a network: how its program was found, its measured cost (None: not measured), and its share of the estimated time of a call.
 
-    uses: in a call; trials: valid or not, that the records have of it.
+    uses: uses per call; trials: recorded trials, valid or not.
     """
 
     name: str
@@ -60,18 +60,18 @@ class Covered:
 
 @dataclass(frozen=True)
 class Coverage:
-    """All tasks of a network, those that take most of the time first. unit: of their costs."""
+    """All tasks of a network, by descending share of the time. unit: the unit of their costs."""
 
     target: Target
     tasks: tuple[Covered, ...]
     unit: Unit
 
     def share(self, program: str) -> float:
-        """Of the estimated time, that of the tasks whose program was found so."""
+        """The share of the estimated time of tasks whose program comes from there."""
         return sum((one.share for one in self.tasks if one.program == program), start=0.0)
 
     def count(self, program: str) -> int:
-        """How many tasks there are of a kind."""
+        """The number of tasks whose program comes from there."""
         return sum(one.program == program for one in self.tasks)
 
 
@@ -97,7 +97,7 @@ def _covered(state: TaskState, trials: int, share: float, loaded: Loaded) -> Cov
 
 
 def _estimated(states: Sequence[TaskState]) -> list[float]:
-    """The cost of all uses of each task: measured, or estimated at the rate of those that were measured."""
+    """The cost of all uses of each task: measured, or estimated at the rate of the measured tasks."""
     cycles = [_cycles(state.task, chosen(state)) for state in states]
     rates = [state.cost / one for state, one in zip(states, cycles, strict=True) if state.cost is not None]
     rate = statistics.median(rates) if rates else 1.0
@@ -105,6 +105,6 @@ def _estimated(states: Sequence[TaskState]) -> list[float]:
 
 
 def _cycles(task: SearchTask, program: Best) -> float:
-    """Of a program, by the estimate."""
+    """The estimated cycles of a program."""
     features = SketchSpace(program.sketch, task.target).features(np.asarray([program.row], np.int64).reshape(1, -1))
     return float(features.sums(np.exp(features.prior_logs()))[0])

@@ -1,6 +1,6 @@
 """If the first programs of a run all fail in the same way before they run, the compiler or the installation is at fault, and the run ends.
 
-Until that is known their failures are held back: recording programs as failed that never ran would exclude them for ever.
+Until that is known, their failures are held back: recording programs as failed that never ran would exclude them forever.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from ansor.measure.failure import Failure
 from ansor.support.text import clip
 
 ALIKE = 6
-"""So many programs in a row that fail for one reason are no accident: they differ in all that a search can change."""
+"""This many programs in a row failing for one reason is no coincidence: they differ in everything that a search can change."""
 
 TOOLS = ("compile", "compile_timeout", "load", "reference", "does_not_fit")
-"""Kinds of failures that come before a program ran."""
+"""Kinds of failures that occur before a program runs."""
 
 
 class FirstFailures:
-    """What a run saw so far, as long as all of it is one failure of the tools. Write with `keep`; `settle` writes what was held back."""
+    """Holds back the first trials of a run while all fail in the same way in the tools. Write with `keep`; `settle` writes what was held back."""
 
     def __init__(self) -> None:
         self._cause: tuple[str, str] | None = None
@@ -28,7 +28,7 @@ class FirstFailures:
         self._open = True
 
     def keep(self, failure: Failure | None, write: Callable[[], None]) -> None:
-        """A trial is over: write it, or hold it back. Raises MeasureError, and forgets what it held, once the first programs all failed alike."""
+        """Write a finished trial, or hold it back. Raises MeasureError, and drops what it held, once the first programs have all failed alike."""
         cause = None if failure is None or failure.kind not in TOOLS else (failure.kind, _without_names(failure.text))
         if not self._open or cause is None or (self._cause is not None and cause != self._cause):
             self.settle()
@@ -48,7 +48,7 @@ class FirstFailures:
             )
 
     def settle(self) -> None:
-        """The run ends, or goes on as runs do: what was held back is written."""
+        """Write what was held back: the run ends, or continues normally."""
         self._open = False
         held, self._held = self._held, []
         for write in held:
@@ -56,12 +56,12 @@ class FirstFailures:
 
 
 def _smaller(text: str) -> str:
-    """What to choose: by what has no room, as the failure says it."""
+    """What to make smaller, by what the failure says does not fit."""
     if "stack" in text:
         return "choose smaller tiles (-stack= of the target bounds local buffers), a larger run.stack in the board's file"
     return "choose smaller sizes"
 
 
 def _without_names(text: str) -> str:
-    """The text without what differs from program to program: numbers, and names of files."""
+    """The text without numbers and file names, which differ from program to program."""
     return re.sub(r"\S*/\S*|\d+", "", text)[:200]

@@ -1,4 +1,4 @@
-"""Which model judges the programs of a run: the one that was given, that of this machine, the package's, or the estimate alone."""
+"""Which model judges the programs of a run: the given one, that of this machine, the package's, or only the estimate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansor.targets.base import Target
 
 @dataclass(frozen=True)
 class Judge:
-    """name: of the model, as reports say it; mark: as records note it, which tells versions apart."""
+    """name: the model's name in reports; mark: its name in records, which distinguishes versions."""
 
     model: CostModel
     name: str
@@ -20,9 +20,9 @@ class Judge:
 
 
 def judge_of(target: Target, unit: str, asked: CostModel | str | None = None, *, seed: int = 0, here: bool = True) -> Judge:
-    """What judges programs of a target with costs in a unit. here: programs are measured on this machine, so that what was fitted to it may be used.
+    """The judge of a target's programs with costs in a unit. here: programs are measured on this machine, so that a model fitted to it may be used.
 
-    asked: a model, PACKAGE, or None for the best one that there is.
+    asked: a model, PACKAGE, or None for the best available one.
     """
     if asked is not None and not isinstance(asked, str):
         return Judge(asked, "the model given", f"given: {type(asked).__name__}")

@@ -1,4 +1,4 @@
-"""Programs that were picked without measuring, kept in the cache folder: the same pick in another process needs no search, and no sketches.
+"""Caches programs that were picked without measuring in the cache folder, so that the same pick in another process needs no search, and no sketches.
 
 The key of a pick is everything that it depends on: the computation, its names, target, processor, model, seed, and the files of this package, from which the
 sketches follow. Where they also follow from what is not in these files, they are part of the key. The value is a sketch and a row of numbers, with a digest; if
@@ -26,16 +26,16 @@ from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
 
 ENABLED = True
-"""Tests that look at the search turn it off."""
+"""Tests of the search turn it off."""
 
 FOLDER, SUFFIX = "picks", ".json"
 DIGITS = 32
 MOST = 8000
-"""Files in the folder, two for each pick: a change of this package's files leaves all of them unused."""
+"""The most files in the folder, two per pick: a change of this package's files makes all of them useless."""
 
 
 def kept_pick(task: SearchTask, model: str, seed: int, pick: Callable[[], Guess]) -> Guess:
-    """What `pick` gives, or gave before. model: which one judges, as records note it."""
+    """The result of `pick`, cached. model: the judge's name in records."""
     if not ENABLED:
         return pick()
     name = _name(task, model, seed)
@@ -45,7 +45,7 @@ def kept_pick(task: SearchTask, model: str, seed: int, pick: Callable[[], Guess]
             if found is not None:
                 return found
     made = pick()
-    with suppress(AnsorError, OSError):  # a cache that cannot be written to is none
+    with suppress(AnsorError, OSError):  # a cache that cannot be written to is ignored
         _keep(name, made, task.spaces)
     return made
 

@@ -28,7 +28,7 @@ def schedule_text(task: SearchTask, best: Best) -> str:
 
 
 def built(tasks: Sequence[SearchTask], bests: Sequence[Best], toolchain: Toolchain | None = None, report: Report = warn) -> list[Kernel]:
-    """One kernel for each task, built side by side; one that does not build is replaced by the declaration as it stands, and said.
+    """One kernel for each task, built in parallel. A program that does not build is reported and replaced by the plain declaration.
 
     Raises ToolchainError when that does not build either.
     """

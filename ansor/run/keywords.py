@@ -1,4 +1,4 @@
-"""What `auto_schedule`, `compile` and `tune_tasks` take by name, and the one value that they make of it."""
+"""The keywords of `auto_schedule`, `compile` and `tune_tasks`, and the value that they are combined into."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ansor.tasks.arguments import check_arguments
 
 
 class TuningKeywords(TypedDict, total=False):
-    """How long to tune, with which records, and who looks on: see `ansor.auto_schedule`."""
+    """How long to tune, with which records, and where to report: see `ansor.auto_schedule`."""
 
     trials: int | None
     minutes: float | None
@@ -41,7 +41,7 @@ class TuningKeywords(TypedDict, total=False):
 
 
 class ModelKeywords(TuningKeywords, total=False):
-    """The same, and what judges programs."""
+    """The same, and the model that judges programs."""
 
     model: CostModel | Literal["package"] | None
 
@@ -53,7 +53,7 @@ class NetworkKeywords(TuningKeywords, total=False):
 
 
 class ChoosingKeywords(TypedDict, total=False):
-    """What chooses programs where nothing is measured, and who looks on."""
+    """What chooses programs where nothing is measured, and where to report."""
 
     records: str | Path | None
     cost_model: CostModel | Literal["package"] | None
@@ -64,7 +64,7 @@ class ChoosingKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Audience:
-    """Who looks on. progress: True shows a view, False none, None one on terminals and in notebooks; or a view itself. report: gets lines; on_progress: is
+    """Where to report. progress: True shows a view, False none, None one on terminals and in notebooks; or a view itself. report: receives lines; on_progress:
     called after every trial."""
 
     progress: bool | View | None = None
@@ -73,14 +73,14 @@ class Audience:
 
     @contextmanager
     def voice(self, target: Target) -> Iterator[Voice]:
-        """What is said to them, while a view is shown."""
+        """A voice to report with, while the view is shown."""
         with view_of(self.progress, target) as view:
             yield Voice(view, self.report, self.on_progress)
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a person asks of a run, checked. `given`: whether it was said how long to tune, be it not at all."""
+    """The checked options of a run. `given`: whether the caller gave a budget, even an empty one."""
 
     budget: Budget
     search: SearchOptions = field(default_factory=SearchOptions)
@@ -92,7 +92,7 @@ class RunOptions:
 
     @staticmethod
     def of(asked: TuningKeywords, model: CostModel | str | None = None, *, needs_budget: bool = False) -> RunOptions:
-        """As people give it; without a budget nothing is measured, unless one is needed. Raises BudgetError and ArgumentError."""
+        """Options from user arguments. Without a budget nothing is measured, unless one is needed. Raises BudgetError and ArgumentError."""
         trials, minutes = asked.get("trials"), asked.get("minutes")
         given = trials is not None or minutes is not None
         budget = Budget.of(trials if given or needs_budget else 0, minutes, asked.get("min_gain"))
@@ -115,17 +115,17 @@ class RunOptions:
         return self.budget.trials != 0
 
     def check_place(self, written: bool) -> None:
-        """Raises RecordError for records that cannot be read, or written to: before any work is done."""
+        """Raise RecordError for records that cannot be read or written to, before any work is done."""
         if self.records is not None:
             check_records(self.records, written)
 
 
 CHECKED = ("records", "seed", "timing", "early_stop", "progress", "report", "on_progress")
-"""Keywords of `TuningKeywords` whose kind is looked at; the others are the budget's."""
+"""Keywords of `TuningKeywords` that are checked here; `Budget` checks the others."""
 
 
 def check_records(records: Path, written: bool) -> None:
-    """Raises RecordError for a file that cannot be read, or written to, or holds something else. One that is only read and not there is warned of."""
+    """Raise RecordError for a file that cannot be read or written to, or that holds something else. Warn if a file that is only read does not exist."""
     check_file(records)
     if written:
         make_place(records)

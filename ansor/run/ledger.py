@@ -1,4 +1,4 @@
-"""The records of a run: what is known before it, and every trial of it."""
+"""The records of a run: what is known before it, and all of its trials."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ansor.tasks.recorded import Recorded, recorded_outcomes, say_left_out
 
 
 class Ledger:
-    """Reads the file of a run before it, and appends to it in a `with`. Failures of the first trials are held back until it is clear what they are.
+    """Reads the record file before a run, and appends to it in a `with` statement. Failures of the first trials are held back until their cause is clear.
 
-    judge: the model that picks programs, as it is noted.
+    judge: the name of the judging model in records.
     """
 
     def __init__(self, trials: Trials, states: Sequence[TaskState], measurer: Measurer, seed: int, judge: str = "") -> None:
@@ -37,16 +37,16 @@ class Ledger:
 
     @property
     def _found(self) -> Path | None:
-        """The file, if it is there."""
+        """The file, if it exists."""
         file = self._trials.file
         return file if file is not None and file.exists() else None
 
     def recorded(self, state: TaskState) -> Recorded:
-        """What the file knows of a task."""
+        """What the file knows about a task."""
         return Recorded([], {}) if self._found is None else recorded_outcomes(state.task, self._found, (self._measurer.model, self._measurer.unit))
 
     def say_left_out(self, hearers: Hearers) -> None:
-        """What of the file does not count, if there is anything."""
+        """Report which records of the file do not count, if any."""
         if self._found is not None:
             say_left_out([state.left_out for state in self._states], self._found, hearers.say, hearers.warn)
 
@@ -62,7 +62,7 @@ class Ledger:
             self._file.close()
 
     def keep(self, state: TaskState, pick: Pick, measurement: Measurement, round_: int) -> None:
-        """Write a trial where it belongs, unless its failure says nothing of the program. Raises MeasureError when the first programs all fail alike."""
+        """Write a trial, unless its failure says nothing about the program. Raises MeasureError when the first programs all fail alike."""
         if measurement.failure is not None and measurement.failure.kind in LINK:
             return  # the next run may try the program again
 

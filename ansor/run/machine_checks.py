@@ -1,4 +1,4 @@
-"""Whether this machine can build, run and time programs for a target: asked before any work starts."""
+"""Checks, before any work starts, that this machine can build, run and time programs for a target."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ansor.targets.base import Target
 
 
 def check_machine(target: Target, measures: bool) -> None:
-    """Raises TargetError for a processor of another architecture, and, where programs are `measured`, for more threads than there are cores that
-    this process may use (affinity counts where the system has it).
+    """Raise TargetError for a processor of another architecture and, if the run `measures` programs, for more threads than the cores that this process
+    may use (respecting affinity where the system has it).
 
-    Programs for more threads may be generated for another machine: that is warned of.
+    Without measuring, programs for more threads may be meant for another machine: this only warns.
     """
     wanted, here = architecture_of(target.mcpu), architecture_here()
     if target.is_local and wanted not in ("", here):
@@ -36,9 +36,9 @@ def check_machine(target: Target, measures: bool) -> None:
 
 
 def check_tools(target: Target) -> Toolchain:
-    """What builds the target's programs, started once, and the cache folder it needs. Raises ToolchainError and CacheError where they do not work.
+    """The target's toolchain, started once, after checking the cache folder. Raises ToolchainError or CacheError if either does not work.
 
-    Asked ahead of what goes on without a compiler, more slowly, and warns of it.
+    Call this before code that, without a compiler, would only warn and go on more slowly.
     """
     writable_cache()
     return target.toolchain()
@@ -49,7 +49,7 @@ def _article(architecture: str) -> str:
 
 
 def check_loads_here(target: Target) -> None:
-    """Raises TargetError for a target whose programs do not run in this process: a network is one callable here."""
+    """Raise TargetError for a target whose programs do not run in this process: a compiled network is a callable here."""
     if target.is_local:
         return
     if not target.plain_loops:

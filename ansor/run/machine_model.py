@@ -1,7 +1,7 @@
-"""The model that was fitted to this machine (`ansor doctor --learn`): where it is stored, and when it is used.
+"""The model fitted to this machine (`ansor doctor --learn`): where it is stored, and when it is used.
 
-It is one file for a target on a processor, in the cache folder, and names them: it is used only for that target on that processor, and only with the version
-of the package's model and of the features that it was fitted with. A digest detects damage. Numbers in JSON, no pickle.
+Each pair of target and processor has one file in the cache folder that names them. It is used only for that target and processor, and only with the versions
+of the package's model and features that it was fitted with. A digest detects damage. The file is JSON, without pickles.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from ansor.targets.base import Target
 FOLDER, SUFFIX = "models", ".json.gz"
 DIGITS = 8
 LARGEST = 64 << 20
-"""Bytes of a file that is read; what was fitted has about one million."""
+"""The largest file that is read, in bytes; a fitted model has about one million."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model of this machine. digest: of its file, in a few digits; about: how it was fitted."""
+    """A model of this machine. digest: a short digest of its file; about: how it was fitted."""
 
     model: NetworkModel
     digest: str
@@ -43,22 +43,22 @@ class Fitted:
 
 
 def is_fittable(target: Target) -> bool:
-    """Whether a model can be fitted for a target: its programs run on this processor, as what it is, and are timed; and the package's model is a beginning."""
+    """Whether a model can be fitted for a target: its programs are timed natively on this processor, and the package's model is a starting point."""
     return target.kind == "cpu" and target.mcpu == "native" and target.is_local and knows(target.prior.family, target.unit.name)
 
 
 def identity(target: Target) -> dict[str, object]:
-    """What a model is fitted to: nothing else may differ where it is used."""
+    """What a model is fitted to; all of it has to match where the model is used."""
     return {"processor": processor_identity(), "vector_bytes": target.vector_bytes, "threads": target.threads, "target": str(target)}
 
 
 def version() -> dict[str, object]:
-    """What it was fitted with, beside the measurements."""
+    """The versions that it was fitted with, besides the measurements."""
     return {"package_model": package_version(), "features": FEATURES_VERSION}
 
 
 def name_of(target: Target) -> str:
-    """The processor, its vectors and the threads, fit for the name of a file, and a digest of all that it is for."""
+    """A file name from the processor, its vectors and the threads, with a digest of `identity`."""
     words = f"{_processor()} {8 * target.vector_bytes} bit {target.threads} threads"
     digest = safe_files.digest(repr(sorted(identity(target).items())).encode())
     return f"{re.sub('[^A-Za-z0-9]+', '-', words).strip('-')[:100]}-{digest[:DIGITS]}"
@@ -66,12 +66,12 @@ def name_of(target: Target) -> str:
 
 @lru_cache(maxsize=1)
 def _processor() -> str:
-    """Read once: where there are many cores that takes milliseconds."""
+    """The processor's name, read once: with many cores that takes milliseconds."""
     return processor_name()
 
 
 def machine_model(target: Target) -> Fitted | None:
-    """The model of this machine for a target, which learns on its own; None where there is none. One that cannot be used is warned of once."""
+    """A copy of this machine's model for a target, which can learn independently; None when there is none. Warns once about a model that cannot be used."""
     if not is_fittable(target):
         return None
     for note in _notes(target):
@@ -86,7 +86,7 @@ def machine_model(target: Target) -> Fitted | None:
 
 
 def keep_model(target: Target, networks: Sequence[Network], about: Mapping[str, object]) -> Path:
-    """Save networks as the model of this machine for a target, in place of an earlier one. Gives the file. Raises CacheError, or OSError on a full disk."""
+    """Save networks as this machine's model for a target, replacing an earlier one; return the file. Raises CacheError, or OSError on a full disk."""
     place = cache_part(FOLDER) / name_of(target)
     before = _files(place)
     with tempfile.TemporaryDirectory() as folder:
@@ -100,7 +100,7 @@ def keep_model(target: Target, networks: Sequence[Network], about: Mapping[str, 
 
 
 def forget_model(target: Target) -> bool:
-    """Remove the model of this machine for a target; whether there was one. Raises OSError for a folder that cannot be written to."""
+    """Remove this machine's model for a target; return whether there was one. Raises OSError for a folder that cannot be written to."""
     found = [file for note in _notes(target) for file in _files(note)]
     for file in found:
         shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink(missing_ok=True)
@@ -108,10 +108,10 @@ def forget_model(target: Target) -> bool:
 
 
 def _notes(target: Target) -> list[Path]:
-    """Where a model may be: what is in a cache that is only read counts, too."""
+    """The places where a model may be, including a read-only cache."""
     try:
         return [folder / FOLDER / name_of(target) for folder in dict.fromkeys((writable_cache(), cache_directory()))]
-    except CacheError:  # whatever needs the folder says so
+    except CacheError:  # code that needs the folder reports this
         return []
 
 
@@ -121,7 +121,7 @@ def _files(note: Path) -> list[Path]:
 
 @lru_cache(maxsize=8)
 def _loaded(note: Path, state: tuple[int, int], wanted: tuple[tuple[str, object], ...]) -> Fitted | None:
-    """Read once for each state of the file, so that its warning is said once, too."""
+    """The model in a file, read once for each state of the file, so that a warning also appears once."""
     again = "the package's model is used; `ansor doctor --learn MINUTES` fits one again, `--learn 0` removes this one"
     path = safe_files.kept(note, SUFFIX)
     if path is None:

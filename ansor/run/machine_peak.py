@@ -1,4 +1,4 @@
-"""The peak of a target, arithmetic and memory bandwidth, for shares of the peak: measured once per process."""
+"""The peak arithmetic rate and memory bandwidth of a target, measured once per process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansor.targets.base import Target
 
 @lru_cache
 def machine_peak(target: Target) -> Peak | None:
-    """Measured peak of the target's threads, in about a second; None when it cannot be measured here."""
+    """The peak of the target's threads, measured in about a second; None when it cannot be measured here."""
     if not target.is_local:
         return None
     try:
@@ -22,6 +22,6 @@ def machine_peak(target: Target) -> Peak | None:
 
 
 def peak_gflops(target: Target) -> float | None:
-    """The arithmetic of `machine_peak`."""
+    """The arithmetic rate of `machine_peak`."""
     peak = machine_peak(target)
     return None if peak is None else peak.gflops

@@ -1,4 +1,4 @@
-"""Progress in a notebook: one output that changes while the run goes on, and stays when it ends."""
+"""Progress in a notebook: one output that is updated during the run and stays when it ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansor.targets.base import Target
 
 WIDTH = 100
 SECONDS = 0.25
-"""Between two pictures: each one is a message to the browser."""
+"""The time between updates: each is a message to the browser."""
 
 
 class _Display(Protocol):
@@ -26,7 +26,7 @@ class _Display(Protocol):
 
 
 class NotebookView:
-    """Shows progress in the cell that runs. Needs no widgets, so that it works wherever notebooks do, and is there in a saved one."""
+    """Shows progress in the running cell. It needs no widgets, so that it works in every notebook and stays in a saved one."""
 
     def __init__(self, target: Target | None = None) -> None:
         self._picture = Picture(target)
@@ -43,7 +43,7 @@ class NotebookView:
         self._show(over=True)
 
     def now(self, what: str) -> None:
-        """What goes on instead of trials."""
+        """Show the current activity when no trials run."""
         self._picture.now(what)
         self._show()
 
@@ -54,7 +54,7 @@ class NotebookView:
             self._show()
 
     def say(self, line: str) -> None:
-        """One line that stays, above the others."""
+        """Print a permanent line above the live ones."""
         self._lines.append(line)
         self._show()
 
@@ -64,7 +64,7 @@ class NotebookView:
             self._display.update(self._data(over), raw=True)
 
     def _data(self, over: bool) -> dict[str, str]:
-        """By kind of content; only the lines stay when it is over."""
+        """The output by MIME type; only the permanent lines remain when the run is over."""
         console = Console(file=io.StringIO(), width=WIDTH, force_terminal=False, force_jupyter=False, highlight=False)
         with console.capture() as caught:
             console.print(Group(*(Text(line) for line in self._lines), *([] if over else [self._picture])))

@@ -19,7 +19,7 @@ ROUND = 16
 SMALL_ROUND = 8
 
 First = Callable[[SearchTask, CostModel, Sequence[SketchSpace]], Guess]
-"""Picks a program out of some spaces of a task."""
+"""Picks a program from some spaces of a task."""
 
 Log = Callable[[SearchTask, SketchSpace, Record], bool]
 
@@ -28,10 +28,10 @@ Log = Callable[[SearchTask, SketchSpace, Record], bool]
 class SearchOptions:
     """How programs are searched for.
 
-    model: what judges: a model, 'package', or by default the model of this machine, or else the package's.
-    early_stop: end a task after so many trials without a better program.
-    first: gives the program that is measured first of all of a task, before anything is searched for; where templates are searched along, one of the rules
-    and one of each template. tuner: the search's own options; its `budget` and `early_stop` are the run's.
+    model: the judge: a model, 'package', or by default this machine's model, or else the package's.
+    early_stop: end a task after this many trials without a better program.
+    first: picks the program that is measured first for a task, before any search; with templates, one program of the rules and one of each template.
+    tuner: the search's own options; the run sets its `budget` and `early_stop`.
     """
 
     seed: int = 0
@@ -43,7 +43,7 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class Rounds:
-    """How rounds are dealt out. size: trials of one, at most; objective, scheduling: what those of several tasks are to lower, and how; clock: seconds."""
+    """How rounds are allotted. size: most trials per round; objective, scheduling: what rounds of several tasks should minimise, and how; clock: seconds."""
 
     size: int = ROUND
     objective: Objective | None = None
@@ -53,10 +53,10 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Trials:
-    """What was measured before, and where trials are kept.
+    """Earlier measurements, and where trials are stored.
 
-    file: records to continue from and to append to; None keeps nothing. known: for each task what was measured elsewhere: it is told to the search, and counts
-    towards no budget. log: is shown every trial; the ones that it takes (True) are not written to `file`.
+    file: records to continue from and to append to; None stores nothing. known: for each task, outcomes measured elsewhere: the search learns them, but they
+    do not count towards the budget. log: receives every trial; those for which it returns True are not written to `file`.
     """
 
     file: Path | None = None

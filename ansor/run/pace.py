@@ -1,4 +1,4 @@
-"""The clock of a run: how long trials take, how many still fit, and what those are expected to bring."""
+"""The clock of a run: how long trials take, how many still fit, and their expected gain."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ansor.run.states import TaskState
 from ansor.search.expected_gain import Prospect, gain_of_rest
 
 FIRST_PACE = 0.5
-"""Seconds a trial is taken to last before there was one; some last a tenth of it, the first ones of a run longer."""
+"""The assumed seconds per trial before the first one. Some take a tenth of this, the first of a run longer."""
 
 
 class Pace:
-    """What the budget still has room for. `over`: whether nothing is left to try of the task of that number."""
+    """What the budget still allows. `over`: whether the task with that number has nothing left to try."""
 
     def __init__(self, budget: Budget, states: Sequence[TaskState], clock: Callable[[], float], over: Callable[[int], bool]) -> None:
         self.budget = budget
@@ -31,16 +31,16 @@ class Pace:
 
     @property
     def trials(self) -> int:
-        """Trials of all tasks, recorded ones included."""
+        """Trials of all tasks, including recorded ones."""
         return sum(state.trials for state in self.states)
 
     @property
     def seconds_left(self) -> float:
-        """Infinite without a limit of time."""
+        """Seconds left; infinite without a time limit."""
         return self.budget.seconds_left(self.elapsed)
 
     def of(self, state: TaskState | None) -> float:
-        """Seconds a trial of this run takes: of the task, or of all tasks if no round of it has ended yet or None is given."""
+        """Seconds per trial in this run: for the task, or over all tasks if no round of it has ended yet or None is given."""
         known = [one for one in ([state] if state is not None else self.states) if one.timed and one.spent > 0]
         if not known:
             return FIRST_PACE if state is None else self.of(None)
@@ -48,11 +48,11 @@ class Pace:
 
     @property
     def known(self) -> float | None:
-        """Seconds a trial takes where programs are searched for; None before a round of them has ended."""
+        """Seconds per trial in rounds of searched programs; None before such a round has ended."""
         return self.of(None) if any(one.timed for one in self.states) else None
 
     def round_size(self, state: TaskState, done: int, size: int) -> int:
-        """A round of usual size, or what still fits; with several tasks none gets more than half of its share of the budget at once."""
+        """The trials of a round: the usual size, or what still fits. With several tasks, a round takes at most half of its task's share of the budget."""
         elapsed = self.elapsed
         fits = max(1.0, self.budget.fitting(done, elapsed, self.of(state)))
         if len(self.states) == 1:
@@ -61,7 +61,7 @@ class Pace:
         return int(min(SMALL_ROUND, size, max(1, whole // (2 * len(self.states))), fits))
 
     def gain_of_rest(self) -> float | None:
-        """Share of the kernels' summed time that the rest of the budget is expected to save; None while a task waits for its first valid program."""
+        """The share of the kernels' total time that the rest of the budget is expected to save; None while a task has no valid program yet."""
         done, elapsed = self.trials, self.elapsed
         gains = []
         if self.budget.trials is not None:
@@ -71,7 +71,7 @@ class Pace:
         return min((gain for gain in gains if gain is not None), default=None)
 
     def gain(self, budget: float, timed: bool) -> float | None:
-        """Expected gain of so many more trials, or seconds if `timed`; a task with nothing left to try counts in the sum, but gains nothing."""
+        """The expected gain of `budget` more trials, or seconds if `timed`. A task with nothing left to try counts in the total but gains nothing."""
         prospects = []
         for index, state in enumerate(self.states):
             over = self.over(index)

@@ -1,7 +1,7 @@
-"""Kernel packs on this machine: which of their programs can be used, what they are expected to lose here, and measuring a few of them again.
+"""Kernel packs on this machine: which programs are usable, how much speed they are expected to lose here, and remeasuring a few of them.
 
-What is expected compares two programs of a task by the same model: the packed program that was fastest where it was measured, and the model's own pick
-here. A search finds what its model overrates, so the loss is rather stated too high than too low.
+The expectation compares two programs of a task by the same model: the packed program that was fastest where it was measured, and the model's own pick
+here. A search finds what its model overrates, so the loss tends to be overstated.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from ansor.tasks.task import SearchTask
 ESTIMATE = "the estimate"
 
 Model: TypeAlias = "CostModel | str | None"
-"""What judges programs: a model, 'package', or None for the best one that there is."""
+"""The judge of programs: a model, 'package', or None for the best available one."""
 
 
 @dataclass(frozen=True)
 class Expected:
     """A task of a pack on this machine.
 
-    programs: that are packed; usable: those that can be used here, the fastest there first; left_out: the others, by reason. cost: of the fastest usable one
-    where it was measured. share: its speed relative to that of the model's pick here, by the model; None without a usable one. here: costs of the programs
-    that were measured again, None for one that failed.
+    programs: the number of packed programs; usable: those that can be used here, the originally fastest first; left_out: the others, by reason. cost: the
+    original cost of the fastest usable one. share: its speed relative to the model's pick here, by the model; None without a usable one. here: costs of the
+    remeasured programs, None for one that failed.
     """
 
     task: SearchTask
@@ -60,10 +60,10 @@ class Expected:
 
 @dataclass(frozen=True)
 class Imported:
-    """A pack on this machine. tasks: those that it has programs of, others: names of what it has besides; missing: tasks that it has no programs of.
+    """A pack on this machine. tasks: those with programs in the pack; others: names of the other workloads in it; missing: tasks without programs in it.
 
-    away: what differs between the machine of the pack and this one, "" where its times count here. judge: what `share` is by. written: lines that were
-    added to records.
+    away: what differs between the pack's machine and this one, "" if its times count here. judge: the name of the model behind `share`. written: the number
+    of records added.
     """
 
     pack: Pack
@@ -77,13 +77,13 @@ class Imported:
 
     @property
     def share(self) -> float | None:
-        """The speed of all packed programs relative to the model's own picks here, by the model, each as often as it is used; None without a usable one."""
+        """The speed of all packed programs relative to the model's picks here, by the model, weighted by their uses; None without a usable one."""
         parts = [(one.uses * one.cost, one.share) for one in self.tasks if one.cost is not None and one.share is not None]
         return sum(cost * share for cost, share in parts) / sum(cost for cost, _ in parts) if parts else None
 
 
 def pack_records(files: Sequence[str | Path], target: Target | None, tasks: Sequence[tuple[SearchTask, float]] | None, *, best: int, of: str) -> Pack:
-    """The best programs in record files: of some tasks and their uses, or of all workloads; of one target, those measured on this machine if there are any."""
+    """The best programs in record files, of some tasks and their uses or of all workloads; with a target, those measured on this machine if there are any."""
     loaded = [load(file) for file in files]
     records = [record for one in loaded for record in one.records if record.costs and (target is None or is_for(record.target, target))]
     packed = tasks_of(loaded)
@@ -105,14 +105,14 @@ def _last_header(loaded: Sequence[Loaded]) -> Header | None:
 
 
 def _own_facts(target: Target) -> list[tuple[str, str]]:
-    """What headers do not say, of the machine that measured, which is this one."""
+    """Facts about this machine, which measured the programs, that headers do not hold."""
     hardware = target.hardware
     caches = " ".join(f"{size >> 10}K" for size in hardware.caches.sizes if size)
     return [("instructions", " ".join(sorted(hardware.features))), ("vector_bytes", str(hardware.vector_bytes)), ("caches", caches)]
 
 
 def expect(pack: Pack, tasks: Sequence[tuple[SearchTask, float]], model: Model = None) -> Imported:
-    """What a pack is worth for tasks, which share a target, and their uses. Nothing is measured. Raises RecordError where it has programs of none of them."""
+    """What a pack is worth for tasks of one target and their uses. Nothing is measured. Raises RecordError if it has no program of any of them."""
     target = tasks[0][0].target
     known = {key for task, _ in tasks for key in task.workload_keys}
     others = tuple(one.name or one.workload[:8] for one in pack.tasks if one.workload not in known)
@@ -156,7 +156,7 @@ def _usable(task: SearchTask, record: Record, outcome: Outcome | str) -> Outcome
 
 
 def _instructions(record: Record) -> list[str]:
-    """Names of the instructions that a program asks for: the last entry of a step `TE`."""
+    """The names of the instructions that a program uses: the last entries of its `TE` steps."""
     steps = json.loads(json.dumps(record.sketch))
     return [step[-1] for step in steps if isinstance(step, list) and len(step) > 2 and step[0] == "TE" and isinstance(step[-1], str)]
 
@@ -166,7 +166,7 @@ def _score(judge: Judge | None, space: SketchSpace, row: Sequence[int]) -> float
 
 
 def keep(found: Imported, records: str | Path) -> Imported:
-    """Add the packed programs with their times to a record file, those that it has not got. Raises RecordError where these times do not count here."""
+    """Add the packed programs, with their times, that a record file lacks. Raises RecordError if their times do not count here."""
     if found.away:
         raise RecordError(f"asked to add the times of a pack to {records}, but they do not count here: {found.away}; measure some again with --measure N")
     wanted = [record for one in found.tasks for record in found.pack.programs(one.task.workload_keys)]
@@ -184,7 +184,7 @@ def _program(record: Record) -> tuple[object, ...]:
 
 
 def measured(found: Imported, most: int, records: str | Path, measurer: Measurer) -> Imported:
-    """Measure the first programs of each task here, and add them to a record file. Raises MachineTrouble when the machine is at fault."""
+    """Measure the first programs of each task here and add them to a record file. Raises MachineTrouble when the machine is at fault."""
     names = {one.task.workload_key: one.task.name for one in found.tasks}
     tasks = []
     with RecordFile(records, make_header(measurer.toolchain, names=names)) as file:
@@ -199,7 +199,7 @@ def measured(found: Imported, most: int, records: str | Path, measurer: Measurer
 
 
 def _measurements(one: Expected, most: int, measurer: Measurer) -> list[Measurement]:
-    """In the order of the programs; what cannot be written as C is a failure like any other."""
+    """Measurements in the order of the programs; a program that cannot be written as C counts as a failure."""
     found: dict[int, Measurement] = {}
     candidates: dict[int, Candidate] = {}
     for place, outcome in enumerate(one.usable[:most]):

@@ -38,7 +38,7 @@ from ansor.tasks.task import SearchTask
 
 @dataclass(frozen=True, repr=False)
 class Measured:
-    """cost: of one run in `unit`, None where nothing was measured. stats: what else the device counted of it, by name, such as `tensor_bytes_sent`."""
+    """cost: the cost of one run in `unit`, None if nothing was measured. stats: other counts of the device, by name, such as `tensor_bytes_sent`."""
 
     cost: float | None = None
     unit: Unit = SECONDS
@@ -47,9 +47,9 @@ class Measured:
 
 @dataclass(frozen=True, repr=False)
 class Program:
-    """C of a program and what is known of it; the names are those of `Kernel`.
+    """The C code of a program and what is known about it; attributes are named as in `Kernel`.
 
-    schedule: its loops as text. measured: what it costs. origin: who made it, "" for the plain declaration. task: what its outputs are compared with.
+    schedule: its loops as text. measured: its cost. origin: its origin, "" for the plain declaration. task: the reference for its outputs.
     """
 
     name: str
@@ -71,17 +71,17 @@ class Program:
 
     @property
     def cost(self) -> float | None:
-        """Of one run in `unit`, None where nothing was measured."""
+        """The cost of one run in `unit`, None if nothing was measured."""
         return self.measured.cost
 
     @property
     def unit(self) -> Unit:
-        """What the cost counts."""
+        """The unit of the cost."""
         return self.measured.unit
 
     @property
     def stats(self) -> Mapping[str, float]:
-        """What else the device counted, by name."""
+        """Other counts of the device, by name."""
         return self.measured.stats
 
     @property
@@ -96,7 +96,7 @@ class Program:
 
     @property
     def latency_s(self) -> float | None:
-        """The cost where it is in seconds."""
+        """The cost if it is in seconds, else None."""
         return self.cost if self.unit == SECONDS else None
 
     def bind_constants(self, constants: object) -> NoReturn:
@@ -108,12 +108,12 @@ class Program:
         raise MeasureError(f"asked to call {self.name}, a program for {self.target}, which does not run in this process; use save(folder)")
 
     def save(self, folder: str | Path) -> Path:
-        """Write C, a header, a build script and a self-test, all of which need a C compiler and nothing else. Files that are there are replaced. For a board
-        also the linker script; the self-test is then an image that its simulator runs.
+        """Write C, a header, a build script and a self-test, which need only a C compiler. Existing files are replaced. A board also gets a linker script,
+        and its self-test is an image that its simulator runs.
 
-        `sh build.sh` builds a static library, `sh build.sh test` the self-test as well, and runs it: it fills the inputs from a seed, computes the outputs by
-        plain loops in double precision (for a board that was done here), and compares. A program that is no C is its text, in one file that is named after it
-        and the kind of its target. Raises MeasureError when the folder cannot be written to.
+        `sh build.sh` builds a static library. `sh build.sh test` also builds and runs the self-test: it fills the inputs from a seed, computes the outputs
+        with plain loops in double precision (for a board, this is done here), and compares. A program that is not C is written as text, to one file named
+        after it and the kind of its target. Raises MeasureError when the folder cannot be written to.
         """
         place = Path(folder)
         try:
@@ -128,7 +128,7 @@ class Program:
 def results(
     tasks: Sequence[SearchTask], bests: Sequence[Best], toolchain: Toolchain | None = None, report: Report = warn, stats: Mapping[str, float] | None = None
 ) -> Sequence[Kernel | Program]:
-    """What a person gets for each task, of one target: a kernel where it runs in this process, else a program."""
+    """The result for each task of one target: a kernel if it runs in this process, else a program."""
     if tasks and not tasks[0].target.is_local:
         return [program_of(task, best, stats) for task, best in zip(tasks, bests, strict=True)]
     kernels = built(tasks, bests, toolchain, report)
@@ -146,7 +146,7 @@ def program_of(task: SearchTask, best: Best, stats: Mapping[str, float] | None =
 
 
 def files_of(program: Program) -> Mapping[str, str]:
-    """Texts by their place in the folder."""
+    """The text of each file, by its path in the folder."""
     code, toolchain = program.code, program.target.toolchain()
     if not isinstance(toolchain, CToolchain | ImageToolchain):
         return {f"{code.entry}.{program.target.kind}": code.text}
@@ -166,7 +166,7 @@ def files_of(program: Program) -> Mapping[str, str]:
 
 
 def _recipes(program: Program, reference: CSource) -> dict[str, str]:
-    """What the self-test's two programs are told, for the usual inputs and for positive ones: the same inputs, and the bounds that results have to keep."""
+    """The recipes of the self-test's two programs, for the usual inputs and for positive ones: the same inputs, and the bounds for results."""
     task, outputs = program.task, tuple(one for one in reference.arguments if one.role == "output")
     positive = {one.name: POSITIVE for one in program.arguments if one.dtype.startswith("float")}
     told = {}
@@ -179,7 +179,7 @@ def _recipes(program: Program, reference: CSource) -> dict[str, str]:
 
 
 def header_text(program: Program) -> str:
-    """The entry point, with what each argument is."""
+    """The header: the entry point and a description of each argument."""
     code = program.code
     guard = f"ANSOR_{code.entry.upper()}_H"
     lines = [f"/* {program.name} for {program.target}.", " *"]
@@ -196,13 +196,13 @@ def header_text(program: Program) -> str:
 
 
 def _processor(target: Target) -> str:
-    """The processor as gcc and clang name it, with the features that differ from its usual ones."""
+    """The processor as gcc and clang name it, with the features that differ from its defaults."""
     usual, found = find_kind(target.kind).default(target.mcpu).hardware.features, target.hardware.features
     return "".join([target.mcpu, *(f"+{name}" for name in sorted(found - usual)), *(f"+no{name}" for name in sorted(usual - found))])
 
 
 def build_text(program: Program) -> str:
-    """A shell script that builds with whatever C compiler CC names."""
+    """A shell script that builds with the C compiler in CC."""
     code = program.code
     machine = shlex.quote(f"-mcpu={_processor(program.target)}") if program.target.mcpu not in ("", "native") else ""
     objects = " ".join([f"{TEST}/{path.stem}" for path in SOURCES] + ([f"{TEST}/{POOL.stem}"] if code.threads > 1 else []))

@@ -1,4 +1,4 @@
-"""Progress of a run: a bar and a few live lines on a terminal, plain lines elsewhere; and the table at the end."""
+"""Progress of a run: a bar and a few live lines on a terminal, plain lines elsewhere, and the table at the end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLAIN_SECONDS = 5.0
 
 
 class Picture:
-    """A run as something that rich shows: what goes on before the first trial, then a bar over a few lines."""
+    """A run as a rich renderable: the current activity before the first trial, then a bar above a few lines."""
 
     def __init__(self, target: Target | None = None) -> None:
         self.target = target
@@ -43,16 +43,16 @@ class Picture:
         return self._shown
 
     def now(self, what: str) -> None:
-        """What goes on instead of trials."""
+        """Show the current activity when no trials run."""
         spinner = Spinner("dots", what)
         self._shown = spinner if self._under is None else Group(self._bar, *map(Text, self._under), spinner)
 
     def update(self, progress: Progress) -> None:
-        """The state after a trial."""
+        """Show the state after a trial."""
         left = seconds_left(progress)
         rest = "  ".join(filter(None, (speed_text(progress), f"{format_left(left)} left" if left is not None else "")))
         self._bar.update(self._run, completed=share_done(progress), trials=trials_text(progress), rest=rest)
-        # One part to a line, so that nothing jumps as numbers grow. Words that do not fit go to the next line: nothing is cut.
+        # One part per line, so that nothing jumps as numbers grow. Words that do not fit wrap to the next line.
         self._under = [*result_parts(progress, self.peak()), *progress.devices]
         self._shown = Group(self._bar, *map(Text, self._under))
 
@@ -63,7 +63,7 @@ class Picture:
 
 @dataclass
 class ProgressView:
-    """Shows progress on a console. `target`: whose peak the rates are compared with."""
+    """Shows progress on a console. `target`: rates are compared with its peak."""
 
     console: Console
     target: Target | None = None
@@ -75,7 +75,7 @@ class ProgressView:
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
-            # What the caller prints goes above the live lines, unless it goes elsewhere.
+            # The caller's prints go above the live lines, unless stdout is redirected.
             self.live = Live(self.picture, console=self.console, refresh_per_second=8, transient=True, redirect_stdout=sys.stdout.isatty())
             self.live.start()
         return self
@@ -96,17 +96,17 @@ class ProgressView:
             self.say(" | ".join(progress_parts(progress, self.picture.peak())))
 
     def now(self, what: str) -> None:
-        """What goes on instead of trials; on a terminal only."""
+        """Show the current activity when no trials run; only on a terminal."""
         if self.live is not None:
             self.picture.now(what)
 
     def say(self, line: str) -> None:
-        """One line that stays, above the live ones."""
+        """Print a permanent line above the live ones."""
         say(self.console, line)
 
 
 def say(console: Console, line: str) -> None:
-    """One line: on a terminal it is wrapped between words, elsewhere it stays one."""
+    """Print one line; only a terminal wraps it, between words."""
     console.print(line, highlight=False, markup=False, soft_wrap=not console.is_terminal)
 
 
@@ -136,30 +136,30 @@ UNTUNED, FAILED = "untuned", "failed"
 
 
 def _unmeasured(state: TaskState) -> str:
-    """In the place of a time."""
+    """The word in place of a time."""
     return FAILED if state.trials else UNTUNED
 
 
 def _without_trials(states: Sequence[TaskState]) -> str:
-    """Of a network, tasks without a reduction are not tuned."""
+    """Why tasks have no trials. Tuning a network skips tasks without a reduction."""
     plain = sum(_unmeasured(one) == UNTUNED and not any(map(has_reduction, one.task.dag.stages)) for one in states if one.cost is None)
     return f"no trials ({counted(plain, 'task')} without a reduction, which tuning a network skips)" if plain and len(states) > 1 else "no trials"
 
 
 def _mark(state: TaskState, peak_gflops: float | None) -> str:
-    """Behind a rate that needs a remark."""
+    """The mark after a rate that needs a remark."""
     if state.fewer_operations:
         return "*"
     return "**" if is_above(_gflops(state) or 0.0, peak_gflops) else ""
 
 
 def _gflops(state: TaskState) -> float | None:
-    """The rate of its best program, where its cost is a time."""
+    """The rate of the best program, if its cost is a time."""
     return state.task.flop / state.cost / 1e9 if state.cost and state.unit == SECONDS else None
 
 
 def _remarks(states: Sequence[TaskState], peak_gflops: float | None) -> list[str]:
-    """What the marks in the table mean, where there are any."""
+    """Explanations of the marks in the table."""
     without = {_unmeasured(state) for state in states if state.cost is None}
     remarks = [f"{UNTUNED}: {_without_trials(states)}; they use the program that the model picks"] if UNTUNED in without else []
     remarks += [f"{FAILED}: no valid program; they use the plain loops of the declaration"] if FAILED in without else []

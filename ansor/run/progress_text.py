@@ -1,4 +1,4 @@
-"""The state of a run in words and numbers."""
+"""The state of a run as text."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from ansor.support.text import counted, format_left, format_seconds, format_shar
 from ansor.targets.unit import SECONDS
 
 ALONE = "each alone, warm caches"
-"""How kernels are timed while tuning. The network that they make is slower than their sum: data that another kernel wrote last lies in slower caches."""
+"""How kernels are timed while tuning. The whole network is slower than their sum: data that another kernel wrote is in slower caches."""
 
 BUSY = "was measured while the machine was busy"
-"""Said of the peak where a kernel is faster."""
+"""A remark on the peak when a kernel is faster."""
 
 
 LEAST_GAIN = 0.0005
-"""Less is 0.0 %, which says nothing: so it is at the end of a run."""
+"""A smaller gain prints as 0.0 %, as at the end of a run, and is omitted."""
 
 
 def progress_parts(progress: Progress, peak_gflops: float | None) -> list[str]:
-    """Trials, their speed and the time left; best latency, rate and share of the peak; the task at hand; what is expected of the rest; failures by kind."""
+    """Trials, their speed and the time left; best latency, rate and share of the peak; the current task; the expected gain of the rest; failures by kind."""
     left = seconds_left(progress)
     head = [trials_text(progress), speed_text(progress), f"{format_left(left)} left" if left is not None else ""]
     return [part for part in (", ".join(filter(None, head)), *result_parts(progress, peak_gflops)) if part]
 
 
 def result_parts(progress: Progress, peak_gflops: float | None) -> list[str]:
-    """What was reached, the task at hand, what is expected of the rest, failures."""
+    """The best result, the current task, the expected gain of the rest, and failures."""
     parts = [best_text(progress, peak_gflops)] if progress.waiting < progress.tasks else []
     parts.append(task_text(progress))
     if progress.gain is not None and progress.gain >= LEAST_GAIN:
@@ -47,7 +47,7 @@ def speed_text(progress: Progress) -> str:
 
 
 def best_text(progress: Progress, peak_gflops: float | None) -> str:
-    """The best latency, of several tasks their sum, the rate, and the share of the peak."""
+    """The best latency (for several tasks, the sum), the rate, and the share of the peak."""
     what = "best" if progress.tasks == 1 else f"sum of {counted(progress.tasks - progress.waiting, 'kernel')} ({ALONE})"
     if progress.unit != SECONDS:
         return f"{what} {progress.unit.text(progress.cost)}, {progress.unit.rate(progress.flop, progress.cost)}"
@@ -56,32 +56,32 @@ def best_text(progress: Progress, peak_gflops: float | None) -> str:
 
 
 def share_text(gflops: float, peak_gflops: float | None, fewer_operations: bool) -> str:
-    """` (50 % of peak)`; where an algorithm needs fewer operations than are counted, that is said: the share may then be above 100."""
+    """` (50 % of peak)`, with a remark if an algorithm needs fewer operations than are counted: the share may then exceed 100."""
     remark = "operations as declared" if fewer_operations else f"which {BUSY}" if is_above(gflops, peak_gflops) else ""
     share = f"{100 * gflops / peak_gflops:.0f} % of peak" if peak_gflops else ""
     return f" ({', '.join(filter(None, (share, remark)))})" if share or remark else ""
 
 
 def is_above(gflops: float, peak_gflops: float | None) -> bool:
-    """Whether a rate is above the peak by more than noise, which cannot be unless the peak was measured too low."""
+    """Whether a rate exceeds the peak by more than noise, which is possible only if the measured peak is too low."""
     return bool(peak_gflops) and gflops > 1.05 * (peak_gflops or 0.0)
 
 
 def task_text(progress: Progress) -> str:
-    """The task at hand; of several, how many have a program already."""
+    """The current task; with several tasks, also how many already have a program."""
     if progress.tasks == 1:
         return progress.task.name
     return f"measured programs for {progress.tasks - progress.waiting} of {progress.tasks} tuned tasks; now {progress.task.name}"
 
 
 def seconds_left(progress: Progress) -> float | None:
-    """Until the budget is used, of time or, at the pace so far, of trials; None before there is a pace."""
+    """Seconds until the budget of time, or of trials at the current pace, is used; None before there is a pace."""
     by_trials = (progress.budget - progress.trials) * progress.pace if progress.budget is not None and progress.pace is not None else None
     return min((seconds for seconds in (by_trials, progress.left) if seconds is not None), default=None)
 
 
 def share_done(progress: Progress) -> float:
-    """How much of the budget is used, 0 to 1: of trials or of time, whichever is further."""
+    """The used share of the budget, 0 to 1: of trials or of time, whichever is larger."""
     of_trials = progress.trials / progress.budget if progress.budget else 0.0
     of_time = progress.elapsed / (progress.elapsed + progress.left) if progress.left is not None and progress.elapsed + progress.left > 0 else 0.0
     return min(1.0, max(of_trials, of_time))

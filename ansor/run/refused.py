@@ -1,4 +1,4 @@
-"""The error for a target that can run no program of a task, or whose limits refuse all of them: it names these limits."""
+"""The errors for a target that can run no program of a task, or whose limits refuse all of them; the latter names the limits."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from ansor.support.text import counted
 from ansor.tasks.task import SearchTask
 
 SKETCHES, ROWS = 16, 16
-"""Programs that are looked at for the sentence: so many of so many sketches, at most."""
+"""The most sketches, and programs of each, that are examined for the message."""
 ERRORS = 4
-"""Programs that are written, to see whether the same error stops each: then it is the declaration's, and more room does not help."""
+"""The number of programs emitted to see whether they all fail with the same error: then the declaration is the cause, and other limits do not help."""
 
 
 def check_possible(tasks: Sequence[SearchTask]) -> None:
-    """Raises MeasureError for the first task of which no program can run on the devices of its target."""
+    """Raise MeasureError for the first task that has no program its target's devices can run."""
     for said in filter(None, map(impossible, tasks)):
         raise MeasureError(said)
 
 
 def impossible(task: SearchTask) -> str:
-    """Why no program of a task can be measured; '' where some may."""
+    """Why no program of a task can be measured; '' if some may be."""
     why = task.target.refusal(task.dag)
     return f"asked to measure programs of {task.name} for {task.target}, but none can run there: {why}" if why else ""
 
 
 def refusal(task: SearchTask) -> str:
-    """What refuses programs of a task of which none is legal, by programs at random."""
+    """The message for a task without any legal program: which limits refuse it, judged from random programs."""
     refused, errors, looked_at, rng = Counter[str](), list[str](), 0, np.random.default_rng(0)
     for space in task.spaces[:SKETCHES]:
         for _ in range(ROWS if len(space.sizes) else 1):
@@ -50,7 +50,7 @@ def refusal(task: SearchTask) -> str:
 
 
 def _error(task: SearchTask, loops: Loops) -> str:
-    """Why the target cannot write a program; '' where it can."""
+    """Why the target cannot emit a program; '' if it can."""
     try:
         task.target.emit(loops, "entry")
     except ScheduleError as error:

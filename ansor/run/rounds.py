@@ -1,4 +1,4 @@
-"""Several rounds in flight, of one task or of several: while devices measure one, the next one is searched for and built."""
+"""Several rounds in flight, of one or several tasks: while devices measure one, the next is searched and built."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ansor.search.tuner import Outcome, Pick
 
 @dataclass
 class Round:
-    """A round of the task with that index.
+    """A round of the task with index `index`.
 
-    number: which round of its task, from 1. searched: whether the search chose its programs. outcomes: what the tuner is told. count: trials that were
-    measured. trouble: of the machine. seconds: how long it took.
+    number: the number of the round in its task, from 1. searched: whether the search chose its programs. outcomes: what the tuner is told. count: measured
+    trials. trouble: a failure of the machine. seconds: how long it took.
     """
 
     index: int
@@ -35,7 +35,7 @@ Hear = Callable[[Round, Pick, Measurement], None]
 
 
 class RoundsOnTheirWay:
-    """Rounds that were started and have not ended, in the order of their start. Close it: what is left is stopped. `ending`: no more are to be started."""
+    """Rounds that have started but not ended, in order of their start. Closing it stops the rest. `ending`: no more rounds are started."""
 
     def __init__(self, measurer: Measurer) -> None:
         self.ending = False
@@ -55,17 +55,17 @@ class RoundsOnTheirWay:
 
     @property
     def trials(self) -> int:
-        """Trials of those rounds, whether they were measured already or not: that does not depend on the clock."""
+        """Trials of those rounds, measured or not, so that the number does not depend on the clock."""
         return sum(len(one.round.picks) for one in self._under_way)
 
     def start(self, round_: Round, candidates: Sequence[Candidate], failed: dict[int, Measurement], hear: Hear) -> None:
-        """Build and measure a round; failed: what was not to be measured, by its place. What came of others in the meantime is heard."""
+        """Build and measure a round; failed: programs that cannot be measured, by position. Passes on results of other rounds that have arrived since."""
         self._under_way.append(_UnderWay(round_, Flight(self._measurer, candidates), failed))
         for one in self._under_way:
             one.advance(hear)
 
     def next_ended(self, hear: Hear, stop: Callable[[], bool]) -> Round | None:
-        """The next round that ends, each trial of all of them being heard as it comes; None where none is left, or to be stopped."""
+        """The next round that ends. Passes on the trials of all rounds as they arrive. None when no round is left, or on `stop`."""
         while self._under_way and not stop():
             for one in self._under_way:
                 one.advance(hear)
@@ -81,7 +81,7 @@ class RoundsOnTheirWay:
         return one.round
 
     def close(self) -> None:
-        """Stop what is left."""
+        """Stop the remaining rounds."""
         if self._under_way:
             self._measurer.queue.stop()
         for one in self._under_way:

@@ -16,9 +16,9 @@ from ansor.tasks.task import SearchTask
 
 
 def tuned(tasks: Sequence[SearchTask], weights: Sequence[float] | None, asked: RunOptions, voice: Voice) -> list[TaskState]:
-    """The tasks, which share a target, with the best programs found. Ctrl-C ends the run early; before the first trial it passes through.
+    """Tune tasks of one target; return them with the best programs found. Ctrl-C ends the run early; before the first trial it passes through.
 
-    Raises MeasureError for a task of which no program can run on the devices of the target."""
+    Raises MeasureError for a task that has no program the target's devices can run."""
     target = tasks[0].target
     check_possible(tasks)
     voice.now("starting the C compiler and the measuring process")
@@ -28,14 +28,14 @@ def tuned(tasks: Sequence[SearchTask], weights: Sequence[float] | None, asked: R
         try:
             return run.run()
         except KeyboardInterrupt as stopped:
-            if not any(state.trials for state in run.states):  # nothing to go on with
+            if not any(state.trials for state in run.states):  # nothing to continue with
                 raise type(stopped)("before the first trial ended; no trials were recorded") from stopped
             voice.say("stopped by Ctrl-C: continuing with the best programs so far")
             return run.states
 
 
 def tune_states(states: dict[str, TaskState], asked: RunOptions, voice: Voice) -> None:
-    """Put the tuned states in the place of those of the tasks that tuning is worth for, if that was asked for."""
+    """Tune the tasks that are worth tuning, if asked for, and replace their states."""
     if not asked.measures:
         say_unused(states.values(), asked.records, voice.say, voice.alarm)
         return

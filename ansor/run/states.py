@@ -20,7 +20,7 @@ from ansor.tasks.task import SearchTask
 
 @dataclass(frozen=True, repr=False)
 class Best:
-    """The fastest program of a task: its sketch, its row, and the cost of one run; who made it, "" for the plain declaration."""
+    """The fastest program of a task: its sketch, its row, the cost of one run, and its origin, "" for the plain declaration."""
 
     sketch: Sketch
     row: tuple[int, ...]
@@ -37,8 +37,8 @@ class Best:
 class Spent:
     """How much of the budget is used.
 
-    trials: of the budget, those continued from included; measured: by this run; budget: trials, None where only the time is limited; elapsed: seconds;
-    left: seconds of the time, None where only trials are limited; pace: seconds a trial takes where programs are searched for, None before that is known.
+    trials: used trials, including recorded ones; measured: trials of this run; budget: the trial limit, None if only time is limited; elapsed: seconds;
+    left: seconds left, None if only trials are limited; pace: seconds per trial in rounds of searched programs, None before that is known.
     """
 
     trials: int
@@ -51,10 +51,10 @@ class Spent:
 
 @dataclass(frozen=True)
 class Reached:
-    """What all tasks have come to.
+    """The results of all tasks so far.
 
-    tasks: how many there are; waiting: those without a valid program yet; cost, flop: of one run of all the others, as often as they are used, each kernel
-    timed alone with warm caches. fewer_operations: some of these programs need fewer operations than `flop`, which counts them as declared.
+    tasks: their number; waiting: the number without a valid program yet; cost, flop: totals over the others, weighted by their uses, each kernel timed alone
+    with warm caches. fewer_operations: some of these programs need fewer operations than `flop`, which counts the declared ones.
     """
 
     tasks: int
@@ -67,10 +67,10 @@ class Reached:
 
 @dataclass(frozen=True, repr=False)
 class Progress:
-    """Where a run stands, after a trial of `task`: all that `spent` and `reached` have can be asked of it.
+    """The state of a run after a trial of `task`. It also has the attributes of `spent` and `reached`.
 
-    latest: that trial; failures: by kind; gain: share of the time of all kernels that the rest of the budget is expected to save, None before that can be said.
-    devices: where there are several, what they do, a line for each.
+    latest: that trial; failures: by kind; gain: the share of the kernels' total time that the rest of the budget is expected to save, None if unknown.
+    devices: with several devices, a line on what each is doing.
     """
 
     task: SearchTask
@@ -137,8 +137,8 @@ class Progress:
 
 @dataclass(frozen=True)
 class Guess:
-    """A program that was chosen without measuring. how: it was chosen, in words. confidence: the share of the speed of a tuned program that it is
-    expected to have, None where nothing is known of that. refused: the target's limits, or the pins, leave no other program."""
+    """A program chosen without measuring. how: a text on how it was chosen. confidence: its expected speed as a share of a tuned program's, None if
+    unknown. refused: the target's limits, or the pins, leave no other program."""
 
     program: Best
     how: str
@@ -148,16 +148,16 @@ class Guess:
 
 @dataclass(repr=False)
 class TaskState:
-    """A task and the best program known for it. `resumed`: trials found in the records, `trials`: those and the ones measured since.
+    """A task and the best program known for it. `resumed`: trials found in the records; `trials`: those plus the ones measured since.
 
-    `guess`: what serves where nothing valid is known, once that was asked for.
+    `guess`: the program used when nothing valid is known, once asked for.
     `left_out`: records of the workload that do not count here, by reason.
-    `by_origin`: cost of the fastest program of the rules, and of each template; `failures`: trials that failed, by kind.
-    `best_at`: trials when the best was found; `searched`: whether the last round had more than picks; `spent`: seconds of those rounds of this run that ended,
-    of `timed` trials. In the round of picks are the reference and the first compilation, so that it says nothing of the pace.
-    `first_failure`: why the first trial that failed did.
-    `refused`: the run found no program that the target allows, and said so.
-    `counters`: what else the device counted of the best program, where this run measured it.
+    `by_origin`: cost of the fastest program of the rules, and of each template; `failures`: failed trials, by kind.
+    `best_at`: trials when the best was found; `searched`: whether the search chose the last round; `spent`: seconds of the finished searched rounds of this
+    run, with `timed` trials. The round of picks includes the reference and the first compilation, so it says nothing about the pace.
+    `first_failure`: the failure of the first failed trial.
+    `refused`: the run found no program that the target allows, and reported it.
+    `counters`: other counts of the device for the best program, if this run measured it.
     """
 
     task: SearchTask
@@ -180,21 +180,21 @@ class TaskState:
 
     @property
     def cost(self) -> float | None:
-        """The best so far."""
+        """The best cost so far."""
         return None if self.best is None else self.best.cost
 
     @property
     def unit(self) -> Unit:
-        """What its costs are in."""
+        """The unit of its costs."""
         return SECONDS if self.best is None else self.best.unit
 
     @property
     def fewer_operations(self) -> bool:
-        """Whether the best program needs fewer operations than the declaration, which `task.flop` counts: Winograd's algorithm and its like."""
+        """Whether the best program needs fewer operations than the declared ones in `task.flop`, as with Winograd's algorithm."""
         return self.best is not None and self.best.sketch.dag.flop < self.task.flop
 
     def note(self, outcome: Outcome, failure: Failure | None, unit: Unit = SECONDS) -> None:
-        """A trial is over: count it, and keep it where it is the best."""
+        """Count a finished trial, and keep it if it is the best."""
         self.trials += 1
         if failure is not None:
             self.failures[failure.kind] += 1
@@ -219,10 +219,10 @@ def best_of(task: SearchTask, outcome: Outcome, unit: Unit = SECONDS) -> Best:
 
 
 def best_of_recorded(task: SearchTask, found: Recorded) -> Best | None:
-    """The fastest of what a file knows of a task; None without a valid one."""
+    """The fastest program that a file knows for a task; None without a valid one."""
     return None if found.best is None else best_of(task, found.best, found.unit)
 
 
 def origins_of(task: SearchTask) -> list[str]:
-    """The rules and the templates that a task has sketches of, in its order."""
+    """The rules and templates that a task has sketches of, in order."""
     return list(dict.fromkeys(origin_of(space.algorithm) for space in task.spaces))

@@ -12,7 +12,7 @@ from ansor.tasks.origins import standing
 
 
 def last_lines(states: Sequence[TaskState], pace: Pace, judge: str) -> Iterator[str]:
-    """How much there was, what going on would be expected to bring, and whose programs are the best. judge: the model that chose programs."""
+    """What was measured, the expected gain of continuing, and whose programs are best. judge: the model that chose programs."""
     measured = pace.trials - sum(state.resumed for state in states)
     again = pace.gain(pace.trials, timed=False)
     more = f"; {counted(pace.trials, 'trial')} more would be expected to save {format_share(again)}" if again else ""
@@ -24,7 +24,7 @@ def last_lines(states: Sequence[TaskState], pace: Pace, judge: str) -> Iterator[
 
 
 def _reached(states: Sequence[TaskState]) -> str:
-    """The best of one task; of several the sum, and of what."""
+    """The best cost of one task; for several tasks, the sum and what it covers."""
     known = [state for state in states if state.best is not None]
     if not known:
         return "no valid program: "

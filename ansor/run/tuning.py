@@ -3,7 +3,6 @@
     scheduler -> task -> tuner.ask -> C -> measurer -> ledger -> tuner.tell -> progress
 
 With a single device, or if building disturbs the measurements, rounds run one at a time; otherwise several overlap. The search does no I/O; this module
-
 connects it to compiler, clock and disk.
 """
 
@@ -44,8 +43,8 @@ OnRound = Callable[[int, bool], None]
 class TuningRun:
     """Tunes tasks within a budget of measured programs.
 
-    tasks, weights: what to tune, and how often each is used (1 by default). measurer: builds and runs candidates; what its `measure` gives is closed after each
-    round. budget: over all tasks; trials found in the records count, building kernels afterwards does not. The other arguments are values of their own.
+    tasks, weights: what to tune, and how often each is used (1 by default). measurer: builds and runs candidates; the generator of its `measure` is closed
+    after each round. budget: covers all tasks; recorded trials count, building kernels afterwards does not. The other arguments document themselves.
 
     `on_round`: called with a task's number before each of its rounds (False), and after it (True).
     """
@@ -79,7 +78,7 @@ class TuningRun:
             self._tell_known(state, outcomes)
 
     def _judge(self, tasks: Sequence[SearchTask]) -> Judge:
-        """What is asked for; else what is known of the tasks' one target, and of this machine where all programs run here."""
+        """The requested judge, else the best one for the tasks' target, with this machine's model if all programs run here."""
         asked = self.search.model
         if not tasks:
             return judge_of(parse_target("cpu"), "", asked or PACKAGE, seed=int(self.search.seed))
@@ -87,7 +86,7 @@ class TuningRun:
         return judge_of(tasks[0].target, self.measurer.unit.name, asked, seed=int(self.search.seed), here=here)
 
     def _tuner(self, state: TaskState, number: int) -> Tuner:
-        """The search for programs of a task, whose sketches are derived now if they were not before."""
+        """The search for programs of a task; derives its sketches if that has not been done yet."""
         of = f" ({number + 1} of {len(self.states)})" if len(self.states) > 1 else ""
         self.hearers.now(f"deriving the programs of {state.task.name}{of}")
         options = replace(self.search.tuner, early_stop=self.search.early_stop)
@@ -99,7 +98,7 @@ class TuningRun:
         return not self.scheduler.alive(number) or self.tuners[id(self.states[number])].finished is not None
 
     def run(self) -> list[TaskState]:
-        """Tune until the budget is used or nothing is left to try. Ctrl-C passes through; what was measured is recorded by then."""
+        """Tune until the budget is used or nothing is left to try. Ctrl-C passes through; finished trials are recorded by then."""
         done = sum(self._resume(index, state) for index, state in enumerate(self.states))
         self.ledger.say_left_out(self.hearers)
         if not self.budget.trials_left(done):
@@ -118,7 +117,7 @@ class TuningRun:
         return self.states
 
     def _say_without_program(self) -> None:
-        """Tasks without a single trial that have nothing left to try: the target allows none of their programs. And those whose programs all failed."""
+        """Warn about tasks without a program: the target allows none (no trial, and nothing left to try), or all programs failed."""
         for state in (one for one in self.states if one.best is None):
             if not state.trials and self.tuners[id(state)].exhausted:
                 state.refused = True
@@ -131,7 +130,7 @@ class TuningRun:
     # what is known --------------------------------------------------------------------------------------------------------------------------------
 
     def _resume(self, index: int, state: TaskState) -> int:
-        """Tell tuner and scheduler what the record file knows of this task; gives the number of trials found."""
+        """Tell tuner and scheduler what the record file knows about this task; return the number of recorded trials."""
         found = self.ledger.recorded(state)
         state.left_out.update(found.left_out)
         self.tuners[id(state)].tell([outcome for outcome, _ in found.known])
@@ -145,7 +144,7 @@ class TuningRun:
         return len(found.known)
 
     def _tell_known(self, state: TaskState, outcomes: Sequence[Outcome]) -> None:
-        """What was measured elsewhere: the search knows it, and the best of it is the one to beat."""
+        """Tell the search what was measured elsewhere; the best of it is the program to beat."""
         self.tuners[id(state)].tell(outcomes)
         valid = [outcome for outcome in outcomes if outcome.valid]
         if valid:
@@ -178,8 +177,8 @@ class TuningRun:
                 return
 
     def _tell_scheduler(self, index: int, state: TaskState, count: int, seconds: float) -> None:
-        """A round of so many trials is over. Times differ from run to run: where only trials are limited they decide nothing, so that the same seed and results
-        give the same rounds."""
+        """Report a finished round of `count` trials. Times differ from run to run: if only trials are limited, they decide nothing, so that the same seed and
+        results give the same rounds."""
         if state.searched:
             state.timed, state.spent = state.timed + count, state.spent + seconds
         self.scheduler.told(
@@ -202,7 +201,7 @@ class TuningRun:
         return reason is not None
 
     def _is_over(self, done: int) -> bool:
-        """Whether the budget is used, or what is left of it not worth using, which is said."""
+        """Whether the budget is used, or its rest is not worth using, which is reported."""
         if self.budget.is_used(done, self.pace.elapsed):
             return True
         least = self.budget.min_gain
@@ -213,7 +212,7 @@ class TuningRun:
         return True
 
     def _rest(self, done: int) -> str:
-        """What is left of the budget, in words."""
+        """The rest of the budget as text."""
         trials, seconds = self.budget.trials_left(done), self.pace.seconds_left
         words = [f"{format_left(seconds)} more"] if seconds < math.inf else []
         return " or ".join([*words, f"{int(trials)} more trials"] if trials < math.inf else words)
@@ -221,7 +220,7 @@ class TuningRun:
     # several rounds at a time ---------------------------------------------------------------------------------------------------------------------
 
     def _side_by_side(self, done: int) -> None:
-        """As many rounds on their way as keep the devices busy. What is asked for depends on the order in which rounds end, and on nothing else of the
+        """Keep enough rounds in flight to keep the devices busy. What is asked for depends on the order in which rounds end, but not otherwise on the
         clock."""
         with closing(RoundsOnTheirWay(self.measurer)) as rounds:
             while True:
@@ -234,7 +233,7 @@ class TuningRun:
                 self._round_ended(left)
 
     def _start_rounds(self, rounds: RoundsOnTheirWay, done: int) -> None:
-        """Fill up what is on its way. A budget that is used ends that; so does the lack of a task."""
+        """Start rounds until enough are in flight, the budget is used, or no task is left."""
         usual = SMALL_ROUND if len(self.states) > 1 else ROUND  # with small rounds of one task, the search would take more time than devices wait
         while rounds.trials < self.measurer.ahead + usual and not rounds.ending:
             begun = done + rounds.trials
@@ -251,7 +250,7 @@ class TuningRun:
             rounds.start(round_, *self._candidates(state, round_.picks), self._heard)
 
     def _next_beside(self, rounds: RoundsOnTheirWay) -> int | None:
-        """A task for another round: one without a round under way, if there is one; else one with as few as possible."""
+        """A task for another round: one with as few rounds in flight as possible."""
         over = {index for index, state in enumerate(self.states) if self.tuners[id(state)].finished is not None}
         for most in range(1, len(rounds.under_way) + 2):
             index = self.scheduler.next_task(over | rounds.busy(most))
@@ -264,8 +263,8 @@ class TuningRun:
             self.hearers.say("no task has anything left to try")
 
     def _round_ended(self, round_: Round) -> int:
-        """Tell search and scheduler; gives how many trials there were. What a round took of devices that others used meanwhile is not known: its time is what
-        went by since another one ended."""
+        """Tell search and scheduler about a finished round; return its number of trials. Rounds share devices, so the time of a round is the time since the
+        previous one ended."""
         state = self.states[round_.index]
         self.tuners[id(state)].tell(round_.outcomes)
         check_trouble(round_.trouble)
@@ -281,7 +280,7 @@ class TuningRun:
     # a round --------------------------------------------------------------------------------------------------------------------------------------
 
     def _round(self, state: TaskState, count: int) -> int:
-        """Ask, measure, record, tell; gives how many trials there were."""
+        """Ask, measure, record, tell; return the number of trials."""
         round_ = self._new_round(state, count)
         state.searched = round_.searched
         try:
@@ -296,10 +295,10 @@ class TuningRun:
         return round_.count
 
     def _heard(self, round_: Round, pick: Pick, measurement: Measurement) -> None:
-        """A trial of a round is over."""
+        """Handle a finished trial of a round."""
         state = self.states[round_.index]
         if measurement.failure is not None and measurement.failure.kind == MACHINE:
-            round_.trouble = measurement.failure  # not the program's: nothing is known of it; the others of the round count
+            round_.trouble = measurement.failure  # the machine's fault: says nothing about the program; the other trials of the round count
             return
         outcome = self._trial(state, pick, measurement, round_.number)
         round_.count += 1
@@ -308,7 +307,7 @@ class TuningRun:
         self.hearers.update(self._progress(state, measurement))
 
     def _new_round(self, state: TaskState, count: int) -> Round:
-        """What is measured next: what is picked without measuring in the first round of a task, alone, as it is there and a search would take longer."""
+        """What to measure next. The first round of a task measures only the programs picked without measuring, since they are ready sooner than a search."""
         first = not state.trials and not state.rounds
         if first:
             self.hearers.now(f"choosing, building and measuring the first program of {state.task.name}")
@@ -318,7 +317,7 @@ class TuningRun:
         return Round(self.states.index(state), picks, state.rounds, searched=not suggested)
 
     def _suggest_first(self, state: TaskState) -> int:
-        """Have the programs that are picked without measuring measured first; gives how many there are."""
+        """Suggest the programs picked without measuring to be measured first; return their number."""
         if self.search.first is None or not self.model.fitted:
             return 0
         spaces, suggested = state.task.spaces, 0
@@ -337,7 +336,7 @@ class TuningRun:
                 yield pick, failed[k] if k in failed else next(results)
 
     def _candidates(self, state: TaskState, picks: Sequence[Pick]) -> tuple[list[Candidate], dict[int, Measurement]]:
-        """What is to be measured, and by its place what cannot be written as C, which is a failure like any other."""
+        """The candidates to measure and, by position, the failures of programs that cannot be written as C."""
         candidates: list[Candidate] = []
         failed: dict[int, Measurement] = {}
         for k, pick in enumerate(picks):
@@ -350,7 +349,7 @@ class TuningRun:
         return candidates, failed
 
     def _trial(self, state: TaskState, pick: Pick, measurement: Measurement, round_: int) -> Outcome:
-        """A trial is over: it is recorded and counted."""
+        """Record and count a finished trial."""
         failure = measurement.failure
         outcome = Outcome(pick, measurement.cost if failure is None else None, failure.kind if failure is not None else None)
         self.ledger.keep(state, pick, measurement, round_)

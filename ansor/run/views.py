@@ -9,9 +9,9 @@ from ansor.targets.base import Target
 
 
 def view_of(progress: bool | View | None, target: Target | None = None) -> View:
-    """The view that `progress=` asks for: True shows one, False none, None one where a person looks on: on a terminal (stderr) and in a notebook.
+    """The view for `progress=`: True shows one, False none, None one only on a terminal (stderr) and in a notebook.
 
-    target: its peak is measured when the first trial is shown, to say the share that is reached; None says no share.
+    target: its peak is measured when the first trial is shown, to show the share of it; None shows no share.
     """
     if progress is False or progress is None and not (sys.stderr.isatty() or _in_notebook()):
         return NoView()
@@ -29,7 +29,7 @@ def view_of(progress: bool | View | None, target: Target | None = None) -> View:
 
 
 def _in_notebook() -> bool:
-    """Whether a notebook shows what is displayed; rich knows the kinds of them, and is not asked where there is no IPython."""
+    """Whether output is displayed in a notebook. Rich knows the kinds of notebooks; it is imported only if IPython is."""
     if "IPython" not in sys.modules:
         return False
     from rich.console import Console

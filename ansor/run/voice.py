@@ -21,8 +21,8 @@ def quiet(_: object) -> None:
 
 @dataclass(frozen=True)
 class Hearers:
-    """What a run calls. say: one line for each thing worth saying; alarm: lines that must be seen, by default as `say`; update: after every trial;
-    now: what goes on before and between them, in words."""
+    """The callbacks of a run. say: lines worth reporting; alarm: lines that must be seen, by default like `say`; update: after every trial;
+    now: the current activity before and between trials."""
 
     say: Report = quiet
     alarm: Report | None = None
@@ -35,7 +35,7 @@ class Hearers:
 
 
 class View(Protocol):
-    """Shows a run while it goes on; used in a `with` statement."""
+    """Shows a running run; used in a `with` statement."""
 
     def __enter__(self) -> Self: ...
 
@@ -72,9 +72,9 @@ class NoView:
 
 @dataclass(frozen=True)
 class Voice:
-    """What a run says, to everyone who listens. Lines are logged as INFO, those that must be seen as WARNING, what goes on as DEBUG.
+    """Sends the messages of a run to all listeners. Lines are logged as INFO, lines that must be seen as WARNING, the current activity as DEBUG.
 
-    A line stays where the caller wants it: `report` gets it if given; else the view shows it, unless the logger prints it already.
+    A permanent line goes to `report` if given; otherwise the view shows it, unless the logger already prints it.
     """
 
     view: View = field(default_factory=NoView)
@@ -86,7 +86,7 @@ class Voice:
         self._tell(line, logging.INFO)
 
     def alarm(self, line: str) -> None:
-        """A line that must be seen: where nobody listens and nothing is shown it is a warning."""
+        """A line that must be seen: without a `report` or a view, it becomes a warning."""
         if self.report is quiet and isinstance(self.view, NoView):
             warn(line)
             return
@@ -111,5 +111,5 @@ class Voice:
 
     @property
     def hearers(self) -> Hearers:
-        """As a run calls it."""
+        """The callbacks for a run."""
         return Hearers(self.say, self.alarm, self.update, self.now)

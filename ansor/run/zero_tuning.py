@@ -1,4 +1,4 @@
-"""A program for a task without measurements: searched for like any other, but judged only by the model.
+"""Finds a program for a task without measurements: the search is the usual one, but only the model judges.
 
 Most of the time goes into computing the features of sketches, so only a few are considered. The sketches of a task come in families, which differ only in
 where stages are computed. Families are combinations of the rules' choices for each stage. So the first search is over one sketch of each family that differs
@@ -43,22 +43,22 @@ from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
 
 FAMILIES = 3
-"""Families of sketches that the last search is over."""
+"""The number of families in the last search."""
 
 SKETCHES = 8
-"""Sketches of them, at most, those of the best family first."""
+"""The most sketches in the last search, those of the best family first."""
 
 COMBINED = 3
-"""Families whose stages are combined."""
+"""The number of families whose stages are combined."""
 
 FEW = 64
-"""Sketches that are all looked at where each is a family of its own."""
+"""Up to this many sketches, all are considered if each is its own family."""
 
 TRIED = 16
-"""Families that a search is over at most. Those that treat stages alike come first where there are more."""
+"""The most families in one search. If there are more, those that treat stages alike come first."""
 
 DESCRIBED = 200
-"""Stages that the sketches of one search have together, at most: describing each takes milliseconds, and a chain of reductions has many in each sketch."""
+"""The most stages in all sketches of one search: computing features takes milliseconds per stage, and in a chain of reductions each sketch has many."""
 
 _Family = tuple[str, tuple[tuple[str, tuple[Step, ...]], ...]]
 """An algorithm, and the steps of each stage of its declaration."""
@@ -68,35 +68,35 @@ PLACING = (ComputeAt, Parallel, Vectorize, PragmaUnroll)
 
 SEARCH = EvolutionOptions(population=1024, generations=3)
 STATEMENTS = 12
-"""Stages up to which populations have this size: describing a program takes time for each of its stages."""
+"""With more stages than this, populations are smaller: the features of a program take time for each stage."""
 
 KEPT = 64
-"""Programs among which the networks are asked for their first choices."""
+"""The number of best programs among which the networks choose."""
 
 ESTIMATED = 0.4
-"""Weight of the estimate beside the networks, in log time. Picks of 15 operators of kinds that networks had never seen have 0.82 of the tuned speed with it,
-and 0.72 or more of each kind; 0.80 and 0.68 without: there, networks agree on what all of them guess. Of 36 held-out operators of seen kinds, 0.91 with it and
-without (0.93 with half of it)."""
+"""The weight of the estimate relative to the networks, in log time. For 15 operators of kinds unseen in training, picks reach 0.82 of the tuned speed with it,
+and at least 0.72 for each kind; without it 0.80 and 0.68, since the networks then agree on guesses. For 36 held-out operators of seen kinds, picks reach 0.91
+with and without it (0.93 with half of it)."""
 
 ALL = 1 << 19
-"""Programs that are all looked at where a target has an estimate of its own, which takes a microsecond for each."""
+"""Up to this many programs, all are evaluated if the target has its own estimate, which takes a microsecond per program."""
 
 TOGETHER = 1 << 12
-"""Programs that are estimated at a time."""
+"""The number of programs estimated at a time."""
 
 ESTIMATE = "estimate"
-"""What stands for the model where none knows the target."""
+"""The name in place of a model's if no model knows the target."""
 
 AGREED = 0.92
-"""Share of a tuned program's speed that picks are expected to have which no network regrets: 36 held-out operators, tuned with 64 trials, had 0.91 with regrets
-of 2 %, where this gives 0.90."""
+"""The expected speed of picks without regret, as a share of a tuned program's: 36 held-out operators, tuned with 64 trials, had 0.91 with regrets of 2 %, for
+which this gives 0.90."""
 
 SURE = 0.5
-"""Confidence below which the estimate decides."""
+"""Below this confidence, the estimate decides."""
 
 
 def pick(task: SearchTask, model: CostModel | str | None = None, among: Sequence[SketchSpace] | None = None, *, seed: int = 0) -> Guess:
-    """The most promising program of a task, the same for a seed. `model`: what judges, as in `SearchOptions`; `among`: some of the task's spaces."""
+    """The most promising program of a task, deterministic for a seed. `model`: the judge, as in `SearchOptions`; `among`: some of the task's spaces."""
     given = _is_given(model)
     with uncollected(), together():
         chosen = judge_for(task.target, model)
@@ -106,13 +106,13 @@ def pick(task: SearchTask, model: CostModel | str | None = None, among: Sequence
 
 
 def judge_for(target: Target, model: CostModel | str | None = None) -> Judge | None:
-    """What judges programs of a target without measurements; None where no model knows it, and the estimate has to do."""
+    """The judge of a target's programs without measurements; None if no model knows the target, so that only the estimate is left."""
     unit = target.unit.name
     return judge_of(target, unit, model) if _is_given(model) or knows(target.prior.family, unit) else None
 
 
 def log_scores(judge: Judge | None, features: FeatureRows) -> NDArray[np.float64]:
-    """Logarithms of the speeds that a judge, or the estimate, expects of programs, up to a constant of the task, `[n]`."""
+    """Logarithms of the speeds that a judge, or the estimate, predicts for programs, up to a constant per task, `[n]`."""
     if judge is None:
         return _logs(estimated_scores(features))
     found: NDArray[np.float64] = _opinions(judge.model, features).mean(axis=0)
@@ -124,7 +124,7 @@ def _is_given(model: CostModel | str | None) -> bool:
 
 
 def _picked(task: SearchTask, chosen: Judge | None, candidates: Sequence[SketchSpace], seed: int) -> Guess:
-    """chosen: what judges; None where no model knows the target."""
+    """The pick. chosen: the judge; None if no model knows the target."""
     rng = np.random.default_rng(seed)
     if chosen is None:
         return _by_estimate(task, candidates, f"no model knows {task.target.kind}", rng)
@@ -156,7 +156,7 @@ def _by_estimate(task: SearchTask, candidates: Sequence[SketchSpace], why: str, 
 
 
 def _of_all(candidates: Sequence[SketchSpace]) -> Best | None:
-    """The legal program that a target's own estimate gives the fewest cycles, of all that there are; None where none is legal."""
+    """Of all programs, the legal one with the fewest cycles by the target's own estimate; None if none is legal."""
     best, least = None, math.inf
     for space in candidates:
         for first in range(0, _programs(space), TOGETHER):
@@ -175,16 +175,16 @@ def _programs(space: SketchSpace) -> int:
 
 
 def as_declared(task: SearchTask, why: str) -> Guess:
-    """The plain loops of the declaration, which always run. Raises ScheduleError where even they do not fit the target's memories."""
+    """The plain loops of the declaration, which always run. Raises ScheduleError if even they do not fit the target's memories."""
     plain = Sketch(task.dag)
     check_memories(plain.lower_row(()), task.target)
     return Guess(Best(plain, (), math.inf), f"the declaration as it is, as {why}", None)
 
 
 def least_regret(opinions: NDArray[np.float64]) -> tuple[int, float]:
-    """The program that no judge finds much slower than its own favourite, and by how much one does at most, in log time.
+    """The program with the least regret, and its regret: how much slower, at most, a judge predicts it to be than the judge's own favourite, in log time.
 
-    opinions: log scores, [judges, n], n >= 1. Of one judge nothing can be said: the regret is then infinite.
+    opinions: log scores, [judges, n], n >= 1. With one judge, the regret is unknown and therefore infinite.
     """
     worst = (opinions.max(axis=1, keepdims=True) - opinions).max(axis=0)
     place = int(np.argmin(worst))
@@ -192,21 +192,21 @@ def least_regret(opinions: NDArray[np.float64]) -> tuple[int, float]:
 
 
 def _opinions(judge: CostModel, features: FeatureRows) -> NDArray[np.float64]:
-    """Log scores by each network, or by whatever else judges, `[judges, n]`."""
+    """Log scores by each network, or by another kind of judge, `[judges, n]`."""
     if not isinstance(judge, NetworkModel):
         return _logs(judge.predict(features))[None, :]
     return _with_estimate(judge.opinions(features), features)
 
 
 def _scores(judge: CostModel, features: FeatureRows) -> NDArray[np.float64]:
-    """What a search goes by, `[n]`. Other models than networks are taken at their word: their scores may be of any sign, and need not be speeds."""
+    """The scores for a search, `[n]`. Scores of models other than networks are used unchanged: they may have any sign and need not be speeds."""
     if not isinstance(judge, NetworkModel):
         return judge.predict(features)
     return np.exp(_with_estimate(judge.predict(features), features))
 
 
 def _with_estimate(scores: NDArray[np.float64], features: FeatureRows) -> NDArray[np.float64]:
-    """Log scores of networks, `[..., n]`, with the part that the estimate has in them."""
+    """Log scores of networks, `[..., n]`, blended with the estimate."""
     return (1 - ESTIMATED) * _logs(scores) + ESTIMATED * _logs(estimated_scores(features))
 
 
@@ -236,12 +236,12 @@ def _promising(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Gener
 
 
 def _kept_stages(space: SketchSpace) -> int:
-    """Stages of a sketch that are computed somewhere, and not again at each use."""
+    """The number of stages of a sketch that are not inlined."""
     return sum(not isinstance(stage.placement, Inlined) for stage in space.sketch.state.stages)
 
 
 def _ranked(families: Mapping[_Family, Sequence[SketchSpace]], among: Sequence[_Family], score: Score, rng: np.random.Generator) -> list[_Family]:
-    """Some families, the best first, by one sketch of each."""
+    """Some families, best first, judged by one sketch of each."""
     hall = _searched([families[family][0] for family in among], score, rng)
     best = np.full(len(among), -np.inf)
     np.maximum.at(best, hall.members.owners(), hall.scores)
@@ -249,7 +249,7 @@ def _ranked(families: Mapping[_Family, Sequence[SketchSpace]], among: Sequence[_
 
 
 def _family(space: SketchSpace) -> _Family:
-    """The same for sketches that differ in where stages are computed only."""
+    """The family of a sketch: the same for sketches that differ only in where stages are computed."""
     names = [stage.name for stage in space.sketch.dag.stages]
     steps: dict[str, list[Step]] = {}
     for step in space.sketch.steps:
@@ -259,17 +259,17 @@ def _family(space: SketchSpace) -> _Family:
 
 
 def _declared(stage: str, names: Sequence[str]) -> str:
-    """The stage of the declaration that this one was made of: the tile of C is C_local."""
+    """The stage of the declaration that a stage was made from: C_local is the tile of C."""
     return max((name for name in names if stage.startswith(name)), key=len, default=stage)
 
 
 def _differences(one: _Family, other: _Family) -> int:
-    """Stages that rules did other things to."""
+    """The number of stages that rules treat differently."""
     return len({name for name, _ in set(one[1]) ^ set(other[1])})
 
 
 def _combines(family: _Family, best: Sequence[_Family]) -> bool:
-    """Whether each of its stages is as in one of the best of its algorithm."""
+    """Whether each of its stages is as in one of the best families of its algorithm."""
     known = {stage for algorithm, stages in best if algorithm == family[0] for stage in stages}
     return bool(known) and set(family[1]) <= known
 

@@ -1,8 +1,8 @@
 """From a declaration to the spaces that are searched: sketches by rules, then loop orders, locations and annotations.
 
-The number of sketches multiplies from stage to stage: 5 ways for a matmul are 15,625 for six in a row. So there is a bound. When it is reached, sketches that
-treat similar stages alike are kept first, then those that differ in one stage, and so on: what is best for one of several similar stages is usually best for
-the others, and if it is not, there are sketches that differ there.
+The number of sketches multiplies from stage to stage: 5 sketches of a matmul become 15,625 for six in a row. So it is bounded. At the bound, sketches that
+treat similar stages alike are kept first, then those that differ in one stage, and so on. What is best for one of several similar stages is usually best for
+the others; if it is not, some sketches differ there.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from ansor.support.text import with_article
 from ansor.targets.base import Target
 
 MAX_SKETCHES = 256
-"""Sketches that are kept while rules visit stages, and in the end: fewer where there are many stages, as each of them takes time in each sketch."""
+"""The most sketches kept while rules visit stages, and at the end; fewer if there are many stages, as each stage takes time in each sketch."""
 
 MAX_STAGES = 1024
-"""Stages of all of them together."""
+"""The most stages in all these sketches together."""
 
 LEAST_SKETCHES = 32
-"""Sketches that may be kept however many stages there are."""
+"""The least bound on sketches, however many stages there are."""
 
 PLACED = 2.25
-"""Sketches that are searched, with their loop orders and locations, for each that may be kept."""
+"""The most searched variants (loop orders and locations) per kept sketch, on average."""
 
-MAX_VISITS = 64  # per stage: rules that need more revisit without end
+MAX_VISITS = 64  # per stage: rules that need more revisit endlessly
 
 _Options = tuple[tuple[int, int], ...]
-"""What rules could do to a stage: the number of each that applied, and how many sketches it made."""
+"""The rules that applied to a stage: the number of each, and how many sketches it derived."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Visit:
-    """A sketch with the stages that are left to visit, the last one first, and what was done of what could have been."""
+    """A sketch with the stages left to visit, the last one first, and for each visited stage the options and the chosen one."""
 
     sketch: Sketch
     pending: tuple[str, ...]
@@ -50,7 +50,7 @@ class _Visit:
 
     @property
     def unlike(self) -> int:
-        """Stages to which something else was done than to most of those to which the same could be done."""
+        """The number of stages treated differently from the majority of stages with the same options."""
         most: dict[_Options, int] = {}
         for (options, _), count in Counter(self.done).items():
             most[options] = max(most.get(options, 0), count)
@@ -58,10 +58,10 @@ class _Visit:
 
 
 def derive_sketches(dag: Dag, rules: Sequence[str | SketchRule], target: Target, used: set[int] | None = None) -> list[Sketch]:
-    """The sketches the rules (names or values) reach, at most `most_sketches`. Stages are visited consumers first; fewer applications come first, then the
-    order of the rules; where there are too many, stages treated alike come first. `used` gets the numbers of the rules that made a sketch of some stage.
+    """The sketches that the rules (names or values) reach, at most `most_sketches`. Stages are visited consumers first. Sketches with fewer applications come
+    first, then those of earlier rules; beyond the bound, those that treat stages alike come first. `used` receives the numbers of the rules that applied.
 
-    Raises ScheduleError when the rules reach none, or do not come to an end.
+    Raises ScheduleError when the rules reach no sketch or do not terminate.
     """
     start, known, used = Sketch(dag), resolve(rules), set() if used is None else used
     frontier = [_Visit(start, tuple(stage.name for stage in start.state.stages))]
@@ -84,18 +84,18 @@ def derive_sketches(dag: Dag, rules: Sequence[str | SketchRule], target: Target,
 
 
 def most_sketches(dag: Dag) -> int:
-    """How many sketches of a declaration are kept at most."""
+    """The most sketches that are kept for a declaration."""
     computed = sum(not stage.is_placeholder for stage in dag.stages)
     return min(MAX_SKETCHES, max(MAX_STAGES // computed, LEAST_SKETCHES))
 
 
 def _alike(visits: list[_Visit], most: int) -> list[_Visit]:
-    """Those that treat stages most alike, where there are too many."""
+    """At most `most` visits, preferring those that treat stages alike."""
     return visits if len(visits) <= most else sorted(visits, key=lambda visit: visit.unlike)[:most]
 
 
 def _visited(visit: _Visit, rules: Sequence[SketchRule], target: Target, used: set[int]) -> list[_Visit]:
-    """What the rules make of the last pending stage."""
+    """What the rules derive for the last pending stage."""
     *rest, stage = visit.pending
     reached: list[tuple[Sketch, tuple[str, ...]]] = []
     options: list[tuple[int, int]] = []
@@ -112,7 +112,7 @@ def _visited(visit: _Visit, rules: Sequence[SketchRule], target: Target, used: s
 
 
 def _derived(rule: SketchRule, sketch: Sketch, stage: str, target: Target) -> list[Derived]:
-    """What a rule makes of a stage. Raises ScheduleError for what is no `Derived`: rules are written by everybody."""
+    """What a rule derives for a stage. Raises ScheduleError for anything but `Derived`, since users write rules too."""
     found: object = rule.derive(sketch, stage, target)
     derived: list[Derived] = []
     for one in found if isinstance(found, Iterable) else (found,):
@@ -124,10 +124,10 @@ def _derived(rule: SketchRule, sketch: Sketch, stage: str, target: Target) -> li
 
 
 def spaces(dag: Dag, target: Target, rules: Sequence[str | SketchRule] | None = None, used: set[int] | None = None) -> list[Sketch]:
-    """Everything that is searched: each sketch, with each loop order and each location variant, its annotations open (unless the target leaves nothing open);
-    at most PLACED times `most_sketches`.
+    """Everything that is searched: each sketch with each loop order and location variant, with open annotations (unless the target leaves nothing open); at
+    most PLACED times `most_sketches`.
 
-    `rules` are names or values, those of the target by default; `used` gets the numbers of those that made a sketch.
+    `rules` are names or values, the target's by default; `used` receives the numbers of the rules that applied.
     """
     found: dict[str, Sketch] = {}
     sketches = derive_sketches(dag, target.rules if rules is None else rules, target, used)
@@ -135,7 +135,7 @@ def spaces(dag: Dag, target: Target, rules: Sequence[str | SketchRule] | None = 
     for behind, sketch in zip(range(len(sketches) - 1, -1, -1), sketches, strict=True):
         for number, placed in enumerate(_placed(sketch, target)):
             if number and len(found) + behind >= most:
-                break  # the sketches behind get their first variant each
+                break  # each later sketch still gets its first variant
             done = annotated(placed, target) if target.open_loops else placed
             found[done.name] = done
     return list(found.values())

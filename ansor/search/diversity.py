@@ -1,7 +1,7 @@
 """Picks good and diverse programs.
 
 A model trained on a few programs ranks near-copies of one program highest; measuring sixteen of them teaches no more than measuring one. On the
-synthetic matrix product spreading the picks is worth as much as twenty more trials.
+synthetic matrix product, spreading the picks is worth twenty more trials.
 """
 
 import numpy as np
@@ -15,10 +15,10 @@ REACH = 0.5
 
 def spread(features: FeatureRows, scores: NDArray[np.float64], order: NDArray[np.int64], first: NDArray[np.int64],
            wanted: int, strength: float) -> NDArray[np.int64]:
-    """Indices of up to `wanted` of these programs: `first`, then greedily by score less likeness to what is picked.
+    """Indices of up to `wanted` of these programs: `first`, then greedily by score minus likeness to the picked ones.
 
-    `order`: best first, decides ties. A program identical in features to a picked one loses `strength` powers of e of its
-    score; likeness falls off as a Gaussian of REACH. Exact repeats of features, most likely the same machine code, go last.
+    `order`: best first, decides ties. A program with the same features as a picked one loses `strength` powers of e of its
+    score; likeness falls off as a Gaussian of REACH. Exact repeats of features, most likely the same machine code, come last.
     """
     described = _described(features)
     # A score may be zero or negative (it comes from any model): only its distance to the best matters here.

@@ -1,7 +1,7 @@
-"""Evolution over an integer matrix: score, keep the best new programs, select, cross over, mutate, filter, again.
+"""Evolution over an integer matrix: score, keep the best new programs, select, cross over, mutate, filter, and repeat.
 
-Everything but `legal`, `features` and the model's `predict` is array arithmetic over the whole population. Those lower programs, and lowering a
-few costs nearly as much as lowering a hundred: so each generation asks once for each space, and leaves out spaces of which it holds only a few.
+Everything but `legal`, `features` and the model's `predict` is array arithmetic over the whole population. These lower programs, and lowering a
+few costs nearly as much as lowering a hundred. So each generation calls them once per space, and leaves out spaces with only a few members.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from ansor.search.space import Rows
 Score = Callable[[FeatureRows], NDArray[np.float64]]
 
 BLOCKS = 16
-"""Spaces with less than this part of the population as offspring are drawn together: fewer spaces have more, at the same chance."""
+"""Spaces with less than 1 / BLOCKS of the offspring are drawn in blocks: fewer spaces get more members each, with the same probability."""
 
 USABLE = 0.8
-"""Share of candidates taken to be legal and new, before a generation has shown it."""
+"""The assumed share of candidates that are legal and new, before the first generation."""
 
 MOST_SURPLUS = 4.0
-"""Candidates bred for each one wanted, at most, to make up for the illegal and the repeated."""
+"""The most candidates bred per wanted one, to make up for illegal and repeated ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survivors:
-    """Shares of the population: the best, which stay as they are; new samples; and the first of the ranking, within which most parents are found."""
+    """Shares of the population: the best, kept unchanged; new samples; and the top of the ranking, from which most parents come."""
 
     elites: float = 0.1
     fresh: float = 0.1
@@ -42,7 +42,7 @@ class Survivors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvolutionOptions:
-    """`mutation`, `crossover`: shares of the population. `survivors`: what it is renewed from."""
+    """`mutation`, `crossover`: shares of the population. `survivors`: how it is renewed."""
 
     population: int = 2048
     generations: int = 4
@@ -55,7 +55,7 @@ class EvolutionOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """Members and their scores, `[n]`, aligned; finite."""
+    """Members and their finite scores, `[n]`, aligned."""
 
     members: Population
     scores: NDArray[np.float64]
@@ -67,7 +67,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hall:
-    """The best programs met, with their feature rows."""
+    """The best programs found, with their feature rows."""
 
     ranked: Ranked
     features: FeatureRows
@@ -91,8 +91,8 @@ class Hall:
 class Quest:
     """What an evolution looks for.
 
-    wanted: programs, at least the best of so many. excluded: keys of programs, of each space, that are none. weights: chances of spaces where programs are
-    drawn. anchors: the best measured programs; each generation holds `local_share` of mutations of them.
+    wanted: the number of best programs to find. excluded: per space, keys of programs that do not count. weights: sampling weights of the spaces. anchors:
+    the best measured programs; mutations of them make up `local_share` of each generation.
     """
 
     wanted: int
@@ -103,16 +103,16 @@ class Quest:
 
     @staticmethod
     def anywhere(spaces: Sequence[SampledSpace], wanted: int) -> Quest:
-        """Of programs of which nothing was measured, in all spaces alike."""
+        """A search without measurements, with equal weight on all spaces."""
         return Quest(wanted, [np.zeros(0, np.uint64)] * len(spaces), np.ones(len(spaces)), empty_population(spaces))
 
 
 def evolve(
     spaces: Sequence[SampledSpace], score: Score, start: Population, quest: Quest, rng: np.random.Generator, options: EvolutionOptions
 ) -> Hall:
-    """The best distinct programs met: at least the best of all that the quest wants, and of each space.
+    """The best distinct programs found: the best `quest.wanted` overall, and the best of each space.
 
-    Deterministic for the state of `rng`. May hold fewer than are wanted where spaces are small.
+    Deterministic for the state of `rng`. The result may be smaller than wanted if the spaces are small.
     """
     hall = Hall(Ranked(empty_population(spaces), np.zeros(0)), FeatureRows(np.zeros((0, 0), np.float32), np.zeros(0, np.int64), 0))
     elites, newcomers, usable = hall.ranked, start, USABLE
@@ -138,9 +138,9 @@ def finite_scores(score: Score, features: FeatureRows) -> NDArray[np.float64]:
 
 
 def parents(scores: NDArray[np.float64], count: int, selection: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Indices of `count` parents, `[count]`, drawn by rank: the chance falls by e per `selection` of the ranking.
+    """Indices of `count` parents, `[count]`, drawn by rank: the probability falls by a factor e per `selection` of the ranking.
 
-    Rank, not score: it needs no positive scores, and one outlier does not take over.
+    Ranks, unlike scores, need not be positive, and no outlier takes over.
     """
     order: NDArray[np.int64] = np.argsort(-scores, kind="stable")
     depth = max(selection, 1e-3)
@@ -151,8 +151,8 @@ def parents(scores: NDArray[np.float64], count: int, selection: float, rng: np.r
 
 
 def gathered(chosen: NDArray[np.int64], owners: NDArray[np.int64], block: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """About as many parents as `chosen`, without spaces that have fewer than `block`: what those have together is drawn again, `block` parents of one
-    space at a time, so that each is expected as often as before. `owners`: the space of each member.
+    """About as many parents as `chosen`, without spaces that have fewer than `block`: their total is drawn again, `block` parents of one space at a
+    time, so that each is expected as often as before. `owners`: the space of each member.
     """
     whose = owners[chosen]
     counts = np.bincount(whose)
@@ -165,7 +165,7 @@ def gathered(chosen: NDArray[np.int64], owners: NDArray[np.int64], block: int, r
 def _offspring(
     spaces: Sequence[SampledSpace], current: Ranked, elites: Ranked, quest: Quest, usable: float, rng: np.random.Generator, options: EvolutionOptions
 ) -> tuple[Population, float]:
-    """New legal members beside the elites: mutations of the anchors, children of the current ones, fresh ones.
+    """New legal members besides the elites: mutations of the anchors, children of current members, and fresh samples.
 
     `usable`: share of candidates that were legal and new in the last generation; the second result is this generation's.
     """
@@ -195,7 +195,7 @@ def _offspring(
 
 
 def _drawn(spaces: Sequence[SampledSpace], count: int, weights: NDArray[np.float64], block: int, rng: np.random.Generator) -> Population:
-    """About `count` members, legal or not, of a few spaces drawn by weight."""
+    """About `count` members, legal or not, from a few spaces drawn by weight."""
     counts = allotted(int(count / block + rng.random()), weights, rng) * block
     return Population(tuple(sampled.draw(int(wanted), rng) for sampled, wanted in zip(spaces, counts, strict=True)))
 
@@ -229,7 +229,7 @@ def _merged(first: Ranked, second: Ranked) -> Ranked:
 
 
 def _order(first: Population, second: Population) -> NDArray[np.int64]:
-    """Where each member of `joined(first, second)` stands among the members of `first` followed by those of `second`."""
+    """The position of each member of `joined(first, second)` among the members of `first` followed by those of `second`."""
     return np.argsort(np.concatenate([first.owners(), second.owners()]), kind="stable")
 
 

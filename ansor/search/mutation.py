@@ -1,4 +1,4 @@
-"""Mutation: every row moves in at least one choice; all rows and columns in one pass."""
+"""Mutation changes at least one choice of every row, in one pass over all rows and columns."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ from ansor.search.tables import ChoiceTables
 
 
 def redraw(tables: ChoiceTables, columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """A fresh value for each of these columns by its sampling weights, `[m]`."""
+    """A new value for each of these columns, by its sampling weights, `[m]`."""
     uniform = rng.random(len(columns))
     values = (uniform * tables.sizes[columns]).astype(np.int64)
     weighted = tables.weighted[columns]
@@ -21,7 +21,7 @@ def redraw(tables: ChoiceTables, columns: NDArray[np.int64], rng: np.random.Gene
 
 def moved(tables: ChoiceTables, columns: NDArray[np.int64], values: NDArray[np.int64],
           rng: np.random.Generator) -> NDArray[np.int64]:
-    """Each value moved within its column: to a neighbour if it has any; otherwise redrawn, and uniform to another value."""
+    """Move each value within its column: to a neighbour if it has any; else redraw it by its weights, or uniformly among other values without weights."""
     place = tables.offsets[columns] + values
     around = tables.neighbours
     degree = around.degree[place]
@@ -39,7 +39,7 @@ def moved(tables: ChoiceTables, columns: NDArray[np.int64], values: NDArray[np.i
 def mutate(tables: ChoiceTables, rows: Rows, rng: np.random.Generator, extra: float = 0.5,
            jump: float = 0.1) -> Rows:
     """New rows `[n, columns]`, each with one choice moved, drawn in proportion to the logarithm of its size, and about `extra`
-    more. With probability `jump` a move goes anywhere in the table instead of to a neighbour. Rows may be illegal.
+    more choices. With probability `jump`, a move goes anywhere in the table instead of to a neighbour. Rows may be illegal.
     """
     free = np.flatnonzero(tables.live > 1)
     if not len(free) or not len(rows):

@@ -11,7 +11,7 @@ from ansor.search.sampling import SampledSpace, contains, distinct
 from ansor.search.space import Rows
 
 Keys = Sequence[NDArray[np.uint64]]
-"""Per space the sorted keys of rows, for instance of those already measured."""
+"""Sorted keys of rows, per space; for example of those already measured."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,7 @@ class Population:
         return np.repeat(np.arange(len(self.blocks)), self.counts())
 
     def take(self, members: NDArray[np.int64]) -> "Population":
-        """These members (repeats allowed); within a space in the order given."""
+        """These members (repeats allowed), in the given order within each space."""
         owners = self.owners()[members]
         starts = np.cumsum(self.counts()) - self.counts()
         return Population(tuple(block[members[owners == space] - starts[space]]
@@ -50,7 +50,7 @@ class Population:
                      if len(block)])
 
     def distinct(self, spaces: Sequence[SampledSpace], excluded: Keys | None = None) -> "Population":
-        """Without repeats (the first stays) and without rows whose keys are `excluded`."""
+        """The members without repeats (the first stays) and without rows whose keys are `excluded`."""
         barred = excluded if excluded is not None else [np.zeros(0, np.uint64)] * len(spaces)
         return Population(tuple(distinct(sampled.tables, block, keys)
                                 for sampled, block, keys in zip(spaces, self.blocks, barred, strict=True)))
@@ -66,24 +66,24 @@ class Population:
                                for sampled, block, keys in zip(spaces, self.blocks, excluded, strict=True)])
 
     def mapped(self, change: Callable[[int, Rows], Rows]) -> "Population":
-        """`change(space, rows)` of each block."""
+        """The population with `change(space, rows)` applied to each block."""
         return Population(tuple(change(space, block) for space, block in enumerate(self.blocks)))
 
 
 def empty_population(spaces: Sequence[SampledSpace]) -> Population:
-    """No member of any space."""
+    """A population without members."""
     return Population(tuple(np.zeros((0, sampled.tables.columns), np.int64) for sampled in spaces))
 
 
 def joined(*parts: Population) -> Population:
-    """All members; within a space in the order of the parts."""
+    """All members, in the order of the parts within each space."""
     return Population(tuple(np.concatenate(blocks) for blocks in zip(*(part.blocks for part in parts), strict=True)))
 
 
 def allotted(count: int, weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """`count` split over spaces in proportion to `weights`, the remainders drawn: `[spaces]`, summing to `count`.
+    """`count` split over spaces in proportion to `weights`, with remainders drawn at random: `[spaces]`, summing to `count`.
 
-    All weights 0 = no space is to have any: zeros.
+    If all weights are 0, the result is all zeros.
     """
     result = np.zeros(len(weights), np.int64)
     order = rng.permutation(np.flatnonzero(weights > 0))
@@ -98,7 +98,7 @@ def allotted(count: int, weights: NDArray[np.float64], rng: np.random.Generator)
 
 def sample_population(spaces: Sequence[SampledSpace], count: int, weights: NDArray[np.float64],
                       rng: np.random.Generator, excluded: Keys) -> Population:
-    """About `count` distinct legal rows, none `excluded`, over spaces by `weights`; what a space lacks, others make up for."""
+    """About `count` distinct legal rows, none `excluded`, split over spaces by `weights`; other spaces make up for what a space lacks."""
     found = empty_population(spaces)
     left = np.array(weights, dtype=np.float64)
     for _ in range(len(spaces) + 1):

@@ -1,4 +1,4 @@
-"""Drawing distinct legal rows of a space, with a bounded number of attempts; small spaces are enumerated instead.
+"""Draws distinct legal rows of a space with a bounded number of attempts; small spaces are enumerated instead.
 
 `SampledSpace` is the search's view of a `Space`: its tables, and the exact list of its programs if it is small.
 """
@@ -14,7 +14,7 @@ ENUMERATED = 1 << 14
 """Spaces of up to this many rows are listed in full, so that "exhausted" is exact and no draw is wasted."""
 
 ATTEMPTS = 8
-"""Batches drawn before a sampler returns with fewer rows than asked."""
+"""The most batches drawn before a sampler returns fewer rows than asked."""
 
 
 class SampledSpace:
@@ -30,7 +30,7 @@ class SampledSpace:
             self._listed_keys = np.sort(self.tables.keys(self.listed))
 
     def legal(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which rows are legal, `[n]`; looked up where all are listed."""
+        """Which rows are legal, `[n]`; looked up if all legal rows are listed."""
         if not len(rows):
             return np.zeros(0, bool)
         if self.listed is not None:
@@ -38,7 +38,7 @@ class SampledSpace:
         return np.asarray(self.space.legal(rows), dtype=bool)
 
     def draw(self, count: int, rng: np.random.Generator) -> Rows:
-        """`count` rows by the sampling weights, legal or not, repeats possible."""
+        """`count` rows by the sampling weights, legal or not, possibly with repeats."""
         columns = np.tile(np.arange(self.tables.columns), count)
         return redraw(self.tables, columns, rng).reshape(count, self.tables.columns)
 
@@ -46,7 +46,7 @@ class SampledSpace:
                attempts: int = ATTEMPTS) -> Rows:
         """Up to `count` distinct legal rows whose keys are not `excluded` (sorted), in random order.
 
-        Fewer come back when the space has no more, or when `attempts` batches did not find more.
+        Returns fewer when the space has no more, or when `attempts` batches did not find more.
         """
         barred = np.zeros(0, np.uint64) if excluded is None else excluded
         if self.listed is not None:
@@ -63,7 +63,7 @@ class SampledSpace:
         return found
 
     def _weighted_order(self, index: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """These listed rows in random order, likely ones first (exponential race), weightless ones last."""
+        """These listed rows in weighted random order (exponential race), with weightless ones last."""
         assert self.listed is not None
         chance = np.zeros(len(index))
         with np.errstate(divide="ignore"):
@@ -86,7 +86,7 @@ def contains(ordered: NDArray[np.uint64], keys: NDArray[np.uint64]) -> NDArray[n
 def distinct(tables: ChoiceTables, rows: Rows, excluded: NDArray[np.uint64]) -> Rows:
     """The first of each group of equal rows, in order, without rows whose keys are `excluded` (sorted).
 
-    A row of a leading block that is distinct and not excluded keeps its place.
+    The rows of a leading block that is already distinct and not excluded keep their places.
     """
     keys = tables.keys(rows)
     _, first = np.unique(keys, return_index=True)

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from ansor.ir.feature_rows import FeatureRows
 
 Rows = NDArray[np.int64]
-"""`[n, columns]`: one program a row, one choice a column; a value is an index into the choice's table."""
+"""`[n, columns]`: one program per row, one choice per column; a value is an index into the choice's table."""
 
 
 class Space(Protocol):
-    """One sketch with its tables of choices. A row of it is a program."""
+    """One sketch with its tables of choices. Each row is a program."""
 
     @property
     def name(self) -> str:
-        """Stable text that names the sketch."""
+        """A stable text that names the sketch."""
         ...
 
     @property
@@ -29,7 +29,7 @@ class Space(Protocol):
         ...
 
     def neighbours(self, column: int) -> NDArray[np.int64] | None:
-        """For each value of a tile choice the values that move one factor, `[size, m]` padded with -1; None = any value."""
+        """For each value of a tile choice, the values that differ by moving one factor, `[size, m]`, padded with -1; None = any value."""
         ...
 
     def legal(self, rows: Rows) -> NDArray[np.bool_]:

@@ -13,9 +13,9 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
-    """tiled: `[columns]`, whether there is a table of neighbours.
+    """tiled: `[columns]`, whether a column has a table of neighbours.
 
-    Those of the value at place p of all values are `degree[p]` of `values`, from `first[p]` on.
+    The neighbours of the value at place p of all values are the `degree[p]` entries of `values` from `first[p]` on.
     """
 
     tiled: NDArray[np.bool_]
@@ -26,14 +26,14 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChoiceTables:
-    """What sampling and mutation need of a `Space`, as arrays over all values of all columns.
+    """What sampling and mutation need from a `Space`, as arrays over all values of all columns.
 
-    Value v of column c stands at `offsets[c] + v`. `cumulative` there is c + the share of sampling weight up to and including v;
-    one whose degree in `neighbours` is 0 moves to any other value.
+    Value v of column c is at place `offsets[c] + v`. `cumulative` there is c + the share of sampling weight up to and including v.
+    A value with degree 0 in `neighbours` moves to any other value.
     """
 
     sizes: NDArray[np.int64]
-    live: NDArray[np.int64]  # [columns]: how many values have a weight
+    live: NDArray[np.int64]  # [columns]: the number of values with a weight
     offsets: NDArray[np.int64]
     weighted: NDArray[np.bool_]  # [columns]
     cumulative: NDArray[np.float64]
@@ -47,7 +47,7 @@ class ChoiceTables:
 
     @property
     def programs(self) -> float:
-        """Number of rows, legal or not; a float, as it overflows an integer."""
+        """Number of rows, legal or not; a float, as it may overflow an integer."""
         return float(np.prod(self.sizes.astype(np.float64)))
 
     def keys(self, rows: Rows) -> NDArray[np.uint64]:
@@ -56,7 +56,7 @@ class ChoiceTables:
 
 
 def choice_tables(space: Space) -> ChoiceTables:
-    """Reads the tables of a space once. Raises ValueError for an empty choice, bad weights or neighbours out of range."""
+    """Read the tables of a space once. Raises ValueError for an empty choice, bad weights or neighbours out of range."""
     sizes = np.asarray(space.sizes, dtype=np.int64)
     if sizes.ndim != 1 or (sizes < 1).any():
         raise ValueError(f"sketch {space.name}: each choice needs a value; found sizes {sizes.tolist()}: drop the sketch")
@@ -78,7 +78,7 @@ def choice_tables(space: Space) -> ChoiceTables:
 
 
 def _neighbours(moves: Sequence[NDArray[np.int64]]) -> Neighbours:
-    """Of one table for each column."""
+    """The neighbours from one table per column."""
     degree = np.concatenate([np.zeros(0, np.int64), *((move >= 0).sum(axis=1) for move in moves)])
     values = np.concatenate([np.zeros(0, np.int64), *(move[move >= 0] for move in moves)])
     return Neighbours(np.array([move.shape[1] > 0 for move in moves], dtype=bool), np.cumsum(degree) - degree, degree, values)
@@ -117,7 +117,7 @@ def _shares(weight: NDArray[np.float64] | None, size: int) -> NDArray[np.float64
     if weight is None:
         return np.arange(1, size + 1, dtype=np.float64) / size
     shares: NDArray[np.float64] = np.cumsum(weight) / weight.sum()
-    shares[np.flatnonzero(weight)[-1]:] = 1.0  # not 0.9999…: every draw below 1 finds a value, and never a weightless one
+    shares[np.flatnonzero(weight)[-1]:] = 1.0  # not 0.9999…, so that every draw below 1 finds a value, and never a weightless one
     return shares
 
 

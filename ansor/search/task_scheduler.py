@@ -1,7 +1,7 @@
-"""Which task of a network to tune next: the one whose next trials are expected to lower the objective most for what they cost. Pure; no clock.
+"""Chooses which task of a network to tune next: the one whose next trials are expected to lower the objective most for their cost. Pure; no clock.
 
-The caller tunes one round of the task `next_task` names and reports it by `told`. Every task gets a first round before any gets a third. A task without a
-valid program is retried at growing intervals, and given up after some attempts; exhausted tasks are not named again. So no task can stall the others.
+The caller tunes one round of the task that `next_task` names and reports it with `told`. Every task gets a first round before any gets a third. A task without
+a valid program is retried at growing intervals and given up after some attempts; exhausted tasks are not named again. So no task can stall the others.
 """
 
 import math
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ansor.search.expected_gain import expected_gain
 
 Objective = Callable[[Sequence[float]], float]
-"""From the best seconds of every task to the number to minimise; must be finite for finite positive seconds."""
+"""Maps the best seconds of every task to the number to minimise; must be finite for finite positive seconds."""
 
 STRATEGIES = ("expected-gain", "round-robin")
 
@@ -26,9 +26,9 @@ class TaskInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerOptions:
-    """`ahead`: trials over which gains are compared, a round or so. `valid_attempts`: rounds a task may take to get its first valid program; after the
-    n-th the next comes no sooner than 2 ** n rounds later, unless nobody else has anything to do.
-    `early_stop`: stop after so many trials without a better objective; `task_early_stop`: likewise for one task, which dies.
+    """`ahead`: the number of trials over which gains are compared, about a round. `valid_attempts`: the most rounds without a valid program; after the
+    n-th, the next comes no sooner than 2 ** n rounds later, unless no other task can be tuned.
+    `early_stop`: stop after this many trials without a better objective; `task_early_stop`: the same for one task, which then dies.
     """
 
     strategy: str = "expected-gain"
@@ -43,17 +43,17 @@ class _Progress:
     best: float = math.inf  # seconds; infinity while no program is valid
     rounds: int = 0
     trials: int = 0
-    best_at: int = 0  # trials told when the best was
-    last: int = 0  # rounds of all tasks told when its last was
-    timed: int = 0  # trials whose tuning seconds were told
-    seconds: float = 0.0  # those
+    best_at: int = 0  # its trials when the best was found
+    last: int = 0  # rounds of all tasks at its last round
+    timed: int = 0  # trials with known tuning time
+    seconds: float = 0.0  # the tuning time of those
     exhausted: bool = False
 
 
 class TaskScheduler:
-    """Spends rounds on tasks. `objective`: None = sum of weight * best seconds.
+    """Allots rounds to tasks. `objective`: None = sum of weight * best seconds.
 
-    Raises ValueError for no task or an unknown strategy.
+    Raises ValueError without tasks or for an unknown strategy.
     """
 
     def __init__(self, tasks: Sequence[TaskInfo], *, objective: Objective | None = None,
@@ -73,7 +73,7 @@ class TaskScheduler:
         self._lowest = math.inf
 
     def next_task(self, busy: Collection[int] = ()) -> int | None:
-        """The task to tune a round of, none of those that have one on its way; None when every other task is dead or the early stop is reached."""
+        """The task to tune next, except those in `busy`; None when every other task is dead or the early stop is reached."""
         alive = [index for index in range(len(self._tasks)) if index not in busy and self.alive(index)]
         if not alive or self._stopped():
             return None
@@ -95,10 +95,10 @@ class TaskScheduler:
     def told(
         self, index: int, best_seconds: float | None, trials: int, exhausted: bool = False, *, since: int | None = None, seconds: float | None = None
     ) -> None:
-        """A round of task `index` ended: its best time so far (None = no valid program yet), and the trials the round took.
+        """Report a finished round of task `index`: its best time so far (None = no valid program yet), and the trials of the round.
 
-        since: trials after the best one, where that is known better than by rounds; seconds: what the round took, where the budget is one of time.
-        Also for the rounds of an earlier run, one call each, before the first `next_task`.
+        since: trials after the best one, if known more precisely than by round; seconds: the duration of the round, if the budget is limited by time.
+        Rounds of an earlier run are reported the same way, one call each, before the first `next_task`.
         """
         progress = self._progress[index]
         found = best_seconds if best_seconds is not None and 0 < best_seconds < math.inf else math.inf
@@ -119,9 +119,9 @@ class TaskScheduler:
 
     @property
     def objective(self) -> float | None:
-        """The objective over the best times; None until each task has been told of or died, and while none is valid.
+        """The objective over the best times; None until each task has a valid program or has died, and while no program is valid.
 
-        A task that died without a valid program counts as the slowest known time: it cannot be improved here anyway.
+        A task that died without a valid program counts with the slowest known time: it cannot be improved here anyway.
         """
         waiting = any(self.alive(index) and not math.isfinite(progress.best)
                       for index, progress in enumerate(self._progress))
@@ -139,11 +139,11 @@ class TaskScheduler:
         return patience is None or progress.trials - progress.best_at < patience
 
     def rounds(self, index: int) -> int:
-        """Rounds told of this task."""
+        """The number of reported rounds of this task."""
         return self._progress[index].rounds
 
     def expected_gain(self, index: int) -> float:
-        """How much the objective is expected to fall for each further trial (each second of tuning, where seconds are told), never negative; 0 for a
+        """How much the objective is expected to fall per further trial (per second of tuning, if seconds are reported), never negative; 0 for a
         dead task."""
         progress = self._progress[index]
         if not self.alive(index) or not math.isfinite(progress.best):
@@ -152,7 +152,7 @@ class TaskScheduler:
         return max(self._slope(index, progress.best) * progress.best * share, 0.0) / (self.options.ahead * self._cost(progress))
 
     def _cost(self, progress: _Progress) -> float:
-        """Of a trial: seconds, those of the other tasks where this one's were not told; 1 where none were."""
+        """The cost of a trial: its seconds, or those of the other tasks if unknown for this one; 1 if unknown for all."""
         if progress.timed and progress.seconds > 0:
             return progress.seconds / progress.timed
         timed = sum(other.timed for other in self._progress)
@@ -162,7 +162,7 @@ class TaskScheduler:
     def _slope(self, index: int, best: float) -> float:
         """d(objective) / d(seconds of the task), by a step relative to its time: operators take microseconds."""
         times = self._times()
-        step = max(1e-3 * best, sys.float_info.min)  # a time may be as small as a number gets
+        step = max(1e-3 * best, sys.float_info.min)  # a time may be the smallest float
         faster = [*times[:index], best - step, *times[index + 1:]]
         return (self._objective(times) - self._objective(faster)) / step
 

@@ -1,7 +1,7 @@
 """The tuner of one task: ask it what to measure, tell it the results. No I/O, no clock; start here.
 
-The random numbers of an `ask` depend on the seed and on how many programs went before, not on earlier draws. So a tuner that is first told old records
-continues as the interrupted one would have.
+The random numbers of an `ask` depend on the seed and on the number of earlier programs, not on earlier draws. So a tuner that is first told old records
+continues like the interrupted one would have.
 """
 
 import math
@@ -19,7 +19,7 @@ from ansor.search.sampling import SampledSpace
 from ansor.search.space import Space
 
 SHORTLIST = 32
-"""Programs kept by evolution for each one to pick, so that picks can be spread out."""
+"""The number of programs that evolution keeps per pick, so that picks can be spread out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a pick: its cost, or None and the kind of failure."""
+    """The result of a pick: its cost, or None and the kind of failure."""
 
     pick: Pick
     cost: float | None
@@ -40,30 +40,30 @@ class Outcome:
 
     @property
     def valid(self) -> bool:
-        """Whether there is a usable time; zero, negative and non-finite ones are none."""
+        """Whether the cost is usable: positive and finite."""
         return self.cost is not None and math.isfinite(self.cost) and self.cost > 0
 
 
 @dataclass(frozen=True)
 class Halves:
-    """A number before, and after, half of the budget."""
+    """A number for the first half of the budget, and one for the second."""
 
     early: float
     late: float
 
     def at(self, late: bool) -> float:
-        """The one that holds."""
+        """The number that applies."""
         return self.late if late else self.early
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TunerOptions:
-    """`epsilon`: share of random picks. `budget`: trials expected (a budget of time is told to `ask`); past half of it the search closes in on the best rows.
+    """`epsilon`: share of random picks. `budget`: expected trials (`ask` is told about a time budget); past half of it, the search focuses on the best rows.
 
-    `anchors`: how many of the best measured rows are mutated in every generation, `local_share`: the share
-    of the population these mutations make, before and after half of the budget. `explore`: share of model-guided picks
-    that go to the best-scored program of a little-tried sketch. `spread`: how much of its score (in powers of e)
-    a pick loses beside one already picked, before and after half of the budget. `early_stop`: finish after so many trials without a better program.
+    `anchors`: how many of the best measured rows are mutated in every generation; `local_share`: the share of the
+    population that these mutations make up, before and after half of the budget. `explore`: the share of model-guided picks
+    that go to the best-scored program of a little-tried sketch. `spread`: how much of its score (in powers of e) a pick loses
+    if it resembles an earlier pick, before and after half of the budget. `early_stop`: finish after this many trials without a better program.
     """
 
     evolution: EvolutionOptions = field(default_factory=EvolutionOptions)
@@ -79,7 +79,7 @@ class TunerOptions:
 class Tuner:
     """Searches several spaces (the sketches of one task) for the fastest program.
 
-    `task`: the number this task has in a model shared by several tuners. Raises ValueError for no space.
+    `task`: the number of this task in a model shared by several tuners. Raises ValueError without spaces.
     """
 
     def __init__(self, spaces: Sequence[Space], model: CostModel, *, seed: int = 0,
@@ -106,17 +106,17 @@ class Tuner:
 
     @property
     def trials(self) -> int:
-        """Programs told so far."""
+        """The number of programs told so far."""
         return len(self._outcomes)
 
     @property
     def exhausted(self) -> bool:
-        """Whether the last `ask` found fewer new programs than it was asked for: there is nothing left to try."""
+        """Whether the last `ask` found fewer new programs than asked for: nothing is left to try."""
         return self._exhausted
 
     @property
     def finished(self) -> str | None:
-        """Why there is no point in asking on, as a sentence, or None."""
+        """Why asking again is pointless, as a sentence, or None."""
         if self._exhausted:
             exact = all(sampled.listed is not None for sampled in self._spaces)
             return "every program of the search space has been tried" if exact else "no new legal program was found"
@@ -126,7 +126,7 @@ class Tuner:
         return None
 
     def suggest(self, pick: Pick) -> bool:
-        """Let the next `ask` begin with this program; False, and nothing, where it was asked for or told before. Raises ValueError for a foreign row."""
+        """Let the next `ask` begin with this program. Returns False, without effect, if it was asked for or told before. Raises ValueError for a foreign row."""
         self._check(pick)
         fresh = self._key(pick) not in self._known[pick.space]
         if fresh:
@@ -134,9 +134,9 @@ class Tuner:
         return fresh
 
     def ask(self, count: int, share: float | None = None) -> list[Pick]:
-        """Up to `count` programs never asked for or told before, the most promising first; fewer = `exhausted`.
+        """Up to `count` programs never asked for or told before, the most promising first; fewer mean that the search is `exhausted`.
 
-        share: how much of the budget is used, 0 to 1, where that is not a matter of trials; None: trials told / `TunerOptions.budget`.
+        share: the used share of the budget, 0 to 1, if it is not limited by trials; None: trials told / `TunerOptions.budget`.
         """
         suggested, self._suggested = self._suggested[:count], self._suggested[count:]
         picks = [*self._asked_for(suggested), *self._asked_for(self._found(count - len(suggested), share))]
@@ -150,7 +150,7 @@ class Tuner:
         return picks
 
     def _found(self, count: int, share: float | None) -> list[Pick]:
-        """What the search comes up with."""
+        """The programs that the search finds."""
         if not count:
             return []
         known = [np.sort(np.fromiter(keys, np.uint64, len(keys))) for keys in self._known]
@@ -161,7 +161,7 @@ class Tuner:
         return picks + _interleaved(rest, rng)
 
     def tell(self, outcomes: Sequence[Outcome]) -> None:
-        """Results of picks, or before the first `ask` those of an earlier run. Raises ValueError for a foreign row."""
+        """Report results of picks or, before the first `ask`, those of an earlier run. Raises ValueError for a foreign row."""
         fresh = [outcome for outcome in outcomes if self._accepted(outcome)]
         if not fresh:
             return
@@ -171,7 +171,7 @@ class Tuner:
                 self._best, self._best_at = outcome, len(self._outcomes)
         members = self._population([outcome.pick for outcome in fresh])
         by_space = np.argsort([outcome.pick.space for outcome in fresh], kind="stable")
-        told_order = np.argsort(by_space, kind="stable")  # so that one large tell teaches the same as several small ones
+        told_order = np.argsort(by_space, kind="stable")  # so that one large tell has the same effect as several small ones
         seconds = np.array([_cost(outcome) for outcome in fresh])
         self._model.update(members.features(self._spaces).take(told_order), seconds, np.full(len(fresh), self._task))
 
@@ -211,8 +211,8 @@ class Tuner:
                 for sampled, keys, block in zip(self._spaces, known, added.blocks, strict=True)]
 
     def _chances(self) -> NDArray[np.float64]:
-        """Sampling weight of each space, `[spaces]`: 1 untried, best of all / best of the space when measured, halved by each
-        trial while all failed; never below 0.1, so that none starves.
+        """The sampling weight of each space, `[spaces]`: 1 if untried, best of all / best of the space if measured, halved by each
+        trial while all have failed; never below 0.1, so that no space starves.
         """
         best, trials = self._best_by_space()
         fastest = best.min()
@@ -233,7 +233,7 @@ class Tuner:
         return self._population([outcome.pick for outcome in valid[: self.options.anchors]])
 
     def _guided(self, count: int, share: float | None, known: list[NDArray[np.uint64]], rng: np.random.Generator) -> list[Pick]:
-        """The picks the model makes of `count`: all but the random share."""
+        """The model's share of `count` picks: all but the random ones."""
         wanted = min(count, int(count * (1 - self.options.epsilon) + rng.random()))
         late = len(self._outcomes) >= self.options.budget / 2 if share is None else share >= 0.5
         local_share = self.options.local_share.at(late)
@@ -245,7 +245,7 @@ class Tuner:
         return self._chosen(hall, wanted, late, rng)
 
     def _chosen(self, hall: Hall, wanted: int, late: bool, rng: np.random.Generator) -> list[Pick]:
-        """Best-scored but spread out; some are the best of a little-tried space."""
+        """The best-scored programs, spread out; some are the best of a little-tried space."""
         if not len(hall.members):
             return []
         order = np.lexsort((rng.random(len(hall.scores)), -hall.scores))
@@ -264,7 +264,7 @@ class Tuner:
 
 
 def _interleaved(members: Population, rng: np.random.Generator) -> list[Pick]:
-    """As picks, in random order, so that a batch cut short still covers the spaces."""
+    """The members as picks, in random order, so that a batch cut short still covers the spaces."""
     return [Pick(*members.member(int(index))) for index in rng.permutation(len(members))]
 
 

@@ -13,7 +13,7 @@ from ansor.measure.timing import TimingOptions
 
 
 def check_arguments(**given: object) -> None:
-    """Raises ArgumentError for the first that cannot be what its name says; None passes where it is a default."""
+    """Raise ArgumentError for the first argument with an invalid value; None passes where it is a default."""
     for name, value in given.items():
         fits, wanted = _KINDS[name]
         if not fits(value):
@@ -21,7 +21,7 @@ def check_arguments(**given: object) -> None:
 
 
 def check_names(entry: str, asked: Mapping[str, object], known: type) -> None:
-    """Raises ArgumentTypeError for a keyword that the entry point does not have; `known`: the TypedDict of those it has."""
+    """Raise ArgumentTypeError for a keyword that the entry point does not have; `known`: the TypedDict of its keywords."""
     names = sorted(known.__optional_keys__)  # type: ignore[attr-defined]  # typing does not say that a class is a TypedDict
     for name in asked:
         if name not in names:
@@ -31,14 +31,14 @@ def check_names(entry: str, asked: Mapping[str, object], known: type) -> None:
 
 
 def is_whole(value: object, least: int) -> bool:
-    """Whether it is a whole number, of Python or NumPy, of at least that."""
+    """Whether the value is a whole number, of Python or NumPy, of at least `least`."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
 def _is_cost_model(value: object) -> bool:
     if isinstance(value, str):
         return value == PACKAGE
-    return not isinstance(value, type) and all(hasattr(value, part) for part in ("fitted", "update", "predict"))  # a class has them, too
+    return not isinstance(value, type) and all(hasattr(value, part) for part in ("fitted", "update", "predict"))  # a class has them too, but is not a model
 
 
 def _is_list(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""Templates of `ansor.autotvm` alongside the rules: which of their programs a task searches."""
+"""Templates of `ansor.autotvm` alongside the rules: the programs of templates that a task searches."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Template: TypeAlias = "str | Callable[..., object] | Task"
 
 
 def tasks_of(templates: Sequence[Template], args: Sequence[object]) -> tuple[tuple[Task, ...], tuple[Tensor, ...]]:
-    """Each template with its space, once, and the arrays that the first one takes and gives. Templates without arguments of their own get `args`.
+    """Each template with its space, once, and the inputs and outputs of the first. Templates without their own arguments get `args`.
 
-    Raises ConfigError for a name that is not registered, and DeclarationError for a function that is none, and for arguments that do not fit.
+    Raises ConfigError for a name that is not registered, and DeclarationError for a function that is not a template or arguments that do not fit.
     """
     called = list(dict.fromkeys((name, serialize_args(given)) for name, given in (_called(one, args) for one in templates)))
     found = [collect(name, deserialize_args(given)) for name, given in called]

@@ -12,7 +12,7 @@ from ansor.te.tensor import Tensor
 
 
 def tensors_of(given: object, what: str = "the declaration") -> tuple[Tensor, ...]:
-    """The tensors that were given; the inputs of a single tensor are found, in the order in which they are read.
+    """The given tensors. For a single tensor, its inputs are found and come first, in the order in which they are read.
 
     Raises DeclarationError for anything else, naming it as `what`.
     """
@@ -26,14 +26,14 @@ def tensors_of(given: object, what: str = "the declaration") -> tuple[Tensor, ..
 
 
 def call(function: Callable[..., object], args: Sequence[object], name: str = "") -> object:
-    """What the function returns. Raises DeclarationError when it does not take so many arguments; its own exceptions pass."""
+    """Call the function. Raises DeclarationError when the arguments do not fit its parameters; its own exceptions pass."""
     name = name or str(getattr(function, "__name__", function))
     check_call(function, args, f"{name} with args={tuple(args)}", "give one value for each in args=(...)")
     return function(*args)
 
 
 def check_call(function: Callable[..., object], args: Sequence[object], asked: str, cure: str) -> None:
-    """Raises DeclarationError unless the function takes these arguments. `asked`: the call as the person wrote it."""
+    """Raise DeclarationError unless the function takes these arguments. `asked`: the call as the user wrote it."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # written in C: the call will tell
@@ -45,7 +45,7 @@ def check_call(function: Callable[..., object], args: Sequence[object], asked: s
 
 
 def parameters(signature: inspect.Signature) -> str:
-    """`n=512, m=512`, as a person would write them."""
+    """The parameters as text, `n=512, m=512`."""
     found = [one.name if one.default is one.empty else f"{one.name}={one.default}" for one in signature.parameters.values()]
     return ", ".join(found) or "no arguments"
 

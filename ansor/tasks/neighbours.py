@@ -1,4 +1,4 @@
-"""Near misses among records: those of another workload whose programs have the same steps, such as the same operator in another shape."""
+"""Finds near misses among records: other workloads whose programs have the same steps, such as the same operator in another shape."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansor.tasks.recorded import Searched, nameless
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A workload, by its key and by what people call it, and how many of its trials are of sketches that the task has, too."""
+    """A workload by key and display name, and how many of its trials use sketches that the task also has."""
 
     workload: str
     name: str
@@ -21,13 +21,13 @@ class Neighbour:
 
 
 def neighbours_of(task: Searched, records: Sequence[Record], names: Mapping[str, str]) -> list[Neighbour]:
-    """Those with the most trials first. Names of tensors and axes do not matter, and which target a trial is of does not, either."""
+    """The neighbours, most trials first. The names of tensors and axes and the target of a trial do not matter."""
     own = {(space.algorithm, _form(json.loads(space.name))) for space in task.spaces}
     found = Counter(record.workload for record in records if record.workload not in task.workload_keys and (record.algorithm, _form(record.sketch)) in own)
     return [Neighbour(workload, names.get(workload, workload[:8]), count) for workload, count in found.most_common()]
 
 
 def _form(sketch: Json) -> str:
-    """The steps without names, and without the digest of the tables, which depends on the extents."""
+    """The steps without names and without the digest of the tables, which depends on the extents."""
     steps: Json = json.loads(json.dumps(sketch))
     return json.dumps(nameless(steps[:-1] if isinstance(steps, list) else steps))

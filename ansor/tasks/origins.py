@@ -9,7 +9,7 @@ RULES = "the rules"
 
 
 def origin_of(algorithm: str) -> str:
-    """Who made the programs that records name this algorithm for."""
+    """The origin of programs recorded under this algorithm."""
     return algorithm if algorithm.startswith(TEMPLATE) else RULES
 
 

@@ -1,4 +1,4 @@
-"""A program of a task after every pass, from its schedule to its text."""
+"""Shows a program of a task after every pass, from its schedule to its source text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansor.targets.base import Target
 
 
 def passes_of(sketch: Sketch, row: Sequence[int], target: Target, entry: str = "kernel") -> Iterator[Shown]:
-    """Lowering's passes, then those that make the target's text."""
+    """The passes of lowering, then those that generate the target's source text."""
     loops = None
     for one, lowering in traced(PASSES, Lowering(sketch.state, sketch.row_numbers(row), entry)):
         yield Shown(one.name, one.does, one.shown(lowering))

@@ -5,8 +5,8 @@
     Pin("C.vector", False)          no vectors
     Pin("C.CacheWrite")             only sketches with that step; Pin("C.CacheWrite", False): only those without
 
-Names are those that sketches print: of choices, and of steps with their stage in front. `*` stands for any part of a name. Rows of sketches keep their meaning:
-runs with and without pins share records, as far as the pins allow.
+Names are those that sketches print: names of choices, and of steps prefixed with their stage. `*` matches any part of a name. Rows of sketches keep their
+meaning: runs with and without pins share records, as far as the pins allow.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from ansor.tasks.origins import origin_of
 from ansor.tasks.sketch_space import SketchSpace
 
 Part: TypeAlias = "int | None | EllipsisType | Collection[int]"
-"""One number of a choice: that number, one of several, any (None), or any and as many as there are (`...`)."""
+"""One number of a choice: a given number, one of several, any number (None), or any count of any numbers (`...`)."""
 
 Mask: TypeAlias = NDArray[np.bool_]
 
 MANY = 12
-"""Values that a message lists."""
+"""The most values that a message lists."""
 
 
 @dataclass(frozen=True)
 class Pin:
-    """name: what is fixed, with `*` for any part of it; value: what to.
+    """name: what to fix, with `*` for any part of the name; value: the value to fix it to.
 
-    A choice is fixed to a number, to one of several, to numbers (each a `Part`), or to False (0) or True (anything else); a step, to be there or not.
-    Where a sketch has no such name the pin holds if it is False, and else the sketch is left out. Pins on what only templates have leave the rules'
-    sketches alone, and the other way round.
+    A choice is fixed to a number, to one of several, to a tuple of numbers (each a `Part`), or to False (0) or True (anything else). A step is fixed to be
+    present or absent. A sketch without the name passes if the value is False, and is dropped otherwise. Pins on names that only templates have do not
+    affect the rules' sketches, and vice versa.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Pin:
             raise ScheduleError(f"asked to pin {self}; give `...` once, and None for each other number that is free")
 
     def allows(self, sketch: Sketch) -> dict[int, Mask] | None:
-        """Column -> which values of the choice are left; None when the sketch is left out."""
+        """Column -> which values of the choice remain; None when the sketch is dropped."""
         masks = {k: self._values(choice) for k, choice in enumerate(sketch.choices) if self._names(choice.name)}
         has_step = any(self._names(step_name) for step_name in step_names(sketch))
         if not all(mask.any() for mask in masks.values()):
@@ -70,7 +70,7 @@ class Pin:
         return masks
 
     def matches(self, sketch: Sketch) -> bool:
-        """Whether the sketch has something of that name."""
+        """Whether the sketch has a choice or step that the name matches."""
         return any(map(self._names, (*step_names(sketch), *(choice.name for choice in sketch.choices))))
 
     def _names(self, name: str) -> bool:
@@ -105,9 +105,9 @@ def _is_part(part: object) -> bool:
 
 
 def pinned(spaces: Sequence[SketchSpace], pins: Sequence[Pin]) -> list[SketchSpace]:
-    """What the pins leave of each sketch; sketches of which they leave nothing are left out.
+    """The part of each sketch that the pins allow; sketches without any allowed program are dropped.
 
-    Raises ScheduleError, which says what could be pinned, when a pin is of a name or a value that no sketch has, or nothing is left by all of them.
+    Raises ScheduleError, which says what can be pinned, when no sketch has the name or value of a pin, or when the pins together leave no program.
     """
     left, before = list(spaces), list[Pin]()
     for pin in pins:
@@ -136,7 +136,7 @@ def _pinned(spaces: Sequence[SketchSpace], pin: Pin, all_spaces: Sequence[Sketch
 
 
 def pinnable(spaces: Sequence[SketchSpace]) -> dict[str, str]:
-    """What can be pinned: names of choices, with their values in words, and names of steps."""
+    """What can be pinned: the names of choices, with their values as text, and the names of steps."""
     values: dict[str, list[set[int]]] = {}
     for space in spaces:
         for choice in space.sketch.choices:
@@ -148,7 +148,7 @@ def pinnable(spaces: Sequence[SketchSpace]) -> dict[str, str]:
 
 
 def step_names(sketch: Sketch) -> list[str]:
-    """`C.CacheWrite`, ...: each step's stage and kind, once."""
+    """The stage and kind of each step, `C.CacheWrite`, each once."""
     return list(dict.fromkeys(f"{step.stage}.{type(step).__name__}" for step in sketch.steps))
 
 

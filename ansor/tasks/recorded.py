@@ -1,4 +1,4 @@
-"""The records of a task in a file, and those that do not count here, by reason."""
+"""The records of a task in a file, and the records that do not count here, by reason."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from ansor.tasks.origins import origin_of
 from ansor.tasks.sketch_space import SketchSpace
 
 OTHER_TARGET = "made for another target"
-"""How the reason begins for records of other target options. A file may well hold several, as it may hold several workloads."""
+"""Begins the reason for records of other target options. A file may hold several targets, just as it may hold several workloads."""
 
 OTHER_DEVICE = "measured on another device"
-"""How the reason begins for records whose costs do not compare. A file may well hold those of several devices."""
+"""Begins the reason for records whose costs are not comparable. A file may hold records of several devices."""
 
 OTHER_NAMES = "recorded with other names of tensors or axes"
 """The reason for records of the same computation, declared with other names: the steps of a sketch name stages and loops."""
 
 ASKED = ("which are not searched here", "not as pinned")
-"""How reasons end that are what the caller asked for."""
+"""Ends of reasons that follow from what the caller asked for."""
 
 
 class Searched(Protocol):
-    """A task, as far as its records go."""
+    """The part of a task that its records concern."""
 
     @property
     def workload_keys(self) -> tuple[str, ...]: ...
@@ -50,7 +50,7 @@ class Searched(Protocol):
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a file knows of a task: outcomes that apply here, and how many records of the workload do not, by reason."""
+    """What a file knows about a task: the outcomes that apply here, and how many records of the workload do not, by reason."""
 
     known: list[tuple[Outcome, Record]]
     left_out: dict[str, int]
@@ -58,7 +58,7 @@ class Recorded:
 
     @property
     def best(self) -> Outcome | None:
-        """The fastest; None without a valid one."""
+        """The fastest outcome; None without a valid one."""
         valid = [outcome for outcome, _ in self.known if outcome.cost is not None]
         return min(valid, key=lambda outcome: outcome.cost or 0.0) if valid else None
 
@@ -71,7 +71,7 @@ class _File:
 
 @lru_cache(maxsize=1)
 def _read(path: Path, size: int, changed: int) -> _File:
-    """A file, read once for all tasks of a network; `size` and `changed` (nanoseconds) tell when to read it again."""
+    """A file, read once for all tasks of a network, and again when `size` or `changed` (nanoseconds) differs."""
     found: dict[str, list[Record]] = {}
     loaded = load(path)
     for record in loaded.records:
@@ -86,7 +86,7 @@ def _file(records: str | Path) -> _File:
 
 
 def recorded_outcomes(task: Searched, records: str | Path, device: tuple[str, Unit] | None = None) -> Recorded:
-    """What a file knows of a task on its target, measured on devices of that model, in that unit; by default on the device that most records are of."""
+    """What a file knows about a task on its target, for one device model and unit; by default those of most records."""
     of_workload = [record for key in task.workload_keys for record in _file(records).records.get(key, [])]
     here = {text for text in {record.target for record in of_workload} if is_of(text, task.target)}
     of_target = [record for record in of_workload if record.target in here]
@@ -105,25 +105,25 @@ def recorded_outcomes(task: Searched, records: str | Path, device: tuple[str, Un
 
 
 def outcomes_of(task: Searched, records: Sequence[Record]) -> list[Outcome | str]:
-    """Records of a task as the tuner wants them, or why each does not count; what they were measured on is not looked at."""
+    """Records of a task as the tuner needs them, or why each does not count; the device is not checked."""
     numbers = {(space.algorithm, space.name): k for k, space in enumerate(task.spaces)} if records else {}
     why = lru_cache(partial(_why_unknown, task))  # a file has many records of each sketch
     return [_outcome_of(record, task, numbers, why) for record in records]
 
 
 def _why_elsewhere(recorded: str, target: Target) -> str:
-    """Why records of that target text do not count for the target on this machine."""
+    """Why records with that target text do not count for the target on this machine."""
     return difference(recorded, target) if is_for(recorded, target) else f"{OTHER_TARGET} ({options_text(recorded)}, here {target})"
 
 
 def damaged_lines(records: str | Path) -> Mapping[str, int]:
-    """How many lines of a file are no records, by reason; of which workload they were cannot be told."""
+    """How many lines of a file are not records, by reason; their workload is unknown."""
     return _file(records).damaged
 
 
 def say_left_out(left_out: Iterable[Mapping[str, int]], records: str | Path, say: Callable[[str], None], alarm: Callable[[str], None]) -> None:
-    """How many records of a file do not count, and why: those of some tasks, and lines that are damaged. `alarm` gets one line about what nobody expects,
-    `say` one about what is as it should be: records of other target options, and what the caller narrowed down by pins, algorithms, templates."""
+    """Report how many records of a file do not count, and why: those of some tasks, and damaged lines. `alarm` gets one line about unexpected reasons, `say`
+    one about expected ones: other target options, and what the caller excluded by pins, algorithms or templates."""
     total: Counter[str] = Counter()
     for reasons in (*left_out, damaged_lines(records)):
         total.update(reasons)
@@ -139,7 +139,7 @@ def _is_expected(reason: str) -> bool:
 
 
 def _outcome_of(record: Record, task: Searched, numbers: Mapping[tuple[str, str], int], why: Callable[[str, str], str]) -> Outcome | str:
-    """A record as the tuner wants it, or why it does not count."""
+    """A record as the tuner needs it, or why it does not count."""
     name = json.dumps(record.sketch, separators=(",", ":"))
     index = numbers.get((record.algorithm, name))
     if index is None:
@@ -153,7 +153,7 @@ def _outcome_of(record: Record, task: Searched, numbers: Mapping[tuple[str, str]
 
 
 def _why_unknown(task: Searched, algorithm: str, name: str) -> str:
-    """Why the sketch of that name is none of the task's."""
+    """Why the task has no sketch of that name."""
     origin = origin_of(algorithm)
     of_origin = [space for space in task.spaces if origin_of(space.algorithm) == origin]
     if not of_origin:
@@ -171,7 +171,7 @@ def _steps_of(name: str) -> Json:
 
 
 def nameless(steps: Json) -> Json:
-    """The steps, each name replaced by the number of its first appearance: the same for declarations that differ in names alone."""
+    """The steps with each name replaced by the number of its first appearance: the same for declarations that differ only in names."""
     numbers: dict[str, int] = {}
 
     def numbered(value: Json) -> Json:

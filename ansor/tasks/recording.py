@@ -1,7 +1,6 @@
-"""What the search asks of the rows of a sketch, recorded: lowering and describing are the same arithmetic for every population.
+"""Records what the search computes for the rows of a sketch: lowering and feature extraction are the same arithmetic for every population.
 
-Most of a sketch is the same in the other sketches of its declaration. Those that are recorded `together` share the columns, the nests and what was found out
-about their statements.
+Sketches of one declaration are mostly the same. Sketches that are recorded `together` share columns, nests and the analysis of their statements.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ from ansor.targets.base import Target
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """What the search asks of the rows of a sketch."""
+    """The recorded computations for the rows of a sketch."""
 
     legality: Run
     description: Run
     statements: int
 
     def legal(self, rows: Rows) -> NDArray[np.bool_]:
-        """Whether each program is, [n]."""
+        """Whether each program is legal, [n]."""
         (flags,) = self.legality(rows)
         return flags[:, 0]
 
@@ -55,7 +54,7 @@ class Recorded:
 
 @dataclass(frozen=True, eq=False)
 class _Recording:
-    """What was recorded of the sketches of a declaration for a target. genes: by the names of choices, their tables and columns."""
+    """What was recorded for the sketches of one declaration and target. genes: each distinct choice, with its columns."""
 
     dag: Dag
     target: Target
@@ -65,7 +64,7 @@ class _Recording:
     genes: list[tuple[Choice, tuple[Int, ...]]] = field(default_factory=list)
 
     def of(self, sketch: Sketch) -> Recorded:
-        """Lowers and describes a sketch whose choices are columns of a tape."""
+        """Lower a sketch and compute its features, with its choices as columns of a tape."""
         genes = [self._gene(choice) for choice in sketch.choices]
         numbers = {name: parts for choice, gene in zip(sketch.choices, genes, strict=True) for name, parts in choice.named(self.genes[gene][1]).items()}
         loops, target = lower_with(self.nests, sketch.state, numbers), self.target
@@ -81,7 +80,7 @@ class _Recording:
         return Recorded(runner(tape, [flag]), runner(tape, [rows, prior]), len(program))
 
     def _gene(self, choice: Choice) -> int:
-        """The number of a choice among those of all sketches: the same for the same name and values."""
+        """The number of a choice among the choices of all sketches: the same for the same name and values."""
         for gene, (known, _) in enumerate(self.genes):
             if known.name == choice.name and np.array_equal(known.table, choice.table):
                 return gene
@@ -94,7 +93,7 @@ _open: ContextVar[list[_Recording] | None] = ContextVar("recordings", default=No
 
 @contextmanager
 def together() -> Iterator[list[_Recording]]:
-    """Sketches that are recorded inside, of a declaration and for a target, share what they have in common. It is forgotten at the end."""
+    """Sketches of one declaration and target that are recorded inside share their common parts, which are dropped at the end."""
     around = _open.get()
     if around is not None:
         yield around
@@ -110,7 +109,7 @@ def together() -> Iterator[list[_Recording]]:
 
 
 def recorded(sketch: Sketch, target: Target) -> Recorded:
-    """A sketch, recorded together with those before it, or alone."""
+    """A sketch, recorded together with earlier ones, or alone."""
     with together() as recordings, uncollected():
         return _recording(recordings, sketch.dag, target).of(sketch)
 

@@ -15,9 +15,9 @@ from ansor.tasks.recording import Recorded, recorded
 
 
 class SketchSpace:
-    """All programs of one sketch on one target; `algorithm`: the alternative, or the template, it is a sketch of, "" for the declaration itself.
+    """All programs of one sketch on one target. `algorithm`: the alternative or template that the sketch belongs to, "" for the declaration itself.
 
-    `allowed`: column -> which values of the choice are searched, bool [values]; all of the others. Rows mean the same with and without.
+    `allowed`: column -> which values of the choice are searched, bool [values]; other columns are unrestricted. Rows mean the same with and without it.
     """
 
     def __init__(self, sketch: Sketch, target: Target, algorithm: str = "", allowed: Mapping[int, NDArray[np.bool_]] | None = None) -> None:
@@ -57,22 +57,22 @@ class SketchSpace:
         return near if near is None or allowed is None else np.where((near >= 0) & allowed[near], near, -1)
 
     def legal(self, rows: Rows) -> NDArray[np.bool_]:
-        """Programs that are allowed, and fit the target's registers and stack."""
+        """Whether each program is allowed and keeps the target's limits."""
         found = self._recorded.legal(rows)
         for column, allowed in self.allowed.items():
             found = found & allowed[rows[:, column]]
         return found
 
     def holds(self, row: Sequence[int]) -> bool:
-        """Whether a row is one of the sketch's: a value for each choice."""
+        """Whether a row belongs to the sketch: a value for each choice."""
         return len(row) == len(self.sizes) and all(0 <= gene < size for gene, size in zip(row, self.sizes.tolist(), strict=True))
 
     def allows(self, row: Sequence[int]) -> bool:
-        """Whether a row of the sketch is one of the space."""
+        """Whether a row of the sketch is in the space."""
         return all(allowed[row[column]] for column, allowed in self.allowed.items())
 
     def narrowed(self, allowed: Mapping[int, NDArray[np.bool_]]) -> SketchSpace | None:
-        """The space with fewer values, None when a choice has none left."""
+        """The space with fewer values, None when a choice has no value left."""
         both = {column: mask & self.allowed.get(column, True) for column, mask in allowed.items()}
         return SketchSpace(self.sketch, self.target, self.algorithm, self.allowed | both) if all(mask.any() for mask in both.values()) else None
 

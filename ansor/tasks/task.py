@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from ansor.templates.task import Task as TemplateTask
 
 Workload: TypeAlias = "Callable[..., Sequence[Tensor] | Tensor | tuple[Schedule, Sequence[Tensor]]] | str | Sequence[Tensor] | Tensor"
-"""What to compute: a function of `args` (a template gives its schedule, too), its name, or what it would return."""
+"""What to compute: a function of `args` (a template also returns its schedule), its name, or what it would return."""
 
 
 class Scope(TypedDict, total=False):
-    """What is searched, by name: see `SearchTask`."""
+    """The keywords that decide what is searched: see `SearchTask`."""
 
     rules: Sequence[str | SketchRule] | None
     algorithms: Sequence[str | Algorithm] | None
@@ -57,7 +57,7 @@ class Scope(TypedDict, total=False):
 
 
 class TaskScope(Scope, total=False):
-    """The same, and whether the declaration is searched as it is written."""
+    """The same, and whether the declaration is searched as written."""
 
     as_written: bool
 
@@ -82,15 +82,15 @@ class SearchTask:
         args: its arguments.
         target: target text such as `cpu -threads=1`.
         tensors: the tensors themselves, instead of `func`.
-        name: for people; the function's name by default.
+        name: a display name; the function's name by default.
         rules: sketch rules, names or values, in order; the target's own by default.
-        algorithms: what offers other declarations of the same computation to be searched along, names or functions (see `ansor.algorithms.base`); all that are
-            registered by default, () for none.
-        templates: of `ansor.autotvm`, searched along: names, the functions themselves, or tasks of theirs where their arguments are not `args`. `func` may be
-            one itself: then there are no rules by default.
-        pins: what is fixed of sketches, such as `Pin("C*.j", (..., 16))` (see `ansor.Pin`).
-        as_written: search the declaration's own stages and axes, not those of its normal form (`ansor.ir.normal.form`). Templates always do.
-        inputs: values of inputs, by the names that their tensors have, to measure with instead of made-up ones: indices, sparse structures.
+        algorithms: names or functions that offer other declarations of the same computation to search as well (see `ansor.algorithms.base`); all registered
+            ones by default, () for none.
+        templates: templates of `ansor.autotvm` to search as well: names, functions, or template tasks if their arguments are not `args`. `func` may itself be
+            a template; then there are no rules by default.
+        pins: parts of sketches to fix, such as `Pin("C*.j", (..., 16))` (see `ansor.Pin`).
+        as_written: search the declaration's own stages and axes, not those of its normal form (`ansor.ir.normal.form`). Always the case with templates.
+        inputs: values of inputs, by tensor name, to measure with instead of generated ones: indices, sparse structures.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class SearchTask:
         self.inputs = _checked_inputs(self.tensors, self.declared, inputs or {})
 
     def tune(self, options: Tuning[Found]) -> Found:
-        """Measure programs as the options (`ansor.TuningOptions`) say; the result is in the record file, and in the state returned."""
+        """Measure programs according to the options (`ansor.TuningOptions`); the result is in the record file and in the returned state."""
         if not hasattr(options, "tuned"):
             raise ArgumentError(f"asked to tune with {options!r:.80}, which is a {type(options).__name__}; give ansor.TuningOptions(num_measure_trials=...)")
         return options.tuned(self)
@@ -141,12 +141,12 @@ class SearchTask:
 
     @property
     def workload_key(self) -> str:
-        """The computation's key: the same in every run, on every machine, and for every way of writing it that the normal form knows."""
+        """The computation's key: the same in every run, on every machine, and for all declarations with the same normal form."""
         return self.dag.key
 
     @property
     def workload_keys(self) -> tuple[str, ...]:
-        """Those that records of it may have: before, the key was that of the declaration as it is written."""
+        """The keys that its records may have: older records have the key of the declaration as written."""
         return tuple(dict.fromkeys((self.dag.key, self.declared.key)))
 
     @property
@@ -156,7 +156,7 @@ class SearchTask:
 
     @cached_property
     def spaces(self) -> tuple[SketchSpace, ...]:
-        """What is searched: every sketch of the declaration, then those of its alternatives, with their places and annotations open; then templates'."""
+        """What is searched: every sketch of the declaration, then of its alternatives, with locations and annotations open; then those of templates."""
         declared = (Alternative(DIRECT, self.dag), *self.alternatives) if self.rules or not self.templates else ()
         used: set[int] = set()
         found = [SketchSpace(sketch, self.target, one.name) for one in declared for sketch in spaces(one.dag, self.target, self.rules, used)]
@@ -169,7 +169,7 @@ class SearchTask:
         return tuple(pinned(found, self.pins))
 
     def _say_unused(self, used: set[int]) -> None:
-        """A rule that somebody gave, and that never applies, is a mistake more often than not."""
+        """Warn about rules that the caller gave and that never apply: that is usually a mistake."""
         given = [rule for number, rule in enumerate(self.rules) if number not in used and rule not in (*self.target.rules, *resolve(self.target.rules))]
         stages = ", ".join(stage.name for stage in self.dag.stages if not stage.is_placeholder)
         for rule in given:
@@ -177,17 +177,17 @@ class SearchTask:
 
     @cached_property
     def alternatives(self) -> tuple[Alternative, ...]:
-        """Other declarations of the same computation that are searched along."""
+        """The other declarations of the same computation that are also searched."""
         return alternatives_of(self.dag, registered(self.target.algorithms) if self.algorithms is None else self.algorithms)
 
     def alternative_of(self, sketch: Sketch) -> Alternative | None:
-        """The alternative a sketch belongs to; None for the declaration itself."""
+        """The alternative that a sketch belongs to; None for the declaration itself."""
         if sketch.dag is self.dag:
             return None
         same = next((one for one in self.alternatives if one.dag is sketch.dag), None)
         if same is not None or sketch.dag.key == self.dag.key:
             return same
-        return next((one for one in self.alternatives if one.dag.key == sketch.dag.key), None)  # a sketch of a task that was declared anew
+        return next((one for one in self.alternatives if one.dag.key == sketch.dag.key), None)  # a sketch of a task that was declared again
 
     def source(self, sketch: Sketch, row: Sequence[int], entry: str = "kernel") -> CSource:
         """C of one program of a sketch."""
@@ -202,7 +202,7 @@ class SearchTask:
 
     @cached_property
     def _input_files(self) -> tuple[tuple[str, str], ...]:
-        """The inputs that were given, on disk, where the measuring process finds them."""
+        """The given inputs, saved to disk for the measuring process."""
         if not self.inputs:
             return ()
         folder = Path(tempfile.mkdtemp(prefix="ansor-inputs-"))
@@ -221,13 +221,13 @@ class SearchTask:
 
 
 def _in_normal_form(declared: Dag) -> Dag:
-    """The declaration in its normal form: itself, where it is in it."""
+    """The declaration in normal form; the declaration itself if it already is."""
     found = normal_form(declared.tensors)
     return declared if all(map(is_, found, declared.tensors)) else Dag(found)
 
 
 def _checked_inputs(tensors: Sequence[Tensor], dag: Dag, inputs: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
-    """By the names that programs have for them."""
+    """The inputs under the names that programs use. Raises DeclarationError or ArgumentError for values that do not fit."""
     known = {tensor.name: renamed for tensor, renamed in zip(tensors, dag.tensors, strict=True) if tensor.is_placeholder}
     for name, value in inputs.items():
         if name not in known:
@@ -241,7 +241,7 @@ def _checked_inputs(tensors: Sequence[Tensor], dag: Dag, inputs: Mapping[str, ND
 
 
 def _as_called(source: CSource, alternative: Alternative, dag: Dag) -> CSource:
-    """The arguments as the workload declares them."""
+    """The source with the arguments as the workload declares them."""
     own = {tensor.name: tensor for tensor in dag.tensors}
     arguments = [replace(one, shape=own[one.name].shape, dtype=own[one.name].dtype, transform=alternative.transforms.get(one.name)) for one in source.arguments]
     return replace(source, arguments=tuple(arguments), tolerance=alternative.tolerance)
@@ -249,7 +249,7 @@ def _as_called(source: CSource, alternative: Alternative, dag: Dag) -> CSource:
 
 @dataclass(frozen=True)
 class Declared:
-    """What a function or tensors declare. templates: the function, where it is one; then the tensors are those of its programs."""
+    """What a function or tensors declare. templates: the function, if it is a template; the tensors are then those of its programs."""
 
     tensors: Sequence[Tensor] | None
     name: str
@@ -267,7 +267,7 @@ def _declared(func: Workload, args: tuple[object, ...], name: str) -> Declared:
 
 
 def _of_templates(templates: Sequence[Template], args: tuple[object, ...]) -> tuple[tuple[TemplateTask, ...], tuple[Tensor, ...]]:
-    """Each template as a task of its own, and the tensors of the first one."""
+    """Each template as a separate task, and the tensors of the first."""
     if not templates:
         return (), ()
     from ansor.tasks.beside_rules import tasks_of
@@ -276,7 +276,7 @@ def _of_templates(templates: Sequence[Template], args: tuple[object, ...]) -> tu
 
 
 def _function_or_tensors(func: object, args: Sequence[object]) -> Callable[..., object] | tuple[Tensor, ...]:
-    """What to call for the tensors, or the tensors. Raises DeclarationError for anything else."""
+    """The function that returns the tensors, or the tensors. Raises DeclarationError for anything else."""
     if isinstance(func, str):
         return find_operator(func)
     if isinstance(func, Tensor) or isinstance(func, Sequence) and any(isinstance(one, Tensor) for one in func):

@@ -26,7 +26,7 @@ def register_workload(function: str | None = None, *, override: bool = False) ->
 
 
 def register_workload(function: F | str | None = None, *, override: bool = False) -> F | Callable[[F], F]:
-    """Give a function that returns tensors a name, so that tasks can be made from the name: a decorator, with or without a name.
+    """Register a function that returns tensors, so that tasks can be made from its name: a decorator, with or without a name.
 
     Raises DeclarationError when another function has the name, unless `override`.
     """
@@ -44,12 +44,12 @@ def _register(function: F, name: str, override: bool) -> F:
 
 
 def is_registered(name: str) -> bool:
-    """Whether a function has that name."""
+    """Whether a function is registered under that name."""
     return name in _workloads
 
 
 def forget_workload(name: str) -> WorkloadFunction:
-    """Take a function's name away, and give the function. Raises DeclarationError when there is none."""
+    """Unregister a function and return it. Raises DeclarationError when there is none."""
     function = find_workload(name)
     del _workloads[name]
     return function
@@ -61,7 +61,7 @@ def workload_names() -> list[str]:
 
 
 def find_workload(name: str) -> WorkloadFunction:
-    """The registered function of that name."""
+    """The function registered under that name. Raises DeclarationError when there is none."""
     if name not in _workloads:
         known = ", ".join(sorted(_workloads)) or "none"
         raise DeclarationError(f"asked for workload {name!r}, which is not registered; registered are: {known}; decorate it with @ansor.register_workload")
@@ -69,7 +69,7 @@ def find_workload(name: str) -> WorkloadFunction:
 
 
 def find_operator(name: str) -> WorkloadFunction:
-    """The registered function of that name, or the built-in operator: what `ansor tune NAME` means, too. Raises DeclarationError with the names there are."""
+    """The registered function or built-in operator of that name, as in `ansor tune NAME`. Raises DeclarationError, listing the known names."""
     if name in _workloads:
         return _workloads[name]
     if name in OPERATORS:

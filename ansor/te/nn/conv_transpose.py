@@ -135,7 +135,7 @@ def transposed(spatial: str, data: Tensor, kernel: Tensor, how: How, output_padd
 
 
 def _phase_order(layout: str, outer: dict[str, Axis], phase: dict[str, Axis]) -> tuple[Axis, ...]:
-    """The order of the axes. Channels last: each phase next to its place, as in the output. Channels first: phases outside, so that the last q is contiguous."""
+    """The order of the axes. Channels last: each phase next to its place, as in the output. Channels first: phases outside, to keep the last q contiguous."""
     if not layout.endswith("C"):
         return (outer[layout[0]], *phase.values(), *(outer[letter] for letter in layout[1:]))
     return tuple(axis for letter in layout for axis in ((outer[letter], phase[letter]) if letter in phase else (outer[letter],)))

@@ -32,9 +32,9 @@ def gather(data: Tensor, axis: int, indices: Tensor, name: str = "gather") -> Te
 
 
 def gather_nd(a: Tensor, indices: Tensor, name: str = "gather_nd") -> Tensor:
-    """Elements or slices of `a`: indices [k, ...] holds for each of its columns the first k indices. The shape is indices.shape[1:] + a.shape[k:].
+    """Elements or slices of `a`: each column of indices [k, ...] holds the first k indices. The shape is indices.shape[1:] + a.shape[k:].
 
-    Places that are floats lose their fraction.
+    Float places are truncated.
     """
     depth = indices.shape[0] if indices.ndim else 0
     if not 1 <= depth <= a.ndim:
@@ -147,7 +147,7 @@ def sparse_to_dense(sparse_indices: Tensor, output_shape: Sequence[int], sparse_
 
 
 def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0, align: str = "RIGHT_LEFT", name: str = "matrix_set_diag") -> Tensor:
-    """The matrices [..., rows, columns] of `data` with diagonals replaced: `k` is one diagonal (0 is the main one, 1 above it), or the first and last of several.
+    """The matrices [..., rows, columns] of `data` with diagonals replaced: `k` is one diagonal (0: the main one, 1: above it), or the first and last of many.
 
     diagonal is [..., length], or for several [..., last - first + 1, longest length], the highest first. `align` gives the side of its row on which a shorter
     diagonal is stored: first for diagonals above the main one, then for those below.

@@ -11,9 +11,9 @@ from ansor.te.tensor import Tensor, axes_of, declared
 
 
 def argmax(data: Tensor, axis: Dimensions = None, keepdims: bool = False, select_last_index: bool = False, name: str = "argmax") -> Tensor:
-    """Place (int32) of the greatest element over the dimensions `axis` (None: all); of several, places count in memory order.
+    """The place (int32) of the greatest element over the dimensions `axis` (None: all); over several dimensions, places count in memory order.
 
-    Of equal elements the first, or the last if so asked. A NaN is greater than every number, as in NumPy. Two reductions: the value, and its place.
+    Of equal elements, the first is taken, or the last with `select_last_index`. As in NumPy, NaN is greater than every number. Two reductions: value and place.
     """
     return _place_of("max", data, axis, keepdims, select_last_index, name)
 
