@@ -257,14 +257,14 @@ def test_what_failed_when_measured_is_not_picked(tmp_path: Path, monkeypatch: py
     lines: list[str] = []
     records = tmp_path / "records.jsonl"
     kernel = ansor.auto_schedule(workloads.matmul, (16, 16, 16), ONE, trials=4, records=records, report=lines.append)
-    assert "matmul(16, 16, 16): the declaration as it is, as no measured program was valid (wrong_answer 4)" in lines
+    assert "matmul(16, 16, 16): the declaration as it is, because no measured program was valid (wrong_answer 4)" in lines
     check(kernel, workloads.matmul(16, 16, 16))
     assert "matmul(16, 16, 16): all 4 programs that were tried have failed (4 wrong_answer); the first: made up" in lines
     with pytest.warns(AnsorWarning, match="all 4 programs that were tried have failed"):  # who shows and hears nothing is warned
         ansor.auto_schedule(workloads.matmul, (16, 16, 16), ONE, trials=4, progress=False)
     lines.clear()
     ansor.auto_schedule(workloads.matmul, (16, 16, 16), ONE, trials=0, records=records, report=lines.append)
-    assert lines == ["matmul(16, 16, 16): the declaration as it is, as no measured program was valid (wrong_answer 4)"], "the records say so, too"
+    assert lines == ["matmul(16, 16, 16): the declaration as it is, because no measured program was valid (wrong_answer 4)"], "the records say so, too"
 
 
 def test_guesses_are_summed_up_in_one_line() -> None:

@@ -84,7 +84,7 @@ def alternatives_of(dag: Dag, algorithms: Sequence[str | Algorithm] | None = Non
         for alternative in algorithm_named(algorithm)(dag):
             check_alternative(dag, alternative)
             if alternative.name == DIRECT or alternative.name in found:
-                raise DeclarationError(f"two alternatives of one workload are called {alternative.name!r}; give each a name of its own")
+                raise DeclarationError(f"two alternatives of one workload are called {alternative.name!r}; give each a unique name")
             found[alternative.name] = alternative
     return tuple(found.values())
 

@@ -9,8 +9,8 @@ Sums of a W wrap modulo 2^32. With x, y, z for the sums of a w0, a w1, a w2, eac
     S0 = 2^21 y - x          S1 = 2^10 y - z
 
 -x is at least -2^20 and less than 2^20, as a and w are from -128 to 127: it is the lower 21 bits of S0, sign-extended. The rest of S0 holds the lower 11 bits
-of y. Subtracting them from S1 leaves -z in its lower 21 bits, and removing -z leaves 2^10 y. So nothing is lost, whatever the bytes are. Longer sums consist
-of blocks, each with its own two registers. All three sums are extracted with the sign of -x, which costs nothing where they are subtracted.
+of y. Subtracting 2^10 times these from S1 leaves -z in the lower 21 bits, and S1 without -z is 2^10 y. So nothing is lost, whatever the bytes are. Longer sums
+consist of blocks, each with its own two registers. All three sums are extracted with the sign of -x, which costs nothing where they are subtracted.
 """
 
 from __future__ import annotations

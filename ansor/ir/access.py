@@ -99,7 +99,7 @@ def is_strictly_inlineable(tensor: Tensor) -> bool:
 
 
 def needs_multi_level_tiling(tensor: Tensor) -> bool:
-    """True when data is reused: some output axis does not index two of the inputs, or one input of a reduction.
+    """True when data is reused: two inputs, or one input of a reduction, each have an output axis that does not index them.
 
     Unlike the reference, this excludes an elementwise stage that also reads an input in full (a scale and shift per channel): that input decides its speed.
     """

@@ -35,17 +35,17 @@ class Hearers:
 
 
 class View(Protocol):
-    """Shows a running run; used in a `with` statement."""
+    """Shows a run in progress; used in a `with` statement."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
 
     def now(self, what: str) -> None:
-        """What goes on before the first trial, or instead of trials."""
+        """Show the current activity before the first trial, or when no trials run."""
 
     def update(self, progress: Progress) -> None:
-        """The state after a trial."""
+        """Show the state after a trial."""
 
     def say(self, line: str) -> None:
         """A line that stays."""
@@ -100,7 +100,7 @@ class Voice:
             self.view.say(line)
 
     def now(self, what: str) -> None:
-        """What goes on before the first trial, or instead of trials."""
+        """Show the current activity before the first trial, or when no trials run."""
         log.debug("%s", what)
         self.view.now(what)
 

@@ -143,7 +143,7 @@ def _picked(task: SearchTask, chosen: Judge | None, candidates: Sequence[SketchS
 
 def _by_estimate(task: SearchTask, candidates: Sequence[SketchSpace], why: str, rng: np.random.Generator) -> Guess:
     """The program with the fewest estimated cycles."""
-    said = f"chosen by the estimate, as {why}"
+    said = f"chosen by the estimate, because {why}"
     if task.target.estimates and sum(map(_programs, candidates)) <= ALL:
         found = _of_all(candidates)
         if found is not None:
@@ -178,7 +178,7 @@ def as_declared(task: SearchTask, why: str) -> Guess:
     """The plain loops of the declaration, which always run. Raises ScheduleError if even they do not fit the target's memories."""
     plain = Sketch(task.dag)
     check_memories(plain.lower_row(()), task.target)
-    return Guess(Best(plain, (), math.inf), f"the declaration as it is, as {why}", None)
+    return Guess(Best(plain, (), math.inf), f"the declaration as it is, because {why}", None)
 
 
 def least_regret(opinions: NDArray[np.float64]) -> tuple[int, float]:

@@ -44,7 +44,7 @@ def loop_extents(stage: Stage, axes: Mapping[str, Int], numbers: Numbers) -> dic
 def _lengths(relation: SplitRelation, numbers: Numbers) -> tuple[Int, ...]:
     if isinstance(relation.lengths, str) and relation.lengths not in numbers:
         raise ScheduleError(f"loop {relation.parent} is split by {relation.lengths!r}, and the sketch has no choice of that name; "
-                            "give it along: sketch.then(..., choices=[choice])")
+                            "pass it too: sketch.then(..., choices=[choice])")
     lengths: tuple[Int, ...] = numbers[relation.lengths] if isinstance(relation.lengths, str) else relation.lengths
     if relation.follow:
         lengths = (*lengths[: relation.follow - 1], product(lengths[relation.follow - 1 :]))

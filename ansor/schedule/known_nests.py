@@ -74,7 +74,7 @@ def _key(state: State, members: list[Stage], numbers: Numbers) -> Key:
     read = {producer.name: producer for stage in members for producer in _read(state, stage)}
     own = {stage.name for stage in members}
     borrowed = [state[owner] for stage in members for owner, _ in stage.origins.borrowed.values()]
-    borrowed += [one for one in read.values() if one.storage.kept or isinstance(one.storage.copies, str)]  # their buffers have numbers of their own
+    borrowed += [one for one in read.values() if one.storage.kept or isinstance(one.storage.copies, str)]  # their buffers have their own numbers
     inlined = tuple((name, id(one.tensor)) for name, one in read.items() if isinstance(one.placement, Inlined))
     outside = tuple((name, one.placement, one.storage) for name, one in read.items() if name not in own)
     return (*(_stage_key(stage, numbers) for stage in members), inlined, outside, *(_stage_key(stage, numbers) for stage in borrowed))

@@ -44,7 +44,7 @@ def _variants(sketch: Sketch) -> Iterator[Sketch]:
 
 
 def is_movable(state: State, stage: Stage) -> bool:
-    """True for a stage at root that is no output, is not packed or tiled for reuse, and does not follow another stage's tiles to write them out."""
+    """True for a stage at root that is not an output, is not packed or tiled for reuse, and does not follow another stage's tiles to write them out."""
     if not isinstance(stage.placement, Root) or state.is_output(stage.name) or not state.consumers(stage.name) or state.packed_by(stage.name):
         return False
     if stage.role in ("cache_write", "cache_read") or is_follower(stage) or attribute_names(stage.tensor, CONST_INDICES):

@@ -14,8 +14,8 @@ class Machine(Protocol):
     """Threads, the vector unit of one core, the bytes of each memory (scope -> bytes, others are unlimited), the alignment of buffers in bytes, and the limits
     of programs.
 
-    vector_bytes, vector_registers: the size of the widest vectors, and how many of them a program can hold; vector_group: how many shorter vectors, each that
-    many times smaller, fit in place of one.
+    vector_bytes, vector_registers: the size of the widest vectors, and how many of them a program can hold; vector_group: how many
+    registers one of them occupies; shorter vectors occupy fewer.
     """
 
     @property

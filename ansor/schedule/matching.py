@@ -12,7 +12,7 @@ Numbers = dict[str, tuple[int, ...]]
 
 
 def row_of(program: Sketch, sketch: Sketch) -> tuple[int, ...] | None:
-    """The row of `sketch` that is the same program as `program`, whose numbers are all given; None when there is none."""
+    """The row of `sketch` that is the same program as `program`, whose numbers are all given; None without one."""
     given, wanted = program.state.stages, sketch.state.stages
     if len(given) != len(wanted):
         return None

@@ -35,7 +35,7 @@ class ComputeAt(Step):
             )
         readers = state.consumers(self.stage)
         if not readers or not all(_inside(state, reader.name, self.target, self.loop) for reader in readers):
-            names = ", ".join(reader.name for reader in readers) or "nobody"
+            names = ", ".join(reader.name for reader in readers) or "no stage"
             raise ScheduleError(
                 f"asked to compute {self.stage} at loop {self.loop} of {self.target}, but it is read by {names}; choose a loop around all readers"
             )

@@ -32,7 +32,7 @@ LEAST_SKETCHES = 32
 """The least bound on sketches, however many stages there are."""
 
 PLACED = 2.25
-"""The most searched variants (loop orders and locations) per kept sketch, on average."""
+"""The most sketches searched, with their loop orders and locations, for each that may be kept."""
 
 MAX_VISITS = 64  # per stage: rules that need more revisit endlessly
 

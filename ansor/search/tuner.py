@@ -126,7 +126,7 @@ class Tuner:
         return None
 
     def suggest(self, pick: Pick) -> bool:
-        """Let the next `ask` begin with this program. Returns False, without effect, if it was asked for or told before. Raises ValueError for a foreign row."""
+        """Let the next `ask` begin with this program. Returns False, without effect, if it was asked for or told before. ValueError for a foreign row."""
         self._check(pick)
         fresh = self._key(pick) not in self._known[pick.space]
         if fresh:

@@ -63,7 +63,7 @@ _KINDS: Mapping[str, tuple[_Fits, str]] = {
     "threads": (lambda value: is_whole(value, 1), "a whole number of at least 1"),
     "embed": (lambda value: isinstance(value, bool), "True or False"),
     "seed": (lambda value: is_whole(value, 0), "a whole number of at least 0"),
-    "early_stop": (_optional(lambda value: is_whole(value, 1)), "after how many trials without a better program to stop, or leave it out"),
+    "early_stop": (_optional(lambda value: is_whole(value, 1)), "the number of trials without a better program after which to stop, or leave it out"),
     "model": (_optional(_is_cost_model), "a cost model, with fitted, update and predict, or 'package' for the package's own, or leave it out"),
     "cost_model": (_optional(_is_cost_model), "a cost model, with fitted, update and predict, or 'package' for the package's own, or leave it out"),
     "timing": (_optional(lambda value: isinstance(value, TimingOptions)), "ansor.measure.timing.TimingOptions(...), or leave it out"),

@@ -121,7 +121,7 @@ def pinned(spaces: Sequence[SketchSpace], pins: Sequence[Pin]) -> list[SketchSpa
 def _pinned(spaces: Sequence[SketchSpace], pin: Pin, all_spaces: Sequence[SketchSpace], before: Sequence[Pin]) -> list[SketchSpace]:
     known = {origin_of(space.algorithm) for space in all_spaces if pin.matches(space.sketch)}
     if not known:
-        raise ScheduleError(f"asked to pin {pin}, but no sketch has that name; there are {', '.join(pinnable(all_spaces))}")
+        raise ScheduleError(f"asked to pin {pin}, but no sketch has that name; the names are {', '.join(pinnable(all_spaces))}")
     left = []
     for space in spaces:
         masks = pin.allows(space.sketch) if origin_of(space.algorithm) in known else {}
@@ -130,7 +130,7 @@ def _pinned(spaces: Sequence[SketchSpace], pin: Pin, all_spaces: Sequence[Sketch
             left.append(narrowed)
     if not any(origin_of(space.algorithm) in known for space in left):
         values = [f"{name} has {text}" for name, text in pinnable(all_spaces).items() if fnmatchcase(name, pin.name)]
-        others = f" beside {', '.join(map(str, before))}" if before else ""
+        others = f" with {', '.join(map(str, before))}" if before else ""
         raise ScheduleError(f"asked to pin {pin}, but no program is left{others}; {'; '.join(values)}")
     return left
 

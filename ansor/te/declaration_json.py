@@ -93,7 +93,7 @@ def declaration_from_json(fields: Json) -> list[Tensor]:
             ops.append(_tensor(stage, ops))
         return [ops[_index(number, len(ops))] for number in chosen]
     except DeclarationError as error:
-        refuse(f"it declares what cannot be: {error}")
+        refuse(f"its declaration is invalid: {error}")
 
 
 def _field(fields: Json, name: str, wanted: type) -> list[Json]:

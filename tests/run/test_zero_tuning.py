@@ -99,7 +99,7 @@ def test_of_a_target_with_an_estimate_of_its_own_all_programs_are_looked_at() ->
         costs = np.broadcast_to(np.asarray(task.target.cost(space.sketch.lower_rows(rows))), len(rows))
         least = min(least, float(costs[space.legal(rows)].min()))
     choice = pick(task)
-    assert choice.how == "chosen by the estimate, as no model knows vta" and choice.confidence is None
+    assert choice.how == "chosen by the estimate, because no model knows vta" and choice.confidence is None
     assert float(np.asarray(task.target.cost(choice.program.sketch.lower_row(choice.program.row)))) == least
 
 
@@ -124,7 +124,7 @@ def test_the_estimate_has_a_part_in_what_networks_say_and_in_nothing_else() -> N
 def test_where_nothing_is_known_the_estimate_chooses() -> None:
     task = SearchTask(matmul, target=TARGET)
     choice = pick(task, Opposed(pretrained()._networks))
-    assert choice.confidence is None and choice.how == "chosen by the estimate, as the model is not sure"
+    assert choice.confidence is None and choice.how == "chosen by the estimate, because the model is not sure"
     by_chance = pick(task, RandomModel())
     assert by_chance.confidence is None and by_chance.how == "chosen by the model given", "of one judge nothing can be said"
 
@@ -137,7 +137,7 @@ def test_where_no_program_is_legal_the_declaration_serves(monkeypatch: pytest.Mo
     task = SearchTask(matmul, target=TARGET)
     choice = pick(task)
     assert choice.program.sketch.steps == () and choice.program.row == () and choice.confidence is None
-    assert choice.how == "the declaration as it is, as no program of its sketches is legal" and choice.refused
+    assert choice.how == "the declaration as it is, because no program of its sketches is legal" and choice.refused
 
 
 def test_many_sketches_are_looked_at_by_family() -> None:
@@ -197,5 +197,5 @@ def test_where_no_model_knows_the_target_the_estimate_chooses_and_nothing_is_pro
     known = parse_target(TARGET)
     task = SearchTask(matmul, target=replace(known, prior=replace(known.prior, family="")))
     choice = pick(task)
-    assert (choice.how, choice.confidence) == ("chosen by the estimate, as no model knows cpu", None)
+    assert (choice.how, choice.confidence) == ("chosen by the estimate, because no model knows cpu", None)
     assert pick(task, pretrained()).how == "chosen by the model given"  # one that is given is asked

@@ -150,7 +150,7 @@ def test_what_a_rule_gives_and_is_no_derived_is_told(mistake: object, words: str
 
 def test_a_split_by_a_choice_that_was_not_given_is_told() -> None:
     sketch = Sketch(Dag(workloads.matmul(16, 16, 16))).then(Split("C", "i", "free", 2))
-    with pytest.raises(ScheduleError, match="loop i is split by 'free', and the sketch has no choice of that name; give it along"):
+    with pytest.raises(ScheduleError, match="loop i is split by 'free', and the sketch has no choice of that name; pass it too"):
         sketch.lower_row(())
 
 

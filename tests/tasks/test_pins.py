@@ -77,11 +77,11 @@ def test_pins_on_knobs_leave_the_rules_alone() -> None:
 
 
 def test_a_pin_that_matches_nothing_says_what_there_is() -> None:
-    with pytest.raises(ScheduleError, match=r"asked to pin D.j to \(..., 16\), but no sketch has that name; there are C.i, C.j, C.k, .*C.vector.*C.CacheWrite"):
+    with pytest.raises(ScheduleError, match=r"asked to pin D.j to \(..., 16\), but no sketch has that name; the names are C.i, C.j, .*C.vector.*C.CacheWrite"):
         spaces(Pin("D.j", (..., 16)))
     with pytest.raises(ScheduleError, match=r"asked to pin C.k to \(63,\), but no program is left; C.k has 1 or 2 or 3 or .*\.\.\."):
         spaces(Pin("C.k", (63,)))
-    with pytest.raises(ScheduleError, match="no program is left beside C.vector to True; C.vector has 0 or 1"):
+    with pytest.raises(ScheduleError, match="no program is left with C.vector to True; C.vector has 0 or 1"):
         spaces(Pin("C.vector", True), Pin("C.vector", False))
     with pytest.raises(ScheduleError, match="give `...` once"):
         Pin("C.j", (..., 4, ...))

@@ -41,9 +41,9 @@ A, B = te.placeholder((2, 3), name="A"), te.placeholder((4, 5), name="B")
         (lambda: nn.tensordot(A, B, 1), "give pairs of dimensions that are equal"),
         (lambda: nn.tensordot(A, A, ((0, 0), (0, 0))), "give pairs of dimensions that are equal"),
         (lambda: nn.einsum("ij,jk->ik", A, B), "'j' stands for 3 and 4"),
-        (lambda: nn.einsum("ij,jk->ik", A), "give a letter for each dimension of each"),
-        (lambda: nn.einsum("ij->ijk", A), "letters have to be different ones that an operand has"),
-        (lambda: nn.einsum("...ij->ij", A), "give a letter for each dimension of each"),
+        (lambda: nn.einsum("ij,jk->ik", A), "give one letter per dimension of each operand"),
+        (lambda: nn.einsum("ij->ijk", A), "letters have to be distinct, and each has to occur in an operand"),
+        (lambda: nn.einsum("...ij->ij", A), "give one letter per dimension of each operand"),
     ],
 )
 def test_what_is_refused(declare: Callable[[], object], words: str) -> None:

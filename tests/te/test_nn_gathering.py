@@ -160,7 +160,7 @@ F = te.placeholder((4, 2), name="F")
         (lambda: nn.advanced_index(D, [AT, te.placeholder((3,), "int32", "J")]), "cannot be broadcast to one shape"),
         (lambda: nn.one_hot(AT, 1, 0, 5, 4), "the dimension is in -3..2"),
         (lambda: nn.one_hot(F, 1, 0, 5), "it holds integers"),
-        (lambda: nn.sequence_mask(D, te.placeholder((3,), "int32", "L")), "one for each element of the other"),
+        (lambda: nn.sequence_mask(D, te.placeholder((3,), "int32", "L")), "one length for each element of the other dimension"),
         (lambda: nn.reverse_sequence(D, te.placeholder((3,), "int32", "L")), "one length for each of the 4 along dimension 0"),
         (lambda: nn.unravel_index(AT, F), "it is a tensor of one dimension, of integers"),
         (lambda: nn.sparse_to_dense(AT, (3,), F), r"places are \[n, 1\], and values \[n\] or one"),

@@ -122,7 +122,7 @@ def test_an_axis_of_the_output_and_a_reduced_one_need_two_names() -> None:
 
 def test_a_reduction_inside_an_expression_is_refused() -> None:
     r = te.reduce_axis((0, 6), name="r")
-    with pytest.raises(DeclarationError, match="compute C uses te.sum.* inside another expression; declare the reduction as a compute of its own"):
+    with pytest.raises(DeclarationError, match="compute C uses te.sum.* inside another expression; declare the reduction as a separate compute"):
         te.compute((4,), lambda i: te.sum(A[i, r], axis=r) + 1, name="C")
 
 

@@ -36,7 +36,7 @@ def einsum(subscripts: str, *operands: Tensor, name: str = "einsum") -> Tensor:
         kept = "".join(sorted(letter for letter in set(given) - {","} if given.count(letter) == 1))
     extents = _extents(name, subscripts, inputs, operands)
     if len(set(kept)) != len(kept) or not set(kept) <= set(extents):
-        raise DeclarationError(f"asked for {name} of {subscripts!r}; the result's letters have to be different ones that an operand has")
+        raise DeclarationError(f"asked for {name} of {subscripts!r}; the result's letters have to be distinct, and each has to occur in an operand")
     out = {letter: Axis(f"i{d}", extents[letter]) for d, letter in enumerate(kept)}
     taps = {letter: Axis(f"r{d}", extents[letter], "reduce") for d, letter in enumerate(letter for letter in extents if letter not in out)}
     places: dict[str, Expr] = {**out, **{letter: tap if tap.extent > 1 else Const(0, "int32") for letter, tap in taps.items()}}
@@ -52,7 +52,7 @@ def _extents(name: str, subscripts: str, inputs: Sequence[str], operands: Sequen
     """The extent of each letter, in order of first occurrence. Extents of 1 are repeated."""
     shapes = " and ".join(str(operand.shape) for operand in operands)
     if not operands or len(inputs) != len(operands) or any(len(letters) != operand.ndim for letters, operand in zip(inputs, operands, strict=False)):
-        raise DeclarationError(f"asked for {name} of {subscripts!r} with operands of shapes {shapes}; give a letter for each dimension of each")
+        raise DeclarationError(f"asked for {name} of {subscripts!r} with operands of shapes {shapes}; give one letter per dimension of each operand")
     extents: dict[str, int] = {}
     for letters, operand in zip(inputs, operands, strict=True):
         for letter, extent in zip(letters, operand.shape, strict=True):

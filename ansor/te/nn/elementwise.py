@@ -38,7 +38,7 @@ def prelu(x: Tensor, slope: Tensor, axis: int = 1, name: str = "prelu") -> Tenso
     which = axis + x.ndim if axis < 0 else axis
     if not 0 <= which < x.ndim or slope.shape != (x.shape[which],):
         raise DeclarationError(
-            f"asked for {name} of {x.name} with shape {x.shape} along dimension {axis} by {slope.name} with shape {slope.shape}; they have one dimension, "
+            f"asked for {name} of {x.name} with shape {x.shape} along dimension {axis} by {slope.name} with shape {slope.shape}; it needs one dimension, "
             "of the extent found there"
         )
     axes = axes_of(x.shape)

@@ -83,7 +83,7 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
     if axis not in (0, 1) or data.ndim < 2 or valid_length.shape != (data.shape[1 - axis],):
         raise DeclarationError(
             f"asked for {name} of {data.name} with shape {data.shape} along dimension {axis} by {valid_length.name} with shape {valid_length.shape}; the "
-            "dimension is 0 or 1, and the lengths are one for each element of the other"
+            "dimension is 0 or 1, with one length for each element of the other dimension"
         )
     axes = axes_of(data.shape)
     length = _integer(name, valid_length)[axes[1 - axis]]
