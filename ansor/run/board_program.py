@@ -39,7 +39,7 @@ SECONDS = 60.0
 """The time limit of a self-test run, if the board has a watchdog."""
 
 TOLD = """\
-/* What the self-test is told: inputs from a seed, and the outputs that are right. */
+/* Data for the self-test: inputs from a seed, and the correct outputs. */
 #include "bare.h"
 
 static const unsigned long long expected[] = {{
@@ -76,11 +76,11 @@ void bare_known(void) {{
 
 BUILD = """\
 #!/bin/sh
-# Builds lib{entry}.a: sh build.sh. And an image for the board {board} that tests it, which it runs: sh build.sh test.
+# sh build.sh builds lib{entry}.a. sh build.sh test also builds and runs an image for the board {board} that tests it.
 #
 #   CC      a C compiler for the board: "zig cc", clang, or a gcc without an operating system        AR   its archiver (zig ar)
-#   MCPU    how it is told the processor ({machine})
-#   LDLIBS  what is linked besides, such as -lm for a gcc              RUN  what is put in front of the image in the place of the board's simulator
+#   MCPU    its option for the processor ({machine})
+#   LDLIBS  further libraries to link, such as -lm for a gcc           RUN  the command that runs the image, instead of the board's simulator
 set -e
 cd "$(dirname "$0")"
 CC=${{CC:-zig cc}}

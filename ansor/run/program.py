@@ -226,7 +226,7 @@ if grep -q '"failure"' {TEST}/reference.json {TEST}/kernel.json || grep -Eq '"(w
 echo "{code.entry}: right"
 """
     return f"""#!/bin/sh
-# Builds lib{code.entry}.a: sh build.sh. And its self-test, which it runs: sh build.sh test.
+# sh build.sh builds lib{code.entry}.a. sh build.sh test also builds and runs its self-test.
 #
 #   CC    a C compiler for {program.target}: gcc or clang (cc)        AR    its archiver (ar)
 #   MCPU  its option for the processor ({machine or 'nothing'})        RUN   prefix to run programs, such as qemu-aarch64 (nothing)

@@ -30,7 +30,7 @@ def _float_function(name: str) -> Callable[[Operand], Expr]:
         return Call(name, (value,), value.dtype)
 
     function.__name__ = function.__qualname__ = name
-    whole = "an integer is whole already" if name in ROUNDING else "an integer is converted to float32"
+    whole = "an integer stays the same" if name in ROUNDING else "an integer is converted to float32"
     function.__doc__ = f"`{name}(x)` of a floating-point scalar; {whole}."
     return function
 
