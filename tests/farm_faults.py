@@ -87,6 +87,7 @@ def what_is_wrong(ran: Ran, undisturbed: Ran) -> list[str]:
     found = [
         (undisturbed.costs == expected and set(undisturbed.begun.values()) == {1}, "undisturbed, a job was not measured exactly once"),
         (len(ran.outcomes) == len(expected), f"{len(expected)} jobs have {len(ran.outcomes)} outcomes"),
+        (len(ran.reported) <= len(ran.disturbed), f"{len(ran.reported)} jobs were reported, and {len(ran.disturbed)} were on lost workers"),
         (all(one.kind in LINK for one in ran.reported), f"jobs were reported as {sorted({one.kind for one in ran.reported})}"),
         (
             all(one.costs == (cost,) for one, cost in zip(ran.outcomes, expected, strict=False) if isinstance(one, Observation)),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from ansor.errors import DeviceError
 from ansor.farm.address import FarmText, read_farm
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.device_kinds import DeviceKind
@@ -28,7 +29,7 @@ class _Shared:
 
     def __init__(self, text: str, target: Target, say: Say) -> None:
         self._farm, self._target, self._say = read_farm(text), target, say
-        self._lock = threading.Lock()
+        self._lock, self._closed = threading.Lock(), 0
         self._open: Session | None = _session(self._farm, target, say)
         self.about = self._open.about
         held = max(0, self._farm.canary - 1) if Unit.from_text(self.about.unit).scale else 0
@@ -37,11 +38,14 @@ class _Shared:
         self._work: WorkDirectory | None = None
 
     def session(self) -> Session:
-        """The session, with its canary built where devices have a clock."""
+        """The session, with its canary built where devices have a clock. Raises DeviceError where it was closed meanwhile."""
         from ansor.farm.canary import canary_job
         from ansor.farm.codec import pack_job
 
+        closed = self._closed
         with self._lock:
+            if closed != self._closed:
+                raise DeviceError("the run was stopped before a device answered")
             if self._open is None:
                 self._open = _session(self._farm, self._target, self._say)
             if self._open.canary is None and self._farm.canary and Unit.from_text(self.about.unit).scale:
@@ -56,6 +60,9 @@ class _Shared:
 
     def close(self) -> None:
         """Let whoever waits stop."""
+        self._closed += 1
+        if (session := self._open) is not None:
+            session.close()  # before the lock: who has it may wait for devices
         with self._lock:
             if self._open is not None:
                 self._open.close()

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 15.0
 DESCRIBE_SECONDS = 300.0  # a device may build something first
 LOOK_SECONDS = 2.0
-CANARY_SECONDS = 60.0  # a device may run a job first
+CANARY_SECONDS = 60.0  # at the start of a run; a device may run a job first
 SHIFT_SECONDS = 60.0  # that a result waits for the canary that comes after it
 ALONE_SECONDS = 60.0
 """How long a job waits for a device of its key to come back when there is none."""
@@ -46,10 +46,11 @@ MOST_ASKED = 32  # devices at a time
 MOST_TURNS = 12  # of one job: files that have to come along, devices that were suspended in the meantime
 
 
-_NAMED: Mapping[str, type[object]] = {"device": str, "process": int}
+_NAMED: Mapping[str, type[object]] = {"device": str, "process": int, "identity": str}
 _DESCRIBED: Mapping[str, type[object]] = {**_NAMED, "model": str, "processor": str, "unit": str, "form": str}
 _JUDGED: Mapping[str, type[object]] = {**_NAMED, "judged": dict}
-_MEASURED: Mapping[str, type[object]] = {**_DESCRIBED, **_JUDGED, "measured_by": str, "canary": float, "shift": int}
+_WATCHED: Mapping[str, type[object]] = {**_JUDGED, "canary": float}
+_MEASURED: Mapping[str, type[object]] = {**_DESCRIBED, **_WATCHED, "measured_by": str, "shift": int}
 """What answers of workers must have."""
 
 
@@ -95,10 +96,14 @@ class Session:
         workers = self._workers()
         with ThreadPoolExecutor(MOST_ASKED) as asking:
             said = list(zip(workers, asking.map(self._judged, workers), strict=True))
+        for _, one in said:
+            if one is not None and "refused" in one:
+                self._tell_refused(one)
         found = [(worker, one) for worker, one in said if one is not None and "canary" in one and "refused" not in one]
-        self._canaries |= {_name(one): float(one["canary"]) for _, one in found}
+        self._canaries |= {one["identity"]: float(one["canary"]) for _, one in found}
         if len(found) == 1:
-            self._tell(f"{found[0][1]['device']} is the only device of {self.farm.text}: whether it has been slow from its start cannot be told")
+            others = "is the only device of" if len(workers) == 1 else "is the only device that ran the canary of"
+            self._tell(f"{found[0][1]['device']} {others} {self.farm.text}: whether it has been slow from its start cannot be told")
         for worker, one in found:
             self._refuses(worker, one)
 
@@ -123,7 +128,7 @@ class Session:
                 sent = {digest: files[digest].read_bytes() for digest in {*said["missing"], artifact} if digest in files}
                 continue
             _check(said, self.farm.text)
-            self._shifts.hear(_name(said), said["judged"])
+            self._shifts.hear(said["identity"], said["judged"])
             outcome = self._outcome(said)
             if outcome is not None and not self._refuses(worker, said) and self._counts(worker, said, outcome):
                 with self._lock:
@@ -134,49 +139,54 @@ class Session:
 
     def _refuses(self, worker: str, said: Mapping[str, Any]) -> bool:
         """Whether a device that is slower than the others of its key is suspended for it; it may have been so from its start."""
-        usual, name = float(said["canary"]), _name(said)
-        if not usual > 0:
+        usual, device = float(said["canary"]), said["identity"]
+        if self.canary is None or not usual > 0:
             return False
-        self._canaries[name] = usual
-        others = tuple(cost for other, cost in self._canaries.items() if other != name)
+        with self._lock:
+            self._canaries[device] = usual
+            others = tuple(cost for other, cost in self._canaries.items() if other != device)
         if not stands_out(usual, others):
             return False
-        again = self._judged(worker, median(others))
-        if again is not None and "canary" in again:
-            self._canaries[name] = float(again["canary"])
-        if again is not None and "refused" in again:
+        again = self._judged(worker, median(others), station.PATIENCE_SECONDS)
+        if again is None:
+            return True
+        if "refused" in again:
             self._tell_refused(again)
-        return again is None or "refused" in again
+            return True
+        with self._lock:
+            self._canaries[device] = float(again["canary"])
+        return False
 
     def _counts(self, worker: str, said: Mapping[str, Any], outcome: Observation | Failure) -> bool:
         """Whether a result counts: the canary of its device was as usual afterwards. Waits until it has run; where nothing else makes it run, asks for it."""
-        if self.canary is None or isinstance(outcome, Failure):
+        if self.canary is None or (isinstance(outcome, Failure) and outcome.kind != "timeout"):
             return True
-        shift: int = said["shift"]
-        good = self._shifts.wait(_name(said), shift, SHIFT_SECONDS)
+        device, shift = said["identity"], said["shift"]
+        good = self._shifts.wait(device, shift, SHIFT_SECONDS)
         if good is not None or self._closing.is_set():
             return bool(good)
-        again = self._judged(worker)
-        return again is not None and bool(again.get("judged", {}).get(shift))
+        with self._shifts.asking(device):
+            again = self._judged(worker, seconds=station.PATIENCE_SECONDS)
+        return again is not None and bool(again["judged"].get(shift))
 
-    def _judged(self, worker: str, others: float = 0.0) -> dict[str, Any] | None:
-        """What `Station.judge` says; None where the worker is gone, or does not answer."""
+    def _judged(self, worker: str, others: float = 0.0, seconds: float = CANARY_SECONDS) -> dict[str, Any] | None:
+        """What `Station.judge` says; None where the worker is gone, or does not answer within that time. It comes before jobs that wait."""
         assert self.canary is not None
         files = {digest: path.read_bytes() for digest, path in self.canary.files.items()}
         future = self._client.submit(
             station.judge, self._target, self.canary.text, files, others, key=f"ansor-canary-{uuid.uuid4().hex}", resources={self.farm.key: 1}, pure=False,
-            workers=[worker],
+            workers=[worker], priority=1,
         )  # fmt: skip
         try:
-            said = self._told_by(worker, future, CANARY_SECONDS)
+            said = self._told_by(worker, future, seconds)
         except Exception:
             return None  # what is wrong with it, its next job tells
         finally:
             with suppress(Exception):
                 future.release()
-        if not isinstance(said, dict) or _lacking(said, _JUDGED):
+        if not isinstance(said, dict) or _lacking(said, _JUDGED if "refused" in said else _WATCHED):
             return None
-        self._shifts.hear(_name(said), said["judged"])
+        self._shifts.hear(said["identity"], said["judged"])
         return said
 
     def lines(self) -> Sequence[str]:
@@ -259,6 +269,8 @@ class Session:
         return replace(outcome, measured_by=said["measured_by"]) if isinstance(outcome, Observation) else outcome
 
     def _tell_refused(self, said: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._canaries.pop(said["identity"], None)  # others are not compared with it
         self._tell(f"{said['device']} of {self.farm.text} is suspended: {said['refused']}")
 
     def _tell(self, text: str) -> None:

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+KEPT = 64  # shifts of a device, the last ones
+
 
 class Shifts:
     """What a client knows of the shifts of devices, and its jobs that wait for the end of one. Several threads may use it at a time."""
@@ -13,6 +15,7 @@ class Shifts:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._judged: dict[str, Mapping[int, bool]] = {}
+        self._asking: set[str] = set()  # devices that somebody asks to end their shift
         self._on_their_way, self._waiting, self._closed = 0, 0, False
 
     @property
@@ -33,21 +36,43 @@ class Shifts:
                 self._changed.notify_all()
 
     def hear(self, device: str, judged: Mapping[int, bool]) -> None:
-        """A device said which shifts were its last ones, and whether the canary was as usual at the end of each."""
+        """A device said which shifts were its last ones, and whether the canary was as usual at the end of each. Older answers may come later."""
         with self._changed:
-            self._judged[device] = judged
+            known = {**self._judged.get(device, {}), **judged}
+            self._judged[device] = dict(sorted(known.items())[-KEPT:])
             self._changed.notify_all()
 
     def wait(self, device: str, shift: int, seconds: float) -> bool | None:
         """Whether the results of a shift count. None if it has not ended within that time, or no job runs that could end it: then ask the device."""
+
+        def over() -> bool:
+            if self._closed or shift in self._judged.get(device, {}):
+                return True
+            return device not in self._asking and self._waiting >= self._on_their_way
+
         with self._changed:
             self._waiting += 1
             self._changed.notify_all()
             try:
-                self._changed.wait_for(lambda: self._closed or shift in self._judged.get(device, {}) or self._waiting >= self._on_their_way, seconds)
+                self._changed.wait_for(over, seconds)
                 return self._judged.get(device, {}).get(shift)
             finally:
                 self._waiting -= 1
+
+    @contextmanager
+    def asking(self, device: str) -> Iterator[None]:
+        """Somebody asks a device to end its shift: others need not, and those that wait for other devices may ask them meanwhile."""
+        with self._changed:
+            self._asking.add(device)
+            self._waiting += 1
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._asking.discard(device)
+                self._waiting -= 1
+                self._changed.notify_all()
 
     def close(self) -> None:
         """Let whoever waits stop."""

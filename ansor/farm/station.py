@@ -9,6 +9,7 @@ import os
 import platform
 import threading
 import time
+import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -66,9 +67,11 @@ class Station:
         self._opened: tuple[str, Device] | None = None
         self._health, self._counts = Health(), Counts()
         self._files: OrderedDict[str, Path] = OrderedDict()
-        self._canaries: dict[str, Job] = {}  # by target, as the next two
-        self._since_canary: dict[str, int] = {}
-        self._costs: dict[str, tuple[float, ...]] = {}  # of canaries of targets for which the device is not open
+        self._watching: tuple[str, str] = ("", "")  # the target and the program of the canary whose costs `_health` has
+        self._canaries: dict[tuple[str, str], Job] = {}  # by such a pair, as the next two
+        self._since_canary: dict[tuple[str, str], int] = {}
+        self._costs: dict[tuple[str, str], tuple[float, ...]] = {}
+        self._identity = uuid.uuid4().hex  # processes of several machines may have one number
         self._shift, self._judged = 0, dict[int, bool]()  # see ansor.farm.shifts; whether the results of those that ended count
         self._target = ""  # of the last job: where the device is suspended, of what suspended it
 
@@ -111,9 +114,9 @@ class Station:
         with self._lock, _patience():
             if not self._health.quarantined or not self._target:
                 return
-            canary = self._canaries.get(self._target)
+            target, canary = self._watching[0] or self._target, self._canaries.get(self._watching)
             try:
-                device = self._device(self._target)
+                device = self._device(target)
                 cost = 1.0 if canary is None else self._canary_cost(device, canary)
             except AnsorError:
                 cost = None
@@ -128,16 +131,19 @@ class Station:
         cost here, which is wrong for a device that was slow from its start; 0 for none. Gives what it usually costs, or {"refused": why} as `run` does."""
         with self._lock, _patience():
             self._keep(files)
-            was, self._target = self._health.quarantined, target
+            if self._health.quarantined:
+                return self._refusal()
+            self._target = target
             try:
                 device = self._device(target)
-                self._canaries[target] = unpack_job(canary, self._file)
+                self._watch_by(target, canary)
                 if others:
                     self._health = replace(self._health, canaries=(others,))
                 self._watched(device, "as on the others of its key" if others else "as usual")
             except DeviceError as error:
                 self._health = self._health.put_aside(str(error))
-            if bool(self._health.quarantined) != bool(was):
+                self._end_shift()
+            if self._health.quarantined:
                 self._changed()
             return self._refusal() if self._health.quarantined else self.about() | {"canary": self._health.usual, "judged": dict(self._judged)}
 
@@ -157,7 +163,7 @@ class Station:
             kind, shift = self._kind(device), self._shift
             if not self._health.quarantined:
                 outcome = self._answer(device, unpack_job(text, self._file))
-                self._since_canary[target] = self._since_canary.get(target, 0) + 1
+                self._since_canary[self._watching] = self._since_canary.get(self._watching, 0) + 1
                 self._watch(device, canary)
         except DeviceError as error:
             self._health, outcome = self._health.put_aside(str(error)), None
@@ -165,7 +171,7 @@ class Station:
         if self._health.quarantined:
             self._end_shift()
             self._changed()
-        if outcome is None or (self._health.quarantined and isinstance(outcome, Observation)):
+        if outcome is None or (self._health.quarantined and _by_time(outcome)):
             return self._refusal()
         said = {"outcome": outcome_data(outcome), "canary": self._health.usual, "shift": shift, "judged": dict(self._judged)}
         return self.about() | kind | said
@@ -186,16 +192,27 @@ class Station:
         return outcome
 
     def _watch(self, device: Device, canary: Mapping[str, Any]) -> None:
-        """Run the canary where it is due: before the first job, and after every so many."""
-        if not canary or self._health.quarantined or (self._target in self._canaries and self._since_canary.get(self._target, 0) < int(canary["every"])):
+        """Run the canary if it is due: before the first job, and after every so many."""
+        if not canary or self._health.quarantined:
             return
-        self._canaries[self._target] = unpack_job(canary["text"], self._file)
-        self._watched(device)
+        known = self._watch_by(self._target, canary["text"])
+        if not known or self._since_canary.get(self._watching, 0) >= int(canary["every"]):
+            self._watched(device)
+
+    def _watch_by(self, target: str, canary: str) -> bool:
+        """Watch the device by this canary from now on, with what it cost before; whether it ran before. Costs of other programs say nothing of its."""
+        watching = (target, digest_of(canary.encode()))
+        if watching != self._watching:
+            self._costs[self._watching] = self._health.canaries
+            self._watching, self._health = watching, replace(self._health, canaries=self._costs.get(watching, ()))
+        known = watching in self._canaries
+        self._canaries[watching] = unpack_job(canary, self._file)
+        return known
 
     def _watched(self, device: Device, where: str = "as usual") -> None:
         """Run the canary."""
-        program = self._canaries[self._target]
-        self._since_canary[self._target] = 0
+        program, known = self._canaries[self._watching], bool(self._health.canaries)
+        self._since_canary[self._watching] = 0
         cost = self._canary_cost(device, program)
         for _ in range(PROBES - 1):
             if cost is None or not self._health.is_slow(cost):
@@ -203,11 +220,11 @@ class Station:
             again = self._canary_cost(device, program)
             cost = None if again is None else min(cost, again)
         self._health = self._health.after_canary(cost, where)
-        self._end_shift()
+        self._end_shift(known)
 
-    def _end_shift(self) -> None:
-        """What ran since the last canary counts, unless the device is suspended now."""
-        self._judged[self._shift] = not self._health.quarantined
+    def _end_shift(self, known: bool = True) -> None:
+        """What ran since the last canary counts, unless the device is suspended now, or what the canary usually costs was not known."""
+        self._judged[self._shift] = known and not self._health.quarantined
         self._judged.pop(self._shift - SHIFTS_TOLD, None)
         self._shift += 1
 
@@ -222,12 +239,8 @@ class Station:
     def _device(self, target: str) -> Device:
         """The device, for programs of a target; opened anew for another one."""
         if self._opened is None or self._opened[0] != target:
-            if self._opened is not None:
-                self._costs[self._opened[0]] = self._health.canaries
             self.close()
-            self._health = replace(self._health, canaries=())
             self._opened = (target, open_device(self.device_text, parse_target(target)))
-            self._health = replace(self._health, canaries=self._costs.get(target, ()))
         return self._opened[1]
 
     def _kind(self, device: Device) -> dict[str, str]:
@@ -241,7 +254,7 @@ class Station:
 
     def about(self) -> dict[str, Any]:
         """Who answers, and with what versions."""
-        return versions() | {"device": self.device_text, "key": self.key, "process": os.getpid()}
+        return versions() | {"device": self.device_text, "key": self.key, "process": os.getpid(), "identity": self._identity}
 
     def _count(self, outcome: Observation | Failure | None) -> None:
         counts = self._counts
@@ -269,6 +282,11 @@ class Station:
 
     def _file(self, digest: str) -> Path:
         return self._files[digest]
+
+
+def _by_time(outcome: Observation | Failure) -> bool:
+    """Whether an outcome follows from how fast the device was."""
+    return isinstance(outcome, Observation) or outcome.kind == "timeout"
 
 
 @dataclass(slots=True)
@@ -309,7 +327,7 @@ def judge(target: str, canary: str, files: Mapping[str, bytes], others: float) -
     """See `Station.judge`."""
     try:
         return _mine().judge(target, canary, files, others)
-    except AnsorError as error:
+    except (AnsorError, OSError) as error:
         return _error(error)
 
 

@@ -52,7 +52,7 @@ def measured(cluster: Cluster, key: str, folder: Path, said: list[str]) -> objec
 
 @pytest.mark.parametrize(("key", "answer", "told"), [
     ("number", "7", r"\(7\)"), ("list", "[1]", r"\(\[1\]\)"), ("raises", "1 / 0", "ZeroDivisionError"),
-    ("bare", "s.versions()", "without its device and process and model and processor and unit and form"),
+    ("bare", "s.versions()", "without its device and process and identity and model and processor and unit and form"),
     ("model", f"{ABOUT} | {{'model': [1], 'processor': '', 'unit': 's', 'form': 'f'}}", "without its model\\)"),
 ])  # fmt: skip
 def test_a_worker_that_describes_something_else_is_skipped(cluster: Cluster, tmp_path: Path, key: str, answer: str, told: str) -> None:

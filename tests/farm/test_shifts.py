@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from ansor.farm.shifts import Shifts
 
 LONG = 60.0
@@ -15,7 +17,8 @@ def test_a_result_waits_until_its_shift_has_ended() -> None:
         waiting = pool.submit(shifts.wait, "a", 3, LONG)
         shifts.hear("b", {3: False})
         shifts.hear("a", {2: False})
-        assert not waiting.done()
+        with pytest.raises(TimeoutError):
+            waiting.result(0.1)
         shifts.hear("a", {2: False, 3: True})
         assert waiting.result(LONG) is True
         assert shifts.wait("a", 2, LONG) is False
@@ -26,7 +29,9 @@ def test_one_asks_where_all_wait() -> None:
     with ThreadPoolExecutor(2) as pool:
         with shifts.job(), shifts.job():
             first = pool.submit(shifts.wait, "a", 0, LONG)
-            assert not first.done() and shifts.on_their_way == 2
+            with pytest.raises(TimeoutError):
+                first.result(0.1)
+            assert shifts.on_their_way == 2
         with shifts.job():
             assert first.result(LONG) is None
 
@@ -39,3 +44,25 @@ def test_nobody_waits_for_ever() -> None:
         waiting = pool.submit(shifts.wait, "a", 0, LONG)
         shifts.close()
         assert waiting.result(LONG) is None
+
+
+def test_older_answers_do_not_replace_newer_ones() -> None:
+    shifts = Shifts()
+    for judged in ({5: True}, {5: True, 6: True}, {5: True}):
+        shifts.hear("a", judged)
+    with shifts.job(), shifts.job():
+        assert shifts.wait("a", 6, 0.0) is True
+
+
+def test_each_device_is_asked_by_one_and_all_devices_at_once() -> None:
+    shifts = Shifts()
+    with ThreadPoolExecutor(3) as pool, shifts.job(), shifts.job(), shifts.job():
+        assert shifts.wait("a", 0, 0.01) is None
+        with shifts.asking("a"):
+            other = pool.submit(shifts.wait, "a", 0, LONG)
+            assert shifts.wait("b", 0, LONG) is None
+            with shifts.asking("b"):
+                with pytest.raises(TimeoutError):
+                    other.result(0.1)
+                shifts.hear("a", {0: True})
+                assert other.result(LONG) is True

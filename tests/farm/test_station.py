@@ -9,6 +9,7 @@ import pytest
 from ansor.farm import station
 from ansor.farm.codec import pack_job
 from ansor.farm.health import WELL_AGAIN
+from ansor.measure.failure import Failure
 from tests.pretended_device import PretendedDevice, job
 
 A, B = "cpu -threads=1", "cpu -threads=2"
@@ -75,6 +76,31 @@ def test_a_device_that_was_slow_from_its_start_is_judged_by_others_and_comes_bac
     for _ in range(WELL_AGAIN):
         one.probe()
     assert not one.health.quarantined
+
+
+def test_results_do_not_count_by_the_first_canary_of_another_target_or_of_another_program(tmp_path: Path) -> None:
+    one = station.Station(f"pretended:d,{tmp_path},0,clock", "key", tmp_path / "files")
+    text, files = packed_job(tmp_path)
+    other = pack_job(job(tmp_path, "2"))
+    more = {digest: path.read_bytes() for digest, path in other.files.items()}
+    for _ in range(2):
+        said = one.run(A, text, files, {"text": text, "every": 8})
+    (tmp_path / "d.throttled").touch()
+    assert not one.judge(B, text, files, 0.0)["judged"][said["shift"]]
+    said = one.run(B, text, files, {"text": text, "every": 8})
+    judged = one.judge(B, other.text, more, 0.0)
+    assert "refused" not in judged and not judged["judged"][said["shift"]]
+    assert "2.00 times" in one.judge(A, text, files, 0.0)["refused"]
+
+
+def test_a_program_that_takes_too_long_on_a_throttled_device_runs_on_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = station.Station(f"pretended:d,{tmp_path},0,clock", "key", tmp_path / "files")
+    text, files = packed_job(tmp_path)
+    one.judge(A, text, files, 0.0)
+    monkeypatch.setattr(one, "_answer", lambda *_: Failure("timeout", "too long"))
+    assert one.run(A, text, files, {"text": text, "every": 1})["outcome"] == {"failure": ["timeout", "too long"]}
+    (tmp_path / "d.throttled").touch()
+    assert "2.00 times" in one.run(A, text, files, {"text": text, "every": 1})["refused"]
 
 
 def test_a_device_that_never_answers_loses_its_job_and_is_suspended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
