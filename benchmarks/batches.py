@@ -50,7 +50,7 @@ def main() -> int:
     out = console()
     out.print(shown)
     out.print(machine_line())
-    return int(max(errors) > TOLERANCE)
+    return int(not all(one <= TOLERANCE for one in errors))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ and no row is computed twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 import numpy as np
@@ -18,11 +18,12 @@ from ansor.errors import ModelError
 from ansor.graph.export import CallArguments, ExampleInputs, split_inputs
 from ansor.graph.network import CompiledNetwork
 from ansor.graph.opened import closed, opened
+from ansor.graph.weights import WeightState
 from ansor.support.forked import Locked
-from ansor.support.text import counted
+from ansor.support.text import counted, first_line
 
 MOST_DIFFERENCE = 1e-3
-"""Between results of a row alone and among others, of the largest result: PyTorch adds up in another order for other batches."""
+"""Between floats of a row alone and among others, of the largest result: PyTorch adds up in another order for other batches."""
 
 Leaf = torch.Tensor | np.ndarray
 Leaves = Sequence[object]
@@ -45,13 +46,13 @@ class BatchedNetwork(Locked):
         """`compiled`: a network for inputs of one batch. Raises ModelError for inputs without a common number of rows, of which there are at least two, and
         for a model that computes a row differently among other rows, which is tried."""
         super().__init__()
-        self._examples = split_inputs(example_inputs)
+        self._model, self._examples = model, split_inputs(example_inputs)
         leaves, _ = _flat(self._examples)
         self.largest = _rows(leaves, "the example inputs")
         if self.largest < 2:
             raise ModelError("asked for a network of any batch with example inputs of one row; give as many rows as are to be computed at once, at least 2")
         _check_independent(model, self._examples, self.largest)
-        self._compiled = compiled
+        self._compiled, self._weights = compiled, WeightState(_weights_of(model))
         self.networks: dict[int, CompiledNetwork] = {}
         self._network(self.largest)
 
@@ -75,6 +76,8 @@ class BatchedNetwork(Locked):
     def _network(self, size: int) -> CompiledNetwork:
         with self.lock:
             if size not in self.networks:
+                if not self._weights.is_of(_weights_of(self._model)):
+                    raise ModelError(f"asked to compile the network for {size} rows, after weights of the model were changed; call compile_batches again")
                 leaves, tree = _flat(self._examples)
                 args, kwargs = cast(CallArguments, closed(pytree.tree_unflatten(_sliced(leaves, 0, size), tree)))
                 self.networks[size] = self._compiled(kwargs if kwargs and not args else args)
@@ -108,6 +111,8 @@ def _joined(parts: Sequence[tuple[int, object]]) -> object:
 def _one_after_another(ones: Leaves, sizes: Sequence[int]) -> object:
     first = ones[0]
     if not isinstance(first, Leaf):
+        if any(one != first for one in ones):
+            raise ModelError(f"batches gave {first!r} and {next(one for one in ones if one != first)!r}, which is no row of a tensor; return tensors")
         return first
     arrays = [one for one in ones if isinstance(one, Leaf)]
     if any(not one.shape or one.shape[0] != size for one, size in zip(arrays, sizes, strict=True)):
@@ -118,39 +123,86 @@ def _one_after_another(ones: Leaves, sizes: Sequence[int]) -> object:
     return np.concatenate([one for one in arrays if isinstance(one, np.ndarray)])
 
 
+def _weights_of(model: object) -> list[torch.Tensor]:
+    return [*model.parameters(), *model.buffers()] if isinstance(model, torch.nn.Module) else []
+
+
 def _check_independent(model: object, examples: CallArguments, rows: int) -> None:
-    """Try whether the model computes the last of several rows as it computes it alone. Raises ModelError otherwise."""
+    """Try whether the model computes the first and the last of several rows as it computes each alone. Raises ModelError otherwise."""
     if not isinstance(model, torch.nn.Module):
         raise ModelError(f"a network of any batch is made from a PyTorch module, which is tried with one row and with several; found a {type(model).__name__}")
     leaves, tree = _flat(examples)
     among = [_varied(one) if isinstance(one, Leaf) else one for one in leaves]
-    alone = [one[-1:] if isinstance(one, torch.Tensor) else one for one in among]
-    modes = [(module, module.training) for module in model.modules()]
-    try:
-        with torch.no_grad():
-            model.eval()
-            call = partial(_results, model, tree)
-            several, single = call(among), call(alone)
-    finally:
-        for module, training in modes:
-            module.training = training
+    if all(_alike(one) for one in among if isinstance(one, torch.Tensor)):
+        raise ModelError("asked for a network of any batch with example inputs whose rows are all alike; give rows that differ, for it is tried whether one "
+                         "row depends on another")  # fmt: skip
+    for place in (0, rows - 1):
+        alone = [one[place : place + 1] if isinstance(one, torch.Tensor) else one for one in among]
+        try:
+            with torch.no_grad(), _evaluating(model):
+                several, single = (_results(model, tree, given) for given in (among, alone))
+        except Exception as error:
+            raise ModelError(f"asked for a network of any batch of a model that fails with one row or with {rows}: {first_line(error)}") from error
+        _compare(several, single, place, rows)
+
+
+def _compare(several: Leaves, single: Leaves, place: int, rows: int) -> None:
+    """Raises ModelError where results of a row alone are others than among several rows."""
+    if len(several) != len(single):
+        raise ModelError(f"a network of any batch gives the same number of results for all batches; this model gives {len(several)} and {len(single)}")
     for one, other in zip(several, single, strict=True):
-        if not one.ndim or one.shape[0] != rows or other.shape[0] != 1:
+        if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
+            if one != other:
+                raise ModelError(f"a network of any batch gives tensors; this model's results have {one!r} for {rows} rows, and {other!r} for one")
+            continue
+        if not one.ndim or one.shape[0] != rows or other.shape != (1, *one.shape[1:]):
             found = f"{tuple(one.shape)} for {counted(rows, 'row')} and {tuple(other.shape)} for one"
             raise ModelError(f"a network of any batch gives a row of results for each row of inputs; this model's results have the shapes {found}")
-        if not torch.allclose(one[-1:].double(), other.double(), rtol=0, atol=MOST_DIFFERENCE * max(1e-30, float(other.abs().max())), equal_nan=True):
+        if not _equal(one[place : place + 1], other):
             raise ModelError("asked for a network of any batch of a model whose results for a row depend on the other rows; compile it for one batch")
 
 
-def _results(model: torch.nn.Module, tree: pytree.TreeSpec, leaves: Leaves) -> list[torch.Tensor]:
-    args, kwargs = cast(CallArguments, closed(pytree.tree_unflatten(leaves, tree)))
-    found, _ = _flat(model(*args, **kwargs))
-    return [one for one in found if isinstance(one, torch.Tensor)]
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Within what another order of additions makes of floats. Others are equal."""
+    if not (one.is_floating_point() or one.is_complex()):
+        return torch.equal(one, other)
+    finite = other[other.isfinite()].abs()
+    most = max(MOST_DIFFERENCE, 4 * torch.finfo(other.dtype).eps) * (float(finite.max()) if finite.numel() else 0.0)
+    parts = [torch.view_as_real(each) if each.is_complex() else each for each in (one, other)]
+    return torch.allclose(parts[0].double(), parts[1].double(), rtol=0, atol=most, equal_nan=True)
+
+
+@contextmanager
+def _evaluating(model: torch.nn.Module) -> Iterator[None]:
+    """In evaluation mode, without a call of `eval`, which may do more than that."""
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        for module, _ in modes:
+            module.training = False
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
+def _results(model: torch.nn.Module, tree: pytree.TreeSpec, leaves: Leaves) -> Leaves:
+    """Of a call with copies, as a model may write to its inputs."""
+    copies = [one.clone() if isinstance(one, torch.Tensor) else one for one in leaves]
+    args, kwargs = cast(CallArguments, closed(pytree.tree_unflatten(copies, tree)))
+    return _flat(model(*args, **kwargs))[0]
 
 
 def _varied(given: Leaf) -> torch.Tensor:
-    """The same values, in other places in each row, and floats of other sizes: equal rows would hide that one is computed from another."""
+    """Values of the same kind that differ from row to row: equal rows would hide that one is computed from another.
+
+    Floats are also scaled and moved; integers only take other places, as they may be indices.
+    """
     tensor = torch.as_tensor(given).detach()
     rows = [row.reshape(-1).roll(place).reshape(row.shape) for place, row in enumerate(tensor)]
-    scaled = [row * (1 + place / 8) for place, row in enumerate(rows)] if tensor.is_floating_point() else rows
-    return torch.stack(scaled).to(tensor.dtype)
+    if tensor.is_floating_point():
+        rows = [row * (1 + place / 8) + place / 8 for place, row in enumerate(rows)]
+    return torch.stack(rows).to(tensor.dtype)
+
+
+def _alike(rows: torch.Tensor) -> bool:
+    return bool((rows == rows[:1]).all())

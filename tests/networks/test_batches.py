@@ -35,11 +35,65 @@ class Centred(torch.nn.Module):
         return x - x.mean(0)
 
 
+class Later(torch.nn.Module):
+    """A row's result is of it and of later ones."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.flip(0).cumsum(0).flip(0)
+
+
+class Earlier(torch.nn.Module):
+    """A row's result is of it and of earlier ones."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.cumsum(0)
+
+
+class Masked(torch.nn.Module):
+    """Infinities beside results of all rows."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([x - x.mean(0), torch.full_like(x[:, :1], -torch.inf)], 1)
+
+
+class Written(torch.nn.Module):
+    """Integers of all rows."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (30000 + (x > x.mean(0)).long() + x.argmax(0)[:1]).expand(len(x), -1).clone()
+
+
+class Infinite(torch.nn.Module):
+    """Infinities and NaN in each row."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([x * 2, torch.full_like(x[:, :1], torch.inf)], 1)
+
+
+class Counted(torch.nn.Module):
+    """A number that is no row."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, int]:
+        return x * 2, x.shape[0]
+
+
+class Fixed(torch.nn.Module):
+    """Only for four rows."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.view(4, -1)
+
+
 class Summed(torch.nn.Module):
     """One result for all rows."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.sum()
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    torch.manual_seed(0)
 
 
 @given(st.integers(0, 200), st.integers(1, 40))
@@ -75,15 +129,40 @@ def test_arrays_in_arrays_out_and_inputs_by_name() -> None:
     np.testing.assert_allclose(found, model(torch.from_numpy(given)).detach().numpy(), rtol=1e-4)
 
 
-@pytest.mark.parametrize("rows", [torch.ones(4, 3), torch.rand(4, 3)])
-def test_rows_that_depend_on_each_other_are_refused(rows: torch.Tensor) -> None:
+@pytest.mark.parametrize("model", [Centred(), Later(), Earlier(), Masked(), Written()])
+@pytest.mark.parametrize("rows", [torch.zeros(4, 3), torch.ones(4, 3), torch.arange(12.0).reshape(4, 3), torch.zeros(4, 1)])
+def test_rows_that_depend_on_each_other_are_refused(model: torch.nn.Module, rows: torch.Tensor) -> None:
     with pytest.raises(ModelError, match="whose results for a row depend on the other rows; compile it for one batch"):
-        ansor.compile_batches(Centred(), (rows,), progress=False)
+        ansor.compile_batches(model, (rows,), progress=False)
+
+
+def test_rows_with_infinities_and_nan_can_be_split() -> None:
+    net = ansor.compile_batches(Infinite(), (torch.rand(2, 3),), progress=False, library=False)
+    x = torch.rand(3, 3)
+    assert torch.equal(torch.as_tensor(net(x)), Infinite()(x))
+
+
+def test_integer_rows_that_are_alike_are_refused() -> None:
+    with pytest.raises(ModelError, match="whose rows are all alike; give rows that differ"):
+        ansor.compile_batches(torch.nn.Embedding(5, 2), (torch.zeros(4, 3, dtype=torch.long),), progress=False)
+
+
+def test_a_size_is_not_compiled_of_other_weights() -> None:
+    model = torch.nn.Linear(5, 2)
+    net = ansor.compile_batches(model, (torch.rand(2, 5),), progress=False, library=False)
+    with torch.no_grad():
+        model.weight.zero_()
+    with pytest.raises(ModelError, match="network for 1 rows, after weights of the model were changed; call compile_batches again"), pytest.warns(AnsorWarning):
+        net(torch.rand(3, 5))
 
 
 def test_results_without_rows_are_refused() -> None:
     with pytest.raises(ModelError, match=r"this model's results have the shapes \(\) for 4 rows and \(\) for one"):
         ansor.compile_batches(Summed(), (torch.rand(4, 3),), progress=False)
+    with pytest.raises(ModelError, match="results have 4 for 4 rows, and 1 for one"):
+        ansor.compile_batches(Counted(), (torch.rand(4, 3),), progress=False)
+    with pytest.raises(ModelError, match="fails with one row or with 4: shape"):
+        ansor.compile_batches(Fixed(), (torch.rand(4, 3),), progress=False)
 
 
 def test_a_model_in_training_mode_stays_in_it() -> None:
