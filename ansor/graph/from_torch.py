@@ -38,6 +38,7 @@ from ansor.graph.weights import WatchedWeights
 from ansor.support.notices import warn
 from ansor.support.text import first_line, listed
 
+WRITES_UNSAID = ("aten.native_batch_norm.default",)  # to its running statistics, of which its schema says nothing
 OF_MEMORY = ("aten.as_strided", "aten.resize")  # how these names begin: their results depend on how memory lies, which arrays of networks do in one way
 TAKES_EMPTY = ("aten.cat.default", "aten.concat.default")  # their translation leaves operands without elements out
 MOST_PARTS_OF_PARTS = 4
@@ -107,9 +108,9 @@ def _as_exported(made: Exported, say: Report) -> TorchModel | None:
 
 def _only_reads(node: torch.fx.Node) -> bool:
     """Whether a call is known to write to no tensor, and does not depend on how memory lies."""
-    if not isinstance(node.target, torch._ops.OpOverload) or str(node.target).startswith(OF_MEMORY):
+    if not isinstance(node.target, torch._ops.OpOverload) or str(node.target).startswith((*OF_MEMORY, *WRITES_UNSAID)):
         return False
-    return not node.target._schema.is_mutable or node.target is torch.ops.aten.dropout_.default and node.args[2] is False
+    return not node.target._schema.is_mutable or node.target is torch.ops.aten.dropout_.default and node.args[2:] == (False,)
 
 
 def _is_composed(node: torch.fx.Node) -> bool:
@@ -365,7 +366,7 @@ class _Reader:
 
     def _remember_integers(self, node: torch.fx.Node) -> None:
         """What a constant of floats was made of."""
-        if str(node.target) not in OF_CONSTANTS:
+        if str(node.target) not in OF_CONSTANTS or node.name in self.held or any(one.name in self.held for one in node.all_input_nodes):
             return
         integers = integers_of(AtenCall(str(node.target), node.name, self._bound(node), tuple(_results(node))), self.build)
         if integers is not None:

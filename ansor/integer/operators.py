@@ -111,6 +111,10 @@ class Convolution(Operator):
     depthwise: bool = False
     form: Form = SIGNED
 
+    def __post_init__(self) -> None:
+        if self.form.unsigned and (self.depthwise or self.window.groups > 1):
+            raise ValueError("asked for unsigned bytes in a convolution in groups, whose kernels multiply signed ones")
+
     @property
     def kind(self) -> str:
         return "depthwise" if self.depthwise else "convolution"

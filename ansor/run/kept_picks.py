@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 from ansor.errors import AnsorError
@@ -20,6 +21,7 @@ from ansor.schedule.sketch_data import sketch_data, sketch_of
 from ansor.support import safe_files
 from ansor.support.package_state import package_state
 from ansor.support.settings import cache_folders, cache_part
+from ansor.targets.base import BUILTIN
 from ansor.tasks.origins import origin_of
 from ansor.tasks.own_parts import declaration_named, is_ours
 from ansor.tasks.sketch_space import SketchSpace
@@ -36,7 +38,7 @@ MOST = 8000
 
 def kept_pick(task: SearchTask, model: str, seed: int, pick: Callable[[], Guess]) -> Guess:
     """The result of `pick`, cached. model: the judge's name in records."""
-    if not ENABLED:
+    if not ENABLED or task.target.kind not in BUILTIN:  # kinds of other packages: their files are not looked at
         return pick()
     name = _name(task, model, seed)
     with suppress(AnsorError, OSError, ValueError, LookupError, TypeError):  # or of no form that we write
@@ -52,8 +54,19 @@ def kept_pick(task: SearchTask, model: str, seed: int, pick: Callable[[], Guess]
 
 def _name(task: SearchTask, model: str, seed: int) -> str:
     sketches = None if is_ours(task) else [(space.algorithm, space.sketch.dag.key, space.name) for space in task.spaces]
-    words = (task.workload_key, str(task.dag), sketches, sorted(identity(task.target).items()), model, seed, package_state())
+    target = task.target
+    parts = [_values(part) for part in (target.hardware, target.prior, target.dialect)]  # a board's file may have been edited
+    words = (task.workload_key, str(task.dag), sketches, sorted(identity(target).items()), parts, model, seed, package_state())
     return safe_files.digest(repr(words).encode())[:DIGITS]
+
+
+def _values(part: object) -> object:
+    """A value as text that is the same in every process."""
+    if is_dataclass(part):
+        return [(field.name, _values(getattr(part, field.name))) for field in fields(part)]
+    if isinstance(part, tuple | list):
+        return [_values(one) for one in part]
+    return sorted(map(repr, part)) if isinstance(part, frozenset) else repr(part)
 
 
 def _read(note: Path, task: SearchTask) -> Guess | None:

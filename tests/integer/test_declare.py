@@ -50,10 +50,10 @@ def test_every_form_of_a_convolution_is_that_of_the_reference(
 
 
 def test_the_bias_of_unsigned_bytes_may_wrap() -> None:
-    weights = np.full((40000, 2), 127, np.int8)
+    weights = np.full((40000, 2), -127, np.int8)
     bias, rescale = np.full(2, 2**31 - 1 - 40000 * 127 * 127, np.int32), rescale_of(np.full(2, 1e-7), 0, (-128, 127), "y")
     one = Dense("y", ("x",), weights, bias, rescale, Form(unsigned=True))
-    assert one.constants["bias"].dtype == np.int32
+    assert one.constants["bias"].dtype == np.int32 and one.constants["bias"].max() < 0  # 128 * 127 * 40000 more than `bias`
     _agrees(network_of(one, (1, 40000)), 0)
 
 

@@ -19,6 +19,7 @@ from ansor.run import kept_picks, zero_tuning
 from ansor.run.judge import judge_of
 from ansor.run.zero_tuning import pick
 from ansor.support import safe_files, settings
+from ansor.targets.boards.catalogue import FOLDER
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
 
@@ -52,6 +53,17 @@ def test_the_second_pick_is_the_first_and_is_not_searched_for(cache: Path, monke
     for words in ({"seed": 1}, {"among": fresh.spaces[:1]}):
         with pytest.raises(AssertionError, match="needs no search"):
             pick(fresh, **words)
+
+
+def test_an_edited_board_has_other_picks(cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "board.toml"
+    text = (FOLDER / "qemu-riscv32.toml").read_text()
+    names = set()
+    for memory in ("0x0400_0000", "0x0200_0000"):
+        assert "0x0400_0000" in text
+        file.write_text(text.replace("0x0400_0000", memory))
+        names.add(kept_picks._name(task(target=f"micro -board={file}"), "estimate", 0))
+    assert len(names) == 2
 
 
 def test_another_process_finds_it(cache: Path) -> None:

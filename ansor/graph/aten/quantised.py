@@ -32,6 +32,8 @@ def dequantise(call: AtenCall, build: Builder) -> str:
 
 def integers_of(call: AtenCall, build: Builder) -> Integers | None:
     """What a call of `OF_CONSTANTS` makes floats of; None unless they are signed bytes around 0, with a scale for each output or for all."""
+    if call.result.dtype != "float32":
+        return None
     values = build.required_constant(call.tensor("input"))
     by_channel = call.operator == OF_CONSTANTS[1]
     scales = build.required_constant(call.tensor("scales")) if by_channel else np.full(1, call.number("scale"))

@@ -170,13 +170,13 @@ class Builder:
         self.values[name] = Value(tuple(shape), dtype)
         return name
 
-    def state(self) -> tuple[dict[str, Array], dict[str, Node], dict[str, Value]]:
+    def state(self) -> tuple[dict[str, Array], dict[str, Node], dict[str, Value], dict[str, Integers]]:
         """What has been written so far, for `restore`."""
-        return dict(self.constants), dict(self.nodes), dict(self.values)
+        return dict(self.constants), dict(self.nodes), dict(self.values), dict(self.integers)
 
-    def restore(self, state: tuple[dict[str, Array], dict[str, Node], dict[str, Value]]) -> None:
+    def restore(self, state: tuple[dict[str, Array], dict[str, Node], dict[str, Value], dict[str, Integers]]) -> None:
         """Forgets what has been written since."""
-        self.constants, self.nodes, self.values = state
+        self.constants, self.nodes, self.values, self.integers = state
 
     def shape(self, name: str) -> tuple[int, ...]:
         return self.values[name].shape

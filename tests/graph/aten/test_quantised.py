@@ -109,3 +109,23 @@ def test_kernels_of_this_machine(reference: Reference) -> None:
     assert isinstance(found, torch.Tensor) and isinstance(wanted, torch.Tensor)
     away = (found.int() - wanted.int()).abs()
     assert away.max() <= 1 and (away > 0).float().mean() < 0.02
+
+
+class Half(nn.Module):
+    """A constant that NumPy cannot hold, of bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("weight", torch.randint(-128, 128, (4, 8), dtype=torch.int8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.linear(x, OPS.dequantize_per_tensor(self.weight, 0.1, 0, -128, 127, torch.int8, out_dtype=torch.bfloat16))
+
+
+@pytest.mark.compiler
+@pytest.mark.filterwarnings("ignore::ansor.errors.AnsorWarning")
+def test_weights_of_bfloat16_are_read() -> None:
+    model, x = Half().eval(), torch.randn(2, 8, dtype=torch.bfloat16)
+    found = compiled(model, (x,), progress=False, library=False)(x)
+    assert isinstance(found, torch.Tensor)
+    torch.testing.assert_close(found, model(x))
