@@ -27,6 +27,7 @@ from ansor.farm.versions import difference, scheduler_difference
 from ansor.measure.device import Job, Observation
 from ansor.measure.failure import Failure
 from ansor.measure.turns import Say
+from ansor.support.notices import log
 from ansor.support.text import clip, counted
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Session:
         self._canaries |= {one["identity"]: float(one["canary"]) for _, one in found}
         if len(found) == 1:
             others = "is the only device of" if len(workers) == 1 else "is the only device that ran the canary of"
-            self._tell(f"{found[0][1]['device']} {others} {self.farm.text}: whether it has been slow from its start cannot be told")
+            log.info("%s %s %s: whether it has been slow from its start cannot be told", found[0][1]["device"], others, self.farm.text)
         for worker, one in found:
             self._refuses(worker, one)
 

@@ -78,6 +78,6 @@ def test_all_channels_at_their_worst(method: Method) -> None:
 
 
 def test_targets_that_multiply_many_bytes_at_a_time_do_not_have_it() -> None:
-    assert NAME not in registered() and NAME in registered(parse_target("micro").algorithms) and not parse_target("cpu").algorithms
+    assert NAME not in {*registered(), *parse_target("cpu").algorithms} and NAME in registered(parse_target("micro").algorithms)
     tasks = [SearchTask(tensors=convolution(), target=target) for target in ("cpu", "micro -board=mps2-an386")]
     assert [[one.name for one in task.alternatives] for task in tasks] == [[], [F4.name, F2.name]]

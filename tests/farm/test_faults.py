@@ -26,8 +26,10 @@ def test_what_goes_wrong_is_seen(tmp_path: Path) -> None:
     rest = usual.outcomes[1:]
     assert what_is_wrong(usual, usual) == []
     lost, wrong = Failure("link_lost", "why"), Failure("crash", "why")
-    assert what_is_wrong(Ran([lost, *rest], usual.begun), usual) == []
-    assert what_is_wrong(Ran([wrong, *rest], usual.begun), usual) == ["jobs were reported as ['crash']"]
+    one = frozenset({"job 1"})
+    assert what_is_wrong(Ran([lost, *rest], usual.begun, one), usual) == []
+    assert what_is_wrong(Ran([lost, lost, *rest[1:]], usual.begun, one), usual) == ["2 jobs were reported, and 1 were on lost workers"]
+    assert what_is_wrong(Ran([wrong, *rest], usual.begun, one), usual) == ["jobs were reported as ['crash']"]
     assert what_is_wrong(Ran(rest, usual.begun), usual)[0] == "4 jobs have 3 outcomes"
     assert what_is_wrong(Ran([rest[0], *rest], usual.begun), usual) == ["a job has another cost than undisturbed"]
     again = {**usual.begun, "job 2": 2}
