@@ -1,4 +1,4 @@
-"""Buffers with guard bands: what a candidate writes outside them is seen."""
+"""Buffers with guard bands, which detect writes outside them."""
 
 import ctypes
 
@@ -13,7 +13,7 @@ GUARD_BYTE = 0x5A
 
 
 class GuardedBuffer:
-    """`size` bytes, page-aligned, with a band on either side. Lives until the process ends: candidates get a process each."""
+    """`size` bytes, page-aligned, with a band on either side. Lives until the process ends: each candidate has its own."""
 
     def __init__(self, harness: Harness, name: str, size: int) -> None:
         self.name = name
@@ -29,7 +29,7 @@ class GuardedBuffer:
         return _bytes_at(self.address, self.size).view(dtype)
 
     def damage(self) -> str:
-        """A sentence about bytes written outside the buffer, '' when the bands are whole."""
+        """A sentence about bytes written outside the buffer, '' if the bands are intact."""
         below, above = np.flatnonzero(self._low != GUARD_BYTE), np.flatnonzero(self._high != GUARD_BYTE)
         if above.size:
             return f"wrote past the end of {self.name!r} ({self.size} bytes), first at byte {self.size + int(above[0])}"
@@ -39,7 +39,7 @@ class GuardedBuffer:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """First and last address + 1 of the buffer, its bands and the space that faults."""
+        """First and last address + 1 of the buffer with its bands and the faulting space."""
         return self.address - BAND - FAR, self.address + self.size + BAND + 4096 + FAR
 
 

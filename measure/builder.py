@@ -1,4 +1,4 @@
-"""Builds candidates: several C texts for each compiler call, calls side by side, and a failing call taken apart.
+"""Builds candidates: several C texts per compiler call, with calls in parallel; a failing call is split up.
 
 One call costs about 50 ms before it compiles anything, so eight candidates of 20 ms share one. When a call fails, its
 candidates are built one by one, and only the culprit fails.
@@ -26,7 +26,7 @@ from ansor.support import settings
 from ansor.support.shortage import COMPILER_PAUSES, is_trouble_of_system
 
 ALONE_TIMES, ALONE_TIMES_IN_TROUBLE = 3, 8
-"""So often a text has to fail while a plain one builds right after it before that is the text's own failure; the second where others failed and then built."""
+"""How often a text must fail, with a plain one building right after it, to count as its own failure; the second once others failed and then built."""
 
 PLAIN = CSource("void plain(void) {}\n", "plain", ())  # builds wherever anything does
 
@@ -43,10 +43,10 @@ class Built:
 
 
 class Builder:
-    """Calls of a toolchain side by side, in a private work folder; what they make has one form. Use it in a `with` statement, or call `close`.
+    """Parallel calls of a toolchain in a private work folder, all for one form. Use it in a `with` statement, or call `close`.
 
-    `together`: texts in one call, at most; the toolchain's own number by default.
-    Raises ToolchainError, here and while building, when the tool itself cannot be started.
+    `together`: the most texts per call; by default the toolchain's own number.
+    Raises ToolchainError, here and while building, if the tool itself cannot be started.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Builder:
                 self.release(future.result())
 
     def release(self, built: Sequence[Built]) -> None:
-        """Remove the libraries of candidates that are done with (all of a `build` call, or of a future)."""
+        """Remove the libraries of finished candidates (all of a `build` call, or of a future)."""
         for folder in {one.folder for one in built}:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -109,8 +109,8 @@ class Builder:
         self.close()
 
     def _build_group(self, group: Sequence[CSource], timeout: float) -> list[Built]:
-        """Build. What fails for the machine's sake is tried again after a pause, for as long as anything gets built in between; a plain text tells whether
-        that is the text's own failure."""
+        """Build. Failures caused by the machine are retried after a pause, as long as anything builds in between; a plain text tells whether
+        a failure is the text's own."""
         built = self._attempt(group, timeout)
         pauses = iter(COMPILER_PAUSES)
         alone, told = Counter[int](), set[int]()
@@ -136,7 +136,7 @@ class Builder:
         return built
 
     def _attempt(self, group: Sequence[CSource], timeout: float) -> list[Built]:
-        """One result for each text. Raises ToolchainError for a compiler that cannot be started, unless the machine is why."""
+        """One result per text. Raises ToolchainError if the compiler cannot be started, unless the machine is the cause."""
         try:
             return self._together_or_alone(group, timeout)
         except (OSError, AnsorError) as error:
@@ -154,7 +154,7 @@ class Builder:
                 return built
         alone = [self._compile([source], folder / f"alone{index}", timeout)[0] for index, source in enumerate(group)]
         if len(group) > 1 and not any(one.failure for one in alone):
-            self._together = 1  # these texts do not get on in one file: do not try again
+            self._together = 1  # these texts conflict in one file: do not try again
         return alone
 
     def _compile(self, group: Sequence[CSource], stem: Path, timeout: float) -> list[Built]:
@@ -170,5 +170,5 @@ def _settled(one: Built, plain_works: bool) -> Built:
 
 
 def _troubled(built: Sequence[Built]) -> list[int]:
-    """The places of those that the machine failed rather than the program."""
+    """The places of failures caused by the machine, not the program."""
     return [place for place, one in enumerate(built) if one.failure is not None and is_trouble(one.failure.kind, one.failure.text)]

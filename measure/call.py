@@ -1,4 +1,4 @@
-"""In the child process: load a candidate, lay out its guarded buffers, call it, look at what it left."""
+"""In the child process: load a candidate, lay out its guarded buffers, call it, inspect what it left."""
 
 import ctypes
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from ansor.measure.verify import fill_unwritten
 
 
 class Call:
-    """A loaded entry point with filled buffers. `wall`: it is timed by wall time. Raises OSError or AttributeError when it cannot be loaded."""
+    """A loaded entry point with filled buffers. `wall`: time it by wall time. Raises OSError or AttributeError if it cannot be loaded."""
 
     def __init__(self, harness: Harness, data: CallData, inputs: Mapping[str, NDArray[np.generic]], pool: Path | None, wall: bool = True) -> None:
         self._harness = harness
@@ -37,7 +37,7 @@ class Call:
             self._originals[argument.name] = original
             buffer.view(argument.physical_dtype)[...] = original
         self._workspace = GuardedBuffer(harness, "workspace", data["workspace_bytes"])
-        self._workspace.view("uint8")[...] = 0xFF  # NaN for who reads it before writing
+        self._workspace.view("uint8")[...] = 0xFF  # NaN, for reads before the first write
         pointers = [self._buffers[argument.name].address for argument in self.arguments]
         self._pointers = (ctypes.c_void_p * len(pointers))(*pointers)
         parallel_for, handle = 0, 0
@@ -49,16 +49,16 @@ class Call:
         self._fixed = (entry or 0, ctypes.addressof(self._pointers), self._workspace.address, parallel_for, handle)
 
     def buffers(self) -> list[BufferReport]:
-        """Where the buffers lie."""
+        """Where the buffers are."""
         every = (*self._buffers.values(), self._workspace)
         return [{"name": b.name, "low": b.reach[0], "high": b.reach[1]} for b in every]
 
     def run(self, number: int) -> float:
-        """Seconds of `number` calls."""
+        """Seconds for `number` calls."""
         return self._harness.seconds(*self._fixed, number, self._wall)
 
     def move_inputs(self, seed: int, dtype: str = "float32") -> None:
-        """Change every float input by up to one eps of `dtype` of its original self, towards zero, so that it stays where it may be."""
+        """Move every float input towards zero by up to one eps of `dtype`, relative to its original value, so that it stays in range."""
         generator = np.random.default_rng(seed)
         for name, original in self._originals.items():
             if original.dtype.kind == "f":
@@ -66,7 +66,7 @@ class Call:
                 self._buffers[name].view(original.dtype.name)[...] = np.multiply(original, 1 - share, dtype=np.float64)
 
     def trespass(self) -> Failure | None:
-        """Whether a buffer's guard bands or an input were changed."""
+        """A failure if a buffer's guard bands or an input were changed."""
         for buffer in (*self._buffers.values(), self._workspace):
             damage = buffer.damage()
             if damage:

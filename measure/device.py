@@ -1,9 +1,9 @@
-"""A device runs what was built and says what it cost: the protocol, and what goes in and comes out.
+"""The protocol of devices, which run what was built and report its cost, with their inputs and results.
 
     Job (artifact, reference, how inputs are made, timing) --Device.run--> Observation (costs with their unit, what was checked), or a Failure
 
-Nothing else in the system knows whether a device is this machine, a board behind a wire or a simulator. `ansor.testing.device_contract` has the
-tests that every device passes.
+Nothing else in the system knows whether a device is this machine, a board behind a wire or a simulator. Every device passes the
+tests in `ansor.testing.device_contract`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ansor.targets.unit import Unit
 class Job:
     """One run of one candidate.
 
-    task: how inputs are made and outputs judged. reference: what computes the expected outputs, built for the same device; None: nothing is compared.
-    best: the lowest cost of the task so far, in the device's unit, for those that stop early.
+    task: how inputs are made and outputs judged. reference: computes the expected outputs, built for the same device; None: nothing is compared.
+    best: the lowest cost of the task so far, in the device's unit, for devices that stop early.
     """
 
     task: MeasureTask
@@ -36,11 +36,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a device saw of a candidate that ran, and was right.
+    """What a device observed of a candidate that ran correctly.
 
-    costs: of one call, once for each repeat, above 0. cut_short: clearly worse than the best, so that `costs` is one coarse cost.
-    check: how its outputs were proved, in words. counters: whatever else was counted, by name, such as bytes sent. measured_by: the device and its machine,
-    where the device that was asked stands for others; else ''.
+    costs: of one call, one per repeat, above 0. cut_short: clearly worse than the best, so `costs` is one coarse cost.
+    check: how its outputs were verified, in words. counters: anything else counted, by name, such as bytes sent. measured_by: the device and its machine,
+    if the device stands for others; else ''.
     """
 
     costs: tuple[float, ...]
@@ -52,30 +52,30 @@ class Observation:
 
 
 class Device(Protocol):
-    """Runs one job at a time, from whatever thread. A failure is a value; what was open is opened again when a later job needs it."""
+    """Runs one job at a time, from any thread. A failure is a value; whatever was closed is reopened when a later job needs it."""
 
     @property
     def name(self) -> str:
-        """The text that opens it again."""
+        """The text that opens it."""
 
     @property
     def model(self) -> str:
-        """What costs depend on: those of devices of one model compare."""
+        """What costs depend on: costs are comparable between devices of one model."""
 
     @property
     def unit(self) -> Unit:
-        """What it counts."""
+        """The unit of its costs."""
 
     @property
     def form(self) -> str:
-        """The form of artifacts that it runs (`ansor.codegen.artifact`)."""
+        """The form of artifacts it runs (`ansor.codegen.artifact`)."""
 
     @property
     def alone(self) -> bool:
-        """Whether nothing may be built while it runs something, as that would disturb what it counts."""
+        """Whether nothing may be built while it runs, as that would disturb its measurements."""
 
     def run(self, job: Job) -> Observation | Failure:
-        """What the job costs, or why it has no cost. Raises DeviceError when the device cannot be used at all."""
+        """What the job costs, or why it has no cost. Raises DeviceError if the device cannot be used at all."""
 
     def close(self) -> None:
-        """End what runs, and let go of the device. A later job opens it again."""
+        """Stop what runs and release the device. A later job opens it again."""

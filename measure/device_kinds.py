@@ -1,4 +1,4 @@
-"""Which kinds of devices there are, and opening one by its text: `local`, `qemu-aarch64`, `agent://10.0.0.7:9190`.
+"""Finds the kinds of devices and opens a device by its text: `local`, `qemu-aarch64`, `agent://10.0.0.7:9190`.
 
 A kind is a `DeviceKind` in the tuple `KINDS` of a module of `ansor.measure.devices`, or of another package through the entry point group `ansor.devices`
 (a name and a DeviceKind). The text of a device begins with the name of its kind, alone or with a colon after it; a path in /dev is a serial line.
@@ -28,9 +28,9 @@ GROUP = "ansor.devices"
 class DeviceKind:
     """A kind of device.
 
-    open: the device that a text stands for, for programs of a target; it raises DeviceError for a text it cannot read. `Say` gets what a person should know.
-    missing: what this machine lacks to use it, in one sentence with the cure; '' for nothing. several: for texts that stand for more than one device: all of
-    them, which are closed together.
+    open: opens the device of a text, for programs of a target; raises DeviceError for a text it cannot read. `Say` gets messages for the user.
+    missing: what this machine lacks to use it, in one sentence with the cure; '' for nothing. several: opens all devices of a text that stands for several;
+    they are closed together.
     """
 
     name: str
@@ -41,12 +41,12 @@ class DeviceKind:
 
 
 def open_device(text: str | Device, target: Target, say: Say = warn) -> Device:
-    """The device of that text; a device is returned unchanged. Raises DeviceError for an unknown kind, and for one that cannot be used here."""
+    """The device of that text; a device is returned unchanged. Raises DeviceError for an unknown kind or one that cannot be used here."""
     return usable_kind(text).open(text, target, say) if isinstance(text, str) else text
 
 
 def usable_kind(text: str) -> DeviceKind:
-    """The kind of a device's text. Raises DeviceError for an unknown one, and for one that this machine lacks something for."""
+    """The kind of a device's text. Raises DeviceError for an unknown one, or if this machine lacks something it needs."""
     kind = find_kind(text)
     lacking = kind.missing()
     if lacking:
@@ -55,11 +55,11 @@ def usable_kind(text: str) -> DeviceKind:
 
 
 def open_devices(texts: Sequence[str | Device] | str | Device | None, target: Target, say: Say = warn) -> tuple[Device, ...]:
-    """Several devices, the target's own by default. Raises DeviceError for different models: their costs do not compare."""
+    """Several devices, by default the target's own. Raises DeviceError for different models: their costs are not comparable."""
     given = [target.device] if texts is None else list(texts) if isinstance(texts, Sequence) and not isinstance(texts, str) else [texts]
     if not given:
         raise DeviceError("asked to measure on no device: name one (`ansor devices` lists the kinds), or leave devices out")
-    _check_once([one for one in given if isinstance(one, str)])  # before they are opened: many devices let one in at a time
+    _check_once([one for one in given if isinstance(one, str)])  # before opening: many devices accept one user at a time
     opened: list[Device] = []
     try:
         for one in given:
@@ -73,14 +73,14 @@ def open_devices(texts: Sequence[str | Device] | str | Device | None, target: Ta
             raise DeviceError(f"asked to measure on {' and '.join(models)} together: their costs are not comparable; use devices of one model")
     except BaseException:
         for device in opened:
-            if not any(device is one for one in given) and callable(getattr(device, "close", None)):  # what was given as a device is its owner's
+            if not any(device is one for one in given) and callable(getattr(device, "close", None)):  # a device that was passed in belongs to its owner
                 device.close()
         raise
     return tuple(opened)
 
 
 def _opened(one: str | Device, target: Target, say: Say) -> Sequence[Device]:
-    """The devices of a text, mostly one."""
+    """The devices of a text, usually one."""
     if not isinstance(one, str):
         return [one]
     kind = usable_kind(one)
@@ -94,7 +94,7 @@ def _check_once(names: Sequence[str]) -> None:
 
 
 def _check_attributes(device: object) -> None:
-    """Raises DeviceError for what lacks something that every device has, or has another thing in its place."""
+    """Raises DeviceError for an object with a missing or wrong attribute of `Device`."""
     what = f"asked to measure on {device!r:.200}, whose"
     for name in ("name", "model", "form"):
         if not isinstance(getattr(device, name, None), str) or not getattr(device, name):
@@ -132,7 +132,7 @@ def find_kind(text: str) -> DeviceKind:
 
 @lru_cache
 def device_kinds() -> tuple[DeviceKind, ...]:
-    """All kinds, ours first. Raises DeviceError where two have one name."""
+    """All kinds, ours first. Raises DeviceError if two share a name."""
     from importlib.metadata import entry_points
 
     modules = [importlib.import_module(f"{devices.__name__}.{one.name}") for one in pkgutil.iter_modules(devices.__path__)]

@@ -1,4 +1,4 @@
-"""Jobs for several devices: each gets one at a time, and the next free one gets the next job."""
+"""Distributes jobs over several devices: each runs one at a time, and the next free one gets the next job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansor.support.notices import warn
 from ansor.support.text import counted
 
 MOST_LOST = 6
-"""Runs in a row that a device may lose, by failures of the kinds LINK: those of three jobs, where it is the only one. Each job is tried once more, on another
+"""Runs in a row that a device may lose, by failures of the kinds LINK: three jobs' worth for a single device, as each job is retried once, on another
 device if there is one."""
 
 _STOPPED = Failure("queue", "the run was stopped before a device was free")
@@ -34,16 +34,16 @@ class Ran:
 
 @runtime_checkable
 class StandsForOthers(Protocol):
-    """A device that is a way to others."""
+    """A device that gives access to others."""
 
     def lines(self) -> Sequence[str]:
-        """What those do, one line for each; nothing where another device of the queue says it."""
+        """What those do, one line each; empty if another device of the queue reports it."""
 
 
 class DeviceQueue:
-    """Hands jobs to devices. A single device runs its jobs in the caller's thread, as they are handed in.
+    """Hands jobs to devices. A single device runs its jobs in the caller's thread, as they are submitted.
 
-    A device that raises DeviceError, or loses `MOST_LOST` runs in a row, gets no more jobs: `say` is told, and the others go on. Where it was the last one, the
+    A device that raises DeviceError, or loses `MOST_LOST` runs in a row, gets no more jobs: `say` is told, and the others go on. If it was the last one, the
     job's result is the DeviceError.
     """
 
@@ -56,11 +56,11 @@ class DeviceQueue:
 
     @property
     def ahead(self) -> int:
-        """Jobs that are worth handing out before a result is asked for."""
+        """How many jobs to submit before asking for a result."""
         return 2 * len(self._devices) if self._threads is not None else 0
 
     def lines(self) -> Sequence[str]:
-        """What the devices do, one line for each; those that stand for others (`farm://`) say it themselves."""
+        """What the devices do, one line each; those that stand for others (`farm://`) report it themselves."""
         found: list[str] = []
         for device, ran in zip(self._devices, self._ran, strict=True):
             found += device.lines() if isinstance(device, StandsForOthers) else [f"{device.name}: {self._state(device)}, {counted(ran, 'job')} done"]
@@ -73,7 +73,7 @@ class DeviceQueue:
             return "free" if any(one is device for one in self._free) else "busy"
 
     def submit(self, job: Job) -> Future[Ran]:
-        """The job's result, to come."""
+        """The future of the job's result."""
         if self._threads is None:
             return _Done(self._run(job))
         self._running = [one for one in self._running if not one.done()]
@@ -81,7 +81,7 @@ class DeviceQueue:
         return self._running[-1]
 
     def stop(self) -> None:
-        """End what runs, and forget what waits."""
+        """Stop what runs and drop what waits."""
         self._stopping = True
         waiting = [one for one in self._running if not one.cancel()]
         try:
@@ -92,7 +92,7 @@ class DeviceQueue:
             self._running, self._stopping = [], False
 
     def close(self) -> None:
-        """End everything, and let go of the devices: of all, where closing one raises; an error is raised then."""
+        """Stop everything and close all devices, even if closing one raises; the error is raised afterwards."""
         try:
             self.stop()
         finally:
@@ -113,7 +113,7 @@ class DeviceQueue:
         return Ran(outcome, time.monotonic() - started)
 
     def _once(self, job: Job, other_than: Device | None) -> tuple[Observation | Failure, Device]:
-        """What the next free device says of a job, and which that was: another than `other_than` if there is one."""
+        """The result of a job on the next free device, and that device: not `other_than` if there is another."""
         while True:
             device = self._take(other_than)
             try:
@@ -154,7 +154,7 @@ class DeviceQueue:
             raise _Unusable(f"device {device.name} lost {MOST_LOST} runs in a row, the last one with {outcome}; check whether it is on and reachable")
 
     def _leave_out(self, device: Device, error: _Unusable) -> None:
-        """Go on without a device; the last one stays in, so that a later job may try it again, and its error is the job's."""
+        """Go on without a device. The last one stays, so that a later job may retry it, and its error is the job's."""
         with self._changed:
             others = [one for one in self._usable if one is not device]
             if not others:
@@ -166,11 +166,11 @@ class DeviceQueue:
 
 
 class _Unusable(DeviceError):
-    """A device cannot be used any more."""
+    """A device can no longer be used."""
 
 
 def _outcome(device: Device, job: Job) -> Observation | Failure:
-    """What a device says of a job. Raises _Unusable when it cannot be used, DeviceError when it breaks its word."""
+    """A device's result of a job. Raises _Unusable if it cannot be used, DeviceError if it breaks the protocol."""
     try:
         outcome = device.run(job)
     except DeviceError as error:
@@ -184,7 +184,7 @@ def _outcome(device: Device, job: Job) -> Observation | Failure:
 
 
 def _check(device: Device, outcome: object) -> None:
-    """Raises DeviceError for an outcome that a device may not give."""
+    """Raises DeviceError for an outcome that a device may not return."""
     if isinstance(outcome, Failure):
         return
     if not isinstance(outcome, Observation):
@@ -196,12 +196,12 @@ def _check(device: Device, outcome: object) -> None:
 
 
 def _are_costs(costs: object) -> bool:
-    """Whether these are numbers that compare, and go into a record."""
+    """Whether these are valid costs: comparable, and fit for a record."""
     return isinstance(costs, tuple) and bool(costs) and all(isinstance(cost, int | float) and 0 < cost < float("inf") for cost in costs)
 
 
 class _Done(Future[Ran]):
-    """A result that is there."""
+    """A future that is already done."""
 
     def __init__(self, ran: Ran) -> None:
         super().__init__()

@@ -9,15 +9,15 @@ KINDS = (
     "load",  # the shared library or its entry point could not be loaded
     "crash",  # a fatal signal
     "timeout",  # wall time
-    "memory",  # more memory than a candidate may have
+    "memory",  # more memory than allowed
     "out_of_bounds",  # wrote outside its buffers
     "wrong_answer",  # outputs differ from the reference, or an input was changed
     "exit",  # ended the process
     "instruction",  # an instruction that the processor does not have
-    "trap",  # the processor stopped the program for another reason than a signal of a system
+    "trap",  # the processor stopped the program for a reason other than a signal
     "does_not_fit",  # too large for the memory of the device
     "reset",  # the device restarted while the program ran
-    "link_lost",  # the way to the device broke
+    "link_lost",  # the connection to the device broke
     "queue",  # the queue of devices returned none
     "reference",  # the reference of the task failed, so nothing can be verified
     "machine",  # no failure of the program: see `machine_trouble`; it is neither recorded nor counted
@@ -25,10 +25,10 @@ KINDS = (
 
 
 LINK = ("link_lost", "reset", "queue")
-"""Kinds that are of a device, or the way to it. They say nothing of the program: it is not recorded as a failed one."""
+"""Failures of a device or the connection to it. They say nothing about the program, which is not recorded as failed."""
 
 PASSING = ("machine", *LINK)
-"""Kinds that say nothing of the program, and may be gone the next time."""
+"""Kinds that say nothing about the program and may be gone next time."""
 
 
 @dataclass(frozen=True, slots=True)

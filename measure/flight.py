@@ -1,7 +1,7 @@
-"""A batch on its way: several of them keep several devices busy while the next one is searched for.
+"""Batches in flight: several of them keep several devices busy while the search works on the next one.
 
-References and candidates are built by the measurer's builder, in the order in which they were asked for, and run as devices are free. Nothing here waits:
-the caller waits for what its flights wait for, and advances them. A measurer's flights belong to one thread. The first of a task builds its reference, which
+The measurer's builder builds references and candidates in the order requested; they run as devices become free. Nothing here blocks:
+the caller waits for what its flights await, and advances them. A measurer's flights belong to one thread. The first of a task builds its reference, which
 the others of that task wait for.
 """
 
@@ -17,7 +17,7 @@ from ansor.measure.measurer import Candidate, Key, Measurement, Measurer, Trial,
 
 
 class Flight:
-    """Begins building a batch. Measurements come in its order, each program once, as `Measurer.measure` gives them."""
+    """Begins building a batch. Measurements come in its order, each program once, as in `Measurer.measure`."""
 
     def __init__(self, measurer: Measurer, batch: Sequence[Candidate]) -> None:
         self._measurer = measurer
@@ -32,12 +32,12 @@ class Flight:
 
     @property
     def over(self) -> bool:
-        """Whether all measurements were given."""
+        """Whether all measurements were returned."""
         return not self._waiting and not self._begun
 
     @property
     def awaits(self) -> Sequence[Future[Any]]:
-        """Of these one has to be done for more to come."""
+        """Futures, one of which must be done before more can come."""
         if not self._prepared:
             builds = self._references.values()
             return [*(one for one in builds if not one.done()), *builds][:1]
@@ -45,7 +45,7 @@ class Flight:
         return [*([running] if running is not None else []), *([self._to_build[0]] if self._waiting and self._to_build else [])]
 
     def advance(self) -> list[Measurement]:
-        """Hand on what was built, and give what has come. Raises what building and devices raise, after what came before it was given: ToolchainError,
+        """Submit what was built and return finished measurements. Raises what building and devices raise, once earlier results were returned: ToolchainError,
         DeviceError, MachineTrouble."""
         if not self._prepare():
             return []
@@ -58,7 +58,7 @@ class Flight:
         return found
 
     def _prepare(self) -> bool:
-        """Whether the references are there."""
+        """Whether the references are ready."""
         if self._prepared or any(not one.done() for one in self._references.values()):
             return self._prepared
         for key, build in self._references.items():
@@ -90,14 +90,14 @@ class Flight:
         self._measurer.forget_accidents(self._memory)
 
     def end(self) -> None:
-        """Stop building. Runs are stopped by the measurer's queue, for all flights at once."""
+        """Stop building. The measurer's queue stops runs, for all flights at once."""
         self._measurer.stop_references(self._references)
         self._measurer.builder.stop(self._futures)
         self._measurer.forget_accidents(self._memory)
 
 
 def wait_for_any(flights: Iterable[Flight]) -> None:
-    """Until one of them may go on."""
+    """Block until one of them can advance."""
     awaited = [one for flight in flights for one in flight.awaits]
     if awaited:
         wait(awaited, return_when=FIRST_COMPLETED)

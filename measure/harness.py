@@ -1,4 +1,4 @@
-"""The C half of measuring (`harness.c`), typed."""
+"""A typed interface to the C half of measuring (`harness.c`)."""
 
 import ctypes
 from pathlib import Path
@@ -9,7 +9,7 @@ SOURCE = Path(__file__).with_name("harness.c")
 
 
 def harness_library(compiler: Compiler) -> Path:
-    """The shared library of `harness.c`. Raises ToolchainError when it does not build."""
+    """The shared library of `harness.c`. Raises ToolchainError if it does not build."""
     return cached_library(compiler, "harness", SOURCE.read_text())
 
 
@@ -33,11 +33,11 @@ class Harness:
         self._die_with_parent.argtypes, self._die_with_parent.restype = [], None
 
     def seconds(self, entry: int, arguments: int, workspace: int, parallel_for: int, pool: int, number: int, wall: bool) -> float:
-        """Seconds that `number` calls in a row take, of wall time or of this thread's processor time."""
+        """Seconds for `number` calls in a row, in wall time or this thread's CPU time."""
         return float(self._seconds(entry, arguments, workspace, parallel_for, pool, number, wall))
 
     def spin(self, length: int) -> float:
-        """Seconds of a fixed chain of `length` dependent multiplications."""
+        """Seconds for a fixed chain of `length` dependent multiplications."""
         return float(self._spin(length))
 
     def guarded(self, size: int, band: int, far: int) -> int:
@@ -52,7 +52,7 @@ class Harness:
         self._flush(address, size)
 
     def note_faults(self, descriptor: int) -> None:
-        """A fatal signal writes one JSON line to `descriptor` before this process dies of it."""
+        """On a fatal signal, write one JSON line to `descriptor` before this process dies."""
         self._note_faults(descriptor)
 
     def die_with_parent(self) -> None:

@@ -1,4 +1,4 @@
-"""Inputs of a task: the same for every candidate, process and machine, from the seed and the argument's name."""
+"""Inputs of a task, generated from the seed and the argument's name: the same for every candidate, process and machine."""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -12,10 +12,10 @@ from ansor.codegen.source import Argument
 def make_inputs(
     arguments: Sequence[Argument], *, seed: int = 0, ranges: Mapping[str, tuple[float, float]] | None = None
 ) -> dict[str, NDArray[np.generic]]:
-    """A logical array for each input and constant, by name.
+    """Logical arrays of all inputs and constants, by name.
 
-    Floats are uniform in [-1, 1), signed integers in [-8, 8), unsigned ones in [0, 16), bools both; `ranges` gives
-    another [low, high) for single arguments, so that index tensors stay inside what they index.
+    Floats are uniform in [-1, 1), signed integers in [-8, 8), unsigned ones in [0, 16), bools both; `ranges` sets
+    another [low, high) for single arguments, so that index tensors stay in bounds.
     """
     ranges = ranges or {}
     return {

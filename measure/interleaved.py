@@ -1,7 +1,7 @@
-"""Things that are to be compared, timed in turns.
+"""Compares functions by timing them in turns.
 
-Timings on a machine that does other things wander. So two things are compared by running them in turns, A B A B ..., taking the ratio within each turn,
-and giving the median of the ratios with the range that holds the middle eight tenths of them.
+Timings on a busy machine drift. So two functions run in turns, A B A B ..., and the result is the median of the ratios within each turn, with the range
+of the middle 80 % of them.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 TURN_SECONDS = 2e-3
-"""A turn repeats what it times until so much has passed, so that neither clock nor call overhead matters."""
+"""Minimum length of a turn, so that neither clock nor call overhead matters."""
 UNCOUNTED_TURNS = 3
 FEWEST_TURNS = 5
 
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of one call, once for each turn."""
+    """Seconds of one call, one per turn."""
 
     seconds: tuple[float, ...]
 
     @property
     def median(self) -> float:
-        """Middle of all turns."""
+        """Median over all turns."""
         return statistics.median(self.seconds)
 
 
@@ -49,11 +49,11 @@ def ratio(ours: Times, theirs: Times) -> Ratio:
 
 
 def interleaved(functions: Mapping[str, Callable[[], object]], turns: int, limit: float = math.inf, warm: float = 0.0) -> dict[str, Times]:
-    """Time functions in turns: every turn runs each of them for about TURN_SECONDS, after three turns that are not counted.
+    """Time functions in turns: every turn runs each of them for about TURN_SECONDS, after three uncounted turns.
 
-    Once `limit` seconds have passed there are no more turns than FEWEST_TURNS. `warm`: seconds of calls that are not timed, before each function's turn:
-    threads of the function before may spin on a core for milliseconds (PyTorch's do), a core that slept is slow for as long, and the first call after others
-    finds none of its data in the caches.
+    Once `limit` seconds have passed, it stops after FEWEST_TURNS. `warm`: seconds of untimed calls before each function's turn:
+    threads of the previous function may spin on a core for milliseconds (PyTorch's do), a core that slept is slow for as long, and the first call after others
+    starts with cold caches.
     """
     start = time.perf_counter()
     numbers = {name: _calls(function) for name, function in functions.items()}
@@ -72,7 +72,7 @@ def interleaved(functions: Mapping[str, Callable[[], object]], turns: int, limit
 
 
 def timed(function: Callable[[], object], number: int = 1) -> float:
-    """Seconds of one call, the mean over `number` calls in a row."""
+    """Seconds per call: the mean over `number` calls in a row."""
     start = time.perf_counter()
     for _ in range(number):
         function()

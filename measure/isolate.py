@@ -1,4 +1,4 @@
-"""Run code that may crash, hang, exit or eat memory in a forked child, and say afterwards what became of it."""
+"""Runs code that may crash, hang, exit or exhaust memory in a forked child, and reports what became of it."""
 
 import gc
 import json
@@ -33,9 +33,9 @@ class Outcome:
 def isolated(
     harness: Harness, body: Callable[[Report], None], *, timeout: float, close: tuple[int, ...] = (), cancelled: threading.Event | None = None
 ) -> Outcome:
-    """Run `body` in a child for at most `timeout` seconds; it tells its results through the function it is given.
+    """Run `body` in a child for at most `timeout` seconds; it reports results through the function it is given.
 
-    `close` names descriptors the child must not hold. Once `cancelled` is set its time is up.
+    `close`: descriptors the child must not hold. Setting `cancelled` ends it.
     The child's standard output and error are kept for the failure's text.
     """
     read_end, write_end = os.pipe()
@@ -61,7 +61,7 @@ def isolated(
 
 
 def limit_memory(growth: int) -> None:
-    """From now on this process may take `growth` bytes of address space more than it has."""
+    """Limit this process to `growth` more bytes of address space than it has now."""
     try:
         with open("/proc/self/statm") as statm:
             now = int(statm.read().split()[0]) * resource.getpagesize()
@@ -76,7 +76,7 @@ def _in_child(
     harness: Harness, body: Callable[[Report], None], write_end: int, output: BinaryIO, close: tuple[int, ...]
 ) -> None:
     harness.die_with_parent()
-    os.setsid()  # so that whatever the candidate starts can be killed with it
+    os.setsid()  # so that processes the candidate starts can be killed with it
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     for descriptor in close:
         os.close(descriptor)
@@ -96,7 +96,7 @@ def _in_child(
         report({"done": True})
     except MemoryError as error:
         report({"failure": ("memory", str(error) or "out of memory"), "done": True})
-    except Exception:  # a mistake of ours rather than the candidate's, but one trial is all it may cost
+    except Exception:  # our bug rather than the candidate's, but it may cost only one trial
         report({"failure": ("crash", f"while measuring: {clip(traceback.format_exc())}"), "done": True})
     os._exit(0)
 
@@ -117,7 +117,7 @@ def _collect(child: int, read_end: int, deadline: float, cancelled: threading.Ev
 
 
 def _ended(child: int, deadline: float) -> bool:
-    """Whether the child has ended or does so before `deadline`; it stays to be waited for."""
+    """Whether the child has ended or ends before `deadline`; it is not reaped."""
     while True:
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
             return True
@@ -127,7 +127,7 @@ def _ended(child: int, deadline: float) -> bool:
 
 
 def _kill_group(child: int) -> None:
-    for kill in (os.killpg, os.kill):  # the group is missing when the child was killed before setsid
+    for kill in (os.killpg, os.kill):  # there is no group if the child was killed before setsid
         try:
             kill(child, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
@@ -139,7 +139,7 @@ def _parsed(lines: bytes) -> list[Message]:
     for line in lines.splitlines():
         try:
             messages.append(cast(Message, json.loads(line)))
-        except ValueError:  # a candidate that writes into our pipe, or died half-way through a line
+        except ValueError:  # a candidate wrote into our pipe, or died in the middle of a line
             continue
     return [message for message in messages if isinstance(message, dict)]
 

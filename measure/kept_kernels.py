@@ -1,6 +1,6 @@
-"""Libraries of kernels that were built before, in the cache folder: the same text for the same processor is not compiled again.
+"""Caches the libraries of built kernels: the same text for the same processor is not compiled again.
 
-Each has its digest beside it, and is loaded only if nobody else could have written it. Of many, those that were not used for longest go.
+Each has its digest beside it and is loaded only if nobody else could have written it. The least recently used ones are removed first.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ansor.support.settings import cache_folders, cache_part
 FOLDER, SUFFIX = "kernels", ".so"
 DIGITS = 32
 MOST = 4000
-"""Files in the folder, two for each kernel; a quarter of them goes when there are more."""
+"""The most files in the folder, two per kernel; beyond that a quarter of them is removed."""
 
 
 def known_kernel(source: CSource, toolchain: Toolchain) -> Path | None:
-    """The library of a kernel that was built before, if it is kept."""
+    """The cached library of a kernel, if there is one."""
     name = _name(source, toolchain)
     if not name:
         return None
@@ -31,7 +31,7 @@ def known_kernel(source: CSource, toolchain: Toolchain) -> Path | None:
         for folder in cache_folders(FOLDER):
             path = safe_files.kept(folder / name, SUFFIX)
             if path is not None:
-                with suppress(OSError):  # a folder that may only be read
+                with suppress(OSError):  # a read-only folder
                     (folder / name).touch()
                     path.touch()
                 return path
@@ -39,7 +39,7 @@ def known_kernel(source: CSource, toolchain: Toolchain) -> Path | None:
 
 
 def keep_kernel(source: CSource, toolchain: Toolchain, library: Path) -> None:
-    """Keep a library. A cache that cannot be written to keeps none."""
+    """Cache a library, unless the cache is not writable."""
     name = _name(source, toolchain)
     with suppress(AnsorError, OSError):
         if name:
@@ -49,7 +49,7 @@ def keep_kernel(source: CSource, toolchain: Toolchain, library: Path) -> None:
 
 
 def _name(source: CSource, toolchain: Toolchain) -> str:
-    """What a library follows from; '' for toolchains of others, of which we do not know all."""
+    """A name derived from all inputs of a build; '' for foreign toolchains, whose inputs we do not know."""
     if not isinstance(toolchain, CToolchain):
         return ""
     words = (source.text, source.entry, toolchain.version, toolchain.compiler.command, toolchain.flags, processor_kind())

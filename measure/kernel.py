@@ -1,4 +1,4 @@
-"""A built kernel, called with NumPy arrays or torch tensors; results are of the same kind."""
+"""A built kernel, called with NumPy arrays or torch tensors; results have the same type."""
 
 import ctypes
 import sys
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 
 def build_kernels(sources: Sequence[CSource], toolchain: Toolchain | None = None) -> list["Kernel"]:
-    """Kernels of several sources, built side by side, by default for this machine. Raises ToolchainError with the compiler's text, MachineTrouble when the
-    machine is why."""
+    """Kernels of several sources, built in parallel, by default for this machine. Raises ToolchainError with the compiler's text, MachineTrouble if the
+    machine is the cause."""
     chosen = toolchain or CToolchain(find_compiler())
     known = [_known(source, chosen) for source in sources]
     with Builder(chosen, timeout=120.0, together=1) as builder:
@@ -49,7 +49,7 @@ def build_kernels(sources: Sequence[CSource], toolchain: Toolchain | None = None
 
 
 def _known(source: CSource, toolchain: Toolchain) -> "Kernel | None":
-    """The kernel of a library that is kept. None, too, for one that does not load, or was removed by another process just now."""
+    """The kernel of a cached library. Also None if it does not load, or another process just removed it."""
     library = known_kernel(source, toolchain)
     with suppress(OSError, MeasureError):
         return None if library is None else Kernel(source, library)
@@ -65,14 +65,14 @@ def _built(built: Built, toolchain: Toolchain) -> "Kernel":
 
 
 class Kernel(Locked):
-    """A callable kernel. The library's bytes are kept, so its file may go.
+    """A callable kernel. It keeps the library's bytes, so the file may be deleted.
 
     Call it with the inputs, and those constants that `bind_constants` did not bind, in declaration order. Results are new
-    arrays, or `out=` (one array, or a tuple of them for several outputs; it may be one of the inputs). Arrays that are not contiguous or not aligned to
+    arrays, or `out=` (one array, or a tuple for several outputs; it may be one of the inputs). Arrays that are not contiguous or not aligned to
     `ALIGNMENT` bytes are copied first; torch tensors and `aligned_empty` arrays need no copy. Calls from several Python
-    threads are safe, one after the other. Inputs may be given by name.
-    From the third call on a call takes about a microsecond more than its C code: the first two look for mistakes in another, slower way, as does any call that
-    is not simple. The memory of a result is used again once the result is gone: a kernel keeps that of one. Results cannot be resized in place.
+    threads are safe but serialized. Inputs may be given by name.
+    From the third call on, a call takes about a microsecond more than its C code: the first two check their arguments in a slower way, as does any call that
+    is not simple. The memory of a result is reused once the result is gone: a kernel keeps that of one. Results cannot be resized in place.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class Kernel(Locked):
         self._source = source
         self.latency_s = latency_s
         self.schedule = schedule
-        self.name = source.entry  # for people; the task's, where there is one
-        self.cost: float | None = latency_s  # in `unit`; None where nothing was measured
+        self.name = source.entry  # for display; the task's, if there is one
+        self.cost: float | None = latency_s  # in `unit`; None if nothing was measured
         self.unit: Unit = SECONDS
         self.stats: dict[str, float] = {}  # counters of all trials by name
         self.origin = ""  # "the rules", "template 'matmul'"; "" for the plain declaration, and without a search
@@ -134,16 +134,16 @@ class Kernel(Locked):
 
     @property
     def code(self) -> CSource:
-        """The text with everything needed to call it."""
+        """The text, with everything needed to call it."""
         return self._source
 
     @property
     def address(self) -> int:
-        """Of the entry point in this process, as long as the kernel lives."""
+        """The entry point's address in this process, valid while the kernel lives."""
         return ctypes.cast(self._function, ctypes.c_void_p).value or 0
 
     def bind_constants(self, constants: "Mapping[str, Tensor]") -> None:
-        """Keep constants (logical arrays by name), packed as the kernel wants them; calls then leave them out.
+        """Keep constants (logical arrays by name), packed as the kernel needs them; calls then omit them.
 
         Raises MeasureError for a name that is not a constant, and ArgumentError or ArgumentTypeError for a wrong shape or dtype.
         """
@@ -160,9 +160,9 @@ class Kernel(Locked):
                 self._slow_again()
 
     def __call__(self, /, *inputs: "Tensor", out: "Tensor | Sequence[Tensor] | None" = None, **named: "Tensor") -> "Tensor | tuple[Tensor, ...]":
-        """Run once; arguments by name follow those by position.
+        """Run once; named arguments follow positional ones.
 
-        Raises ArgumentTypeError or ArgumentError, which are a TypeError and a ValueError, too, when the number, a name, a shape or a dtype is wrong.
+        Raises ArgumentTypeError or ArgumentError, which are also a TypeError and a ValueError, if the number, a name, a shape or a dtype is wrong.
         """
         quick = self._quick
         if quick is not None and not named:
@@ -175,7 +175,7 @@ class Kernel(Locked):
     def _call_checked(
         self, inputs: "tuple[Tensor, ...]", out: "Tensor | Sequence[Tensor] | None", named: "Mapping[str, Tensor]"
     ) -> "Tensor | tuple[Tensor, ...]":
-        """The call of whatever may have to be looked at, converted or copied. Apart from `__call__`, whose short way its closures would make slower."""
+        """A call whose arguments may need checks, conversions or copies. Separate from `__call__`, whose fast path its closures would slow down."""
         wanted = [a for a in self.arguments if a.role != "output" and a.name not in self._bound]
         if named:
             inputs = self._in_order(wanted, inputs, named)
@@ -190,7 +190,7 @@ class Kernel(Locked):
         results = self._results(out)
         for argument, result in zip(self._outputs, results, strict=True):
             usable = result.flags.c_contiguous and result.ctypes.data % ALIGNMENT == 0
-            if usable and out is not None:  # C takes it that buffers do not overlap
+            if usable and out is not None:  # C assumes that buffers do not overlap
                 usable = not any(np.may_share_memory(result, other) for other in buffers.values())
             buffers[argument.name] = result if usable else aligned_empty(argument.shape, argument.dtype)
         self._run(buffers)
@@ -218,7 +218,7 @@ class Kernel(Locked):
         return (*inputs, *(named[name] for name in names[len(inputs) :]))
 
     def _watch_gradients(self, inputs: "Sequence[Tensor]") -> None:
-        """One warning where PyTorch would have tracked gradients. Direct calls are watched at the first of them only: they have no time for it."""
+        """Warn once where PyTorch would have tracked gradients. Quick calls are not checked: they have no time for it."""
         torch = loaded_torch()
         if torch is None or self._gradients_said or not torch.is_grad_enabled():
             return
@@ -231,7 +231,7 @@ class Kernel(Locked):
                 return
 
     def _learn(self, inputs: "Sequence[Tensor]") -> None:
-        """After the second call with arrays, or with tensors, the next ones are quick: what is called once has no use for that."""
+        """Make calls quick after the second one with arrays, or with tensors: a kernel called once does not need it."""
         tensors = any(_is_tensor(value) for value in inputs)
         with self.lock:
             self._met[tensors] += 1
@@ -243,14 +243,14 @@ class Kernel(Locked):
             self._quick = quick_call(entry, self.arguments, self._bound, tensors)
 
     def after_fork(self) -> None:
-        """The threads that quick calls use are missing in a forked child."""
+        """Drop quick calls: a forked child lacks their threads."""
         self._slow_again()
 
     def _slow_again(self) -> None:
-        self._quick, self._met = None, Counter()  # nothing is read: the fork of another thread may find a kernel that is being made
+        self._quick, self._met = None, Counter()  # reads nothing: another thread's fork may find a half-made kernel
 
     def run_pointers(self, addresses: Sequence[int], workspace: int = 0) -> None:
-        """Run once on raw addresses, one for each of `arguments` (aligned, constants packed): for planned memory.
+        """Run once on raw addresses, one per argument (aligned, constants packed): for planned memory.
 
         Nothing is checked. `workspace` 0 means the kernel's own.
         """
@@ -259,7 +259,7 @@ class Kernel(Locked):
             self._call(ctypes.addressof(pointers), workspace or self._own_workspace())
 
     def prepared(self, addresses: Sequence[int], workspace: int, keep: Sequence[object] = ()) -> Callable[[], None]:
-        """A function that runs on these addresses (as for `run_pointers`) each time it is called; `keep` is kept alive with it."""
+        """A function that runs the kernel on these addresses (as for `run_pointers`) on each call; it keeps `keep` alive."""
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
         place = ctypes.addressof(pointers)
         held = (pointers, tuple(keep))
@@ -270,13 +270,13 @@ class Kernel(Locked):
         return run
 
     def bound_constant(self, name: str) -> NDArray[np.generic]:
-        """The packed buffer of a bound constant; raises KeyError when it is not bound."""
+        """The packed buffer of a bound constant; raises KeyError if it is not bound."""
         return self._bound[name]
 
     def save(self, folder: str | Path) -> Path:
         """Write kernel.c, kernel.so, kernel.json and the bound constants to a folder, for `Kernel.load`.
 
-        Existing files are replaced, each in one step: processes that have them open or loaded keep the old contents.
+        Existing files are replaced atomically: processes that have them open or loaded keep the old contents.
         """
         place = Path(folder)
         saved_kernel.write(self.files(), place)
@@ -284,21 +284,21 @@ class Kernel(Locked):
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """What `save` wrote; it is code, and is run. Raises MeasureError when it is not there, damaged, of another version, or not for this machine."""
+        """Load what `save` wrote; this runs code. Raises MeasureError if it is missing, damaged, of another version, or not for this machine."""
         place = Path(folder)
         return cls.of_files(saved_kernel.read(place), str(place))
 
     def files(self) -> saved_kernel.Files:
-        """What `save` writes: the contents of the files by their names."""
+        """The files that `save` writes, contents by name."""
         return self._saved().files(pool_bytes(self._source.threads))
 
     @classmethod
     def of_files(cls, files: saved_kernel.Files, where: str) -> Self:
-        """The kernel of `files`; `where` they are from is for messages. Raises MeasureError as `load` does."""
+        """The kernel of `files`; `where`: their origin, for messages. Raises MeasureError as `load` does."""
         saved = saved_kernel.opened(files, where)
         try:
             bring_pool(saved_kernel.pool_of(files))
-            with tempfile.TemporaryDirectory(prefix="ansor-kernel-") as private:  # a path that dlopen has never seen, and that no other process writes to
+            with tempfile.TemporaryDirectory(prefix="ansor-kernel-") as private:  # a path that dlopen has never seen and no other process writes to
                 library = Path(private) / "kernel.so"
                 library.write_bytes(saved.library)
                 kernel = cls(saved.source, library, symbol=saved.symbol, latency_s=saved.latency_s, schedule=saved.schedule)
@@ -312,7 +312,7 @@ class Kernel(Locked):
         return SavedKernel(self._source, self._symbol, self._content, self._constants, self.latency_s, self.schedule, self.origin, self.name)
 
     def __reduce__(self) -> "tuple[Callable[[saved_kernel.Files], Kernel], tuple[saved_kernel.Files]]":
-        """Copied and pickled as it is saved: the copy has a library, memory and a lock of its own."""
+        """Copies and pickles via the saved files: the copy has its own library, memory and lock."""
         return _restored, (self.files(),)
 
     def _run(self, buffers: Mapping[str, NDArray[np.generic]]) -> None:
@@ -329,7 +329,7 @@ class Kernel(Locked):
         if self._source.threads == 1:
             self._function(pointers, workspace, None, None)
             return
-        pool = shared_pool(self._source.threads)  # asked for each time: a forked process has its own
+        pool = shared_pool(self._source.threads)  # looked up each time: a forked process has its own
         self._function(pointers, workspace, pool.parallel_for, pool.handle)
 
     def _results(self, out: "Tensor | Sequence[Tensor] | None") -> list[NDArray[np.generic]]:
@@ -370,7 +370,7 @@ def _were(number: int) -> str:
 
 
 def _found(value: object, array: NDArray[np.generic]) -> str:
-    """A dtype, and what had none of its own."""
+    """The dtype, or how NumPy reads a value without one."""
     own = isinstance(value, np.ndarray | np.generic) or _is_tensor(value)
     return str(array.dtype) if own else f"a {type(value).__name__}, which NumPy reads as {array.dtype}"
 
@@ -386,7 +386,7 @@ def _restored(files: saved_kernel.Files) -> Kernel:
 
 
 def _is_tensor(value: object) -> bool:
-    # Whoever passes a torch tensor has imported torch; we do not.
+    # Whoever passes a torch tensor has imported torch; we do not import it.
     torch = loaded_torch()
     return torch is not None and isinstance(value, torch.Tensor)
 
@@ -395,7 +395,7 @@ def _as_array(argument: Argument, value: "Tensor") -> NDArray[np.generic]:
     if isinstance(value, np.ndarray):
         if isinstance(value, np.ma.MaskedArray):
             raise ArgumentTypeError(f"{argument.role} {argument.name!r} is a masked array, whose mask would be ignored; pass .filled(value) or .data")
-        return np.asarray(value)  # without what a subclass says of itself
+        return np.asarray(value)  # without the behaviour of a subclass
     if not _is_tensor(value):
         try:
             found = np.asarray(value)

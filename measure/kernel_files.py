@@ -1,4 +1,4 @@
-"""Kernels as single files: a shared library, or an object file, behind which an archive says how it is called."""
+"""Kernels as single files: a shared library or an object file, followed by an archive that says how to call it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ LIBRARY, OBJECT, TEXT = (".so", ".dylib", ".dll"), (".o", ".obj"), (".c", ".cc")
 
 
 def export_library(kernel: Kernel, path: Path) -> None:
-    """Write a shared library that `load_kernel` loads, and that any program can load for the C function in it."""
+    """Write a shared library that `load_kernel` loads; any program can load it for its C function."""
     files = kernel.files()
     _write(path, files["kernel.so"] + archive(files), 0o755)
 
 
 def save(kernel: Kernel, path: Path, mcpu: str) -> None:
-    """Write a kernel by what its path ends in: the C text, an object file, a shared library; a folder for `Kernel.load` where it has no ending.
+    """Write a kernel in the form its path's suffix names: C text, object file or shared library; without a suffix, a folder for `Kernel.load`.
 
-    Raises MeasureError for another ending and a file that cannot be written, ToolchainError with the compiler's text.
+    Raises MeasureError for another suffix or a file that cannot be written, ToolchainError with the compiler's text.
     """
     if path.suffix in TEXT:
         _write(path, kernel.source.encode())
@@ -40,7 +40,7 @@ def save(kernel: Kernel, path: Path, mcpu: str) -> None:
 
 
 def create_shared(path: Path, objects: Sequence[Path], options: Sequence[str] = ()) -> None:
-    """Link object files. Of a kernel saved as one, `load_kernel` loads the result. Raises ToolchainError with the compiler's text."""
+    """Link object files. If one is a saved kernel, `load_kernel` loads the result. Raises ToolchainError with the compiler's text."""
     kernels = [found for found in map(archived, objects) if found is not None]
     _compile(list(objects), path, "", options)
     if len(kernels) == 1:
@@ -48,7 +48,7 @@ def create_shared(path: Path, objects: Sequence[Path], options: Sequence[str] = 
 
 
 def load_kernel(path: Path) -> Kernel:
-    """The kernel of a file of `export_library`, or of a folder of `save`; it is code, and is run. Raises MeasureError when it is neither, or damaged."""
+    """Load the kernel in a file of `export_library` or a folder of `save`; this runs code. Raises MeasureError if it is neither, or damaged."""
     if path.is_dir():
         return Kernel.load(path)
     files = archived(path)

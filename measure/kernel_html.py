@@ -1,4 +1,4 @@
-"""A kernel, or a program for another machine, in a notebook."""
+"""Shows a kernel, or a program for another machine, in a notebook."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ansor.support.html_text import table, unfolding
 
 
 def kernel_html(line: str, arguments: Sequence[Argument], schedule: str, source: str) -> str:
-    """Its arguments; the loops and the C unfold. line: what it is."""
+    """A table of its arguments, with loops and C text to unfold. line: the heading."""
     rows = [(one.name, one.role, one.dtype, " x ".join(map(str, one.shape))) for one in arguments]
     loops = unfolding("loops", schedule) if schedule else ""
     return table(line, ("argument", "role", "dtype", "shape"), rows) + loops + unfolding("C", source)

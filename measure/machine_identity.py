@@ -1,7 +1,7 @@
-"""What a record's times depend on besides its program: what the processor is, and major.minor of the compiler.
+"""What a record's times depend on besides its program: the processor, and major.minor of the compiler.
 
-The processor is its maker, family and model, the instructions that kernels use, and its caches, not what its maker calls it: one brand text stands for
-several kinds of processors on cloud machines, and one kind has several. What is not known is left out; where nothing is, the brand text has to do.
+A processor is identified by vendor, family and model, the instructions that kernels use, and its caches, not by its brand: on cloud machines one brand
+text stands for several kinds of processors, and one kind has several. Unknown parts are omitted; if all are unknown, the brand text is used.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ansor.codegen.toolchain import processor_name
 from ansor.targets.cpu import caches_of
 
 CPUINFO, CACHES = Path("/proc/cpuinfo"), Path("/sys/devices/system/cpu/cpu0/cache")
-_GCC = re.compile(r"cc\b|cc-\d|GCC|\+\+|\bc\d\d\b")  # it calls itself by the name that it was started with
+_GCC = re.compile(r"cc\b|cc-\d|GCC|\+\+|\bc\d\d\b")  # it reports the name it was started with
 Caches = Mapping[tuple[int, str], tuple[int, int]]
-"""(level, type) -> (KiB, bytes of a line)."""
+"""(level, type) -> (KiB, bytes per line)."""
 
 _X86 = re.compile(r"ssse3|sse4_[12]|avx.*|fma.?|f16c|bmi[12]|amx.*|.*vnni.*|gfni|vaes|vpclmulqdq")
 _ARM = re.compile(r"asimd.*|sve.*|sme.*|.*i8mm|.*bf16|neon|vfpv[34].*|fphp|dotprod")
 
-# What Linux calls it on each kind of machine, in words for people; the first kind of which anything is there is taken.
+# Linux's field names on each kind of machine -> display words; the first kind with any field present is used.
 _NAMES = (
     {"vendor_id": "", "cpu family": "family ", "model": "model "},
     {"CPU implementer": "implementer ", "CPU part": "part ", "CPU variant": "variant "},
@@ -47,7 +47,7 @@ def processor_identity() -> str:
 
 
 def identity_of(cpuinfo: str, caches: Caches) -> str:
-    """The processor that a text of /proc/cpuinfo and its caches describe; '' where the text says nothing of it. Kinds of cores are named in their order."""
+    """The processor that the text of /proc/cpuinfo and its caches describe; '' if the text does not say. Kinds of cores are sorted."""
     cores = [dict(_fields(block)) for block in re.split(r"\n\s*\n", cpuinfo)]
     kinds = sorted({words for core in cores if (words := _kind(core))})
     if not kinds:
@@ -59,7 +59,7 @@ def identity_of(cpuinfo: str, caches: Caches) -> str:
 
 
 def compiler_identity(version: str) -> str:
-    """Kind and major.minor of what builds, by what it says it is: `zig cc 0.17`, `gcc 12.2`, `clang 19.1`, `myasm 1.0`; else all of the text."""
+    """Kind and major.minor of a compiler, from its version text: `zig cc 0.17`, `gcc 12.2`, `clang 19.1`, `myasm 1.0`; else the whole text."""
     bare = re.sub(r"\([^()]*\)", " ", version)
     kind = next((kind for kind, word in (("zig cc", "zig"), ("Apple clang", "Apple clang"), ("clang", "clang")) if word in bare), "")
     stated = re.search(r"version\s+(\d+\.\d+)", bare)
@@ -88,5 +88,5 @@ def _features(core: Mapping[str, str]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """On one line and printable: it becomes part of a record's target."""
+    """The text on one line and printable: it becomes part of a record's target."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())

@@ -1,7 +1,7 @@
-"""Trouble of the machine: no descriptors, no space, no memory, a compiler that was killed, a worker that does not start.
+"""Failures of the machine: no descriptors, no space, no memory, a killed compiler, a worker that does not start.
 
-It says nothing of the program that met it. So it is tried again, and when it stays the run stops with one sentence: such a trial is not
-recorded, not counted, and not told to the search.
+They say nothing about the program. So the trial is retried, and if the failure persists the run stops with one sentence: such a trial is not
+recorded, not counted, and not reported to the search.
 """
 
 from ansor.errors import MachineTrouble
@@ -9,20 +9,20 @@ from ansor.measure.failure import Failure
 from ansor.support.shortage import is_shortage, sentence
 
 KIND = "machine"
-"""The kind of a `Failure` that is the machine's; no record has it."""
+"""The kind of `Failure` caused by the machine; never recorded."""
 
 ALONE = "of this program alone, a plain one is fine"
-"""In the text of a failure that looked like the machine's until a plain program passed beside it."""
+"""Marks a failure that looked like the machine's until a plain program passed."""
 
 _SUSPECTS = ("compile", "load", "reference", KIND)
-"""Kinds of failures that tools tell of; what a program says while it runs is its own."""
+"""Kinds of failures that tools report; what a program reports while it runs is its own."""
 
 LOST = "the measuring process was lost"
-"""How the text of a failure begins when the worker died or fell silent."""
+"""Begins the text of a failure if the worker died or fell silent."""
 
 
 def is_trouble(kind: str, text: str) -> bool:
-    """Whether a failure of a trial is rather the machine's than the program's."""
+    """Whether a trial's failure is probably the machine's, not the program's."""
     if ALONE in text:
         return False
     if kind in _SUSPECTS:
@@ -31,13 +31,13 @@ def is_trouble(kind: str, text: str) -> bool:
 
 
 def settled(failure: Failure, plain_works: bool) -> Failure:
-    """What a failure that looks like the machine's is after it came again and again: the program's own, where a plain program works beside it."""
+    """The verdict on a persistent failure that looks like the machine's: the program's own if a plain program works, else the machine's."""
     if plain_works and failure.kind != KIND:
         return Failure(failure.kind, f"{failure.text} ({ALONE})")
     return Failure(KIND, sentence(failure.text))
 
 
 def check_trouble(failure: Failure | None) -> None:
-    """Raises MachineTrouble for a failure that is the machine's."""
+    """Raises MachineTrouble for a failure of the machine."""
     if failure is not None and failure.kind == KIND:
         raise MachineTrouble(failure.text)

@@ -1,4 +1,4 @@
-"""What all candidates of a task share when they are measured."""
+"""What all candidates of a task share in measuring."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ansor.codegen.source import CSource
 
 @dataclass(frozen=True, slots=True)
 class MeasureTask:
-    """What all candidates of a task share. `reference` computes the expected outputs in double precision: the same
-    arguments with float64 for every float; None: outputs are not verified. `reduction` is the length of the longest
-    reduction behind an output element; `ranges` gives (low, high) for arguments that must not get the default inputs;
-    `threads`: of the target, which decide the clock; `files` holds the values of single arguments (NumPy's format);
-    `rounding`: the dtype in which outputs were computed on the way, where that is a narrower one."""
+    """What all candidates of a task share. `reference` computes the expected outputs in double precision, with the same
+    arguments but float64 for every float; None: outputs are not verified. `reduction`: the length of the longest
+    reduction behind an output element; `ranges`: (low, high) of arguments that must not get the default inputs;
+    `threads`: of the target, which decide the clock; `files`: values of single arguments (NumPy's format);
+    `rounding`: the dtype of intermediate results, if narrower than the outputs'."""
 
     key: str
     reference: CSource | None = None

@@ -1,9 +1,9 @@
-"""Candidate -> built -> measured.
+"""Builds and measures candidates.
 
     Candidate (text, task) --Builder--> Artifact --Device--> Measurement (costs with their unit, or a failure)
 
-A whole batch is built first, on all cores, where building would disturb what a device counts: on a small machine compiling and timing disturb each other. For
-other devices, building goes on while they run; several devices run side by side, one job each at a time.
+If building would disturb a device's measurements, a whole batch is built first, on all cores: on a small machine, compiling disturbs timing. For
+other devices, building goes on while they run; several devices run in parallel, one job each at a time.
 """
 
 import hashlib
@@ -34,12 +34,12 @@ from ansor.targets.base import LOCAL, Target, parse_target
 from ansor.targets.unit import SECONDS, Unit
 
 REFERENCE_COMPILE_SECONDS = 120.0
-ACCIDENTS = ("timeout", "memory", *PASSING)  # kinds of failures that are remembered within a batch only
+ACCIDENTS = ("timeout", "memory", *PASSING)  # kinds of failures remembered only within a batch
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One program to measure. `best`: the best cost of its task so far, beside what the measurer saw itself."""
+    """One program to measure. `best`: the best cost of its task so far, besides what the measurer saw itself."""
 
     task: MeasureTask
     source: CSource
@@ -57,7 +57,7 @@ class Took:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What became of a candidate: costs of one call (one for each repeat), or a failure."""
+    """What became of a candidate: costs of one call (one per repeat), or a failure."""
 
     costs: tuple[float, ...] = ()
     failure: Failure | None = None
@@ -66,7 +66,7 @@ class Measurement:
     took: Took = Took()
     timestamp: float = field(default_factory=time.time)  # seconds since 1970, at the end of the trial
     unit: Unit = SECONDS
-    counters: tuple[tuple[str, float], ...] = ()  # whatever else the device counted
+    counters: tuple[tuple[str, float], ...] = ()  # anything else the device counted
 
     @property
     def cost(self) -> float:
@@ -80,21 +80,21 @@ class Measurement:
 
 
 Key = bytes
-"""What a candidate, or its machine code, is known by."""
+"""Identifies a candidate or its machine code."""
 
 Memory = dict[Key, Measurement | None]
-"""What a batch knows: results it began with or has by now, and None for programs that have begun. A copy, because other batches may forget."""
+"""What a batch knows: results so far, and None for programs that have begun. A copy, because other batches may forget."""
 
 
 class Measurer:
     """Builds programs of one target and runs them on its devices. Use it in a `with` statement, or call `close`.
 
-    devices: texts or devices, of one model; by default the target's own. toolchain: instead of the target's own. timeout: seconds of one build, `jobs`: builds
-    side by side. overlap: build while devices run; by default where that disturbs none of them. `say` is told what a person should know, such as that another
-    run measures on this machine, and this one waits for long.
+    devices: texts or devices, of one model; by default the target's own. toolchain: instead of the target's own. build_timeout: seconds per build. jobs:
+    parallel builds. overlap: build while devices run; by default if that disturbs none of them. `say` gets messages for the user, such as that another
+    run measures on this machine and this one must wait long.
 
-    Raises ToolchainError, here and while measuring, when the toolchain itself cannot be used, and DeviceError when a device cannot; what candidates do is a
-    value. So is trouble of the machine that stays when it is tried again, a failure of the kind "machine": keep the other results, then raise MachineTrouble
+    Raises ToolchainError, here and while measuring, if the toolchain itself cannot be used, and DeviceError if a device cannot; what candidates do is a
+    value. So is a persistent failure of the machine, of the kind "machine": keep the other results, then raise MachineTrouble
     (`check_trouble`).
     """
 
@@ -123,29 +123,29 @@ class Measurer:
 
     @property
     def unit(self) -> Unit:
-        """What costs are in."""
+        """The unit of costs."""
         return self.devices[0].unit
 
     @property
     def model(self) -> str:
-        """What devices they are from."""
+        """The model of the devices."""
         return self.devices[0].model
 
     @property
     def is_here(self) -> bool:
-        """Whether programs run on this machine and nowhere else. The model does not say that: a farm's devices are of a local model, too."""
+        """Whether programs run only on this machine. The model does not tell: a farm's devices have a local model too."""
         return all(device.name == LOCAL for device in self.devices)
 
     @property
     def ahead(self) -> int:
-        """Candidates that are worth being on their way to the devices at a time; 0 where a batch at a time is: for one device, and where building disturbs."""
+        """How many candidates to keep in flight; 0: one batch at a time, for a single device or if building disturbs."""
         return self.queue.ahead if self._overlap else 0
 
     def measure(self, batch: Sequence[Candidate]) -> Generator[Measurement, None, None]:
-        """One measurement for each candidate, in order, each given as soon as it is there.
+        """One measurement per candidate, in order, each yielded as soon as it is ready.
 
         Leaving early (an exception, Ctrl-C, closing the generator) ends compiler calls and the running candidate. Close the generator if
-        you do not exhaust it: a Ctrl-C that comes while Python clears a generator away is lost.
+        you do not exhaust it: a Ctrl-C while Python collects a generator is lost.
         """
         self._build_references(batch)
         keys = [text_key(one) for one in batch]
@@ -159,7 +159,7 @@ class Measurer:
             self.forget_accidents(self._seen)
 
     def close(self) -> None:
-        """End what runs and compiler calls, let go of the devices, remove the work folder."""
+        """End runs and compiler calls, release the devices, remove the work folder."""
         self.queue.close()
         self.builder.close()
 
@@ -176,7 +176,7 @@ class Measurer:
         return builds if self._overlap else iter(list(builds))
 
     def _measured(self, batch: Sequence[Candidate], keys: Sequence[Key], builds: Iterator[Built]) -> Generator[Measurement, None, None]:
-        """Jobs are handed out as long as devices are free to take them; results come in the order of the batch, each program once."""
+        """Submit jobs as long as devices can take them; yield results in the order of the batch, running each program once."""
         memory = self.remembered(keys)
         begun: deque[tuple[Key, Candidate, Trial]] = deque()
         for key, one in zip(keys, batch, strict=True):
@@ -189,11 +189,11 @@ class Measurer:
             yield self.end_trial(*begun.popleft(), memory)
 
     def remembered(self, keys: Iterable[Key]) -> Memory:
-        """What is known of a batch when it begins."""
+        """What is known about a batch when it begins."""
         return {key: self._seen[key] for key in keys if key in self._seen}
 
     def begin_trial(self, one: Candidate, built: Built, memory: Memory) -> "Trial":
-        """Give a program that was built to a device, unless its machine code is known. memory: of its batch."""
+        """Submit a built program, unless its machine code is known. memory: of its batch."""
         failure = built.failure or self._reference_failures.get(one.task.key)
         if failure is not None or built.artifact is None:
             return Trial(built, failure=failure)
@@ -207,7 +207,7 @@ class Measurer:
         return Trial(built, code, ran=self.queue.submit(job))
 
     def end_trial(self, key: Key, one: Candidate, trial: "Trial", memory: Memory) -> Measurement:
-        """What came of it; waits for that. Trials of a batch end in its order. memory: of its batch."""
+        """Wait for a trial's result. Trials of a batch end in its order. memory: of its batch."""
         seconds = 0.0 if trial.built is None else trial.built.seconds
         if trial.failure is not None:
             found = Measurement(failure=trial.failure, took=Took(seconds), unit=self.unit)
@@ -236,7 +236,7 @@ class Measurer:
         return min((best for best in (one.best, self._best.get(one.task.key)) if best is not None), default=None)
 
     def fresh(self, batch: Sequence[Candidate], keys: Sequence[Key]) -> dict[Key, Candidate]:
-        """Those that were not measured yet, each text once."""
+        """Candidates not measured yet, each text once."""
         found: dict[Key, Candidate] = {}
         for key, one in zip(keys, batch, strict=True):
             if key not in self._seen:
@@ -244,14 +244,14 @@ class Measurer:
         return found
 
     def forget_accidents(self, among: Iterable[Key]) -> None:
-        """Late, short of memory, or out of reach: that may be the machine's fault, so that a later batch may try again."""
+        """Forget failures that may be the machine's fault (late, out of memory, unreachable), so that a later batch may retry."""
         for key in list(among):
             seen = self._seen.get(key)
             if seen is not None and seen.failure is not None and seen.failure.kind in ACCIDENTS:
                 del self._seen[key]
 
     def begin_references(self, batch: Sequence[Candidate]) -> "dict[str, Future[Sequence[Built]]]":
-        """Begin building the references that nobody builds yet; builds, by task, that have to be done before the batch runs. See `keep_reference`."""
+        """Begin building references that nobody builds yet. Returns the builds, by task, that must finish before the batch runs. See `keep_reference`."""
         for one in batch:
             key, source = one.task.key, one.task.reference
             if source is None:
@@ -262,7 +262,7 @@ class Measurer:
         return {key: build for key, build in self._coming.items() if key in keys}
 
     def keep_reference(self, key: str, build: "Future[Sequence[Built]]") -> None:
-        """Keep the reference of a task, whose build is done, until the end. Raises MachineTrouble, and what building raises."""
+        """Keep a task's reference, whose build is done, until the end. Raises MachineTrouble, and what building raises."""
         if self._coming.pop(key, None) is None:
             return  # another batch kept it
         (built,) = build.result()
@@ -272,12 +272,12 @@ class Measurer:
             self._reference_failures[key] = Failure("reference", f"the reference did not build: {built.failure}")
 
     def stop_references(self, builds: "Mapping[str, Future[Sequence[Built]]]") -> None:
-        """End these builds, unless they were kept."""
+        """Cancel these builds, unless they were kept."""
         left = [key for key in builds if self._coming.pop(key, None) is not None]
         self.builder.stop([builds[key] for key in left])
 
     def _build_references(self, batch: Sequence[Candidate]) -> None:
-        """Build the references of tasks that are new."""
+        """Build the references of new tasks."""
         builds = self.begin_references(batch)
         try:
             wait(builds.values())
@@ -289,7 +289,7 @@ class Measurer:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A candidate on its way: as it was built, what its code is known by, why it does not run, or its run. Neither of the last two: it was seen before."""
+    """A candidate in flight: its build, the key of its code, and why it does not run or its run. Without either it was seen before."""
 
     built: Built | None = None
     code: Key | None = None
@@ -298,17 +298,17 @@ class Trial:
 
     @property
     def over(self) -> bool:
-        """Whether nothing has to be waited for."""
+        """Whether there is nothing to wait for."""
         return self.ran is None or self.ran.done()
 
     @property
     def raises(self) -> bool:
-        """Whether its run, which is over, ended with an error instead of a result."""
+        """Whether its finished run raised an error."""
         return self.ran is not None and self.ran.exception() is not None
 
 
 def _key(one: Candidate, code: str) -> Key:
-    """Equal for candidates that must have equal results: the same code with the same buffers. A digest, because texts are long and many."""
+    """Equal for candidates with necessarily equal results: the same code with the same buffers. A digest, because texts are long and many."""
     source = one.source
     about = repr((one.task.key, source.arguments, source.workspace_bytes, source.threads))
     return hashlib.sha256(f"{about}\0{code}".encode()).digest()

@@ -1,4 +1,4 @@
-"""The record of a measurement."""
+"""Makes the record of a measurement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansor.targets.base import LOCAL
 
 @dataclass(frozen=True)
 class Trial:
-    """What was measured: a program (a row of a sketch of a workload, or of an algorithm beside it) of a target. sketch: its steps as JSON."""
+    """What was measured: a program for a target, as a row of a sketch of a workload or of an alternative algorithm. sketch: its steps as JSON."""
 
     workload: str
     target: str

@@ -1,9 +1,9 @@
-"""Kernel packs: the best programs of a network, or of an operator, for one processor, as one file to hand on.
+"""Kernel packs: the best programs of a network or an operator for one processor, as one file to share.
 
     {"pack":{"format":1,"package":"0.1.0","of":"resnet18","machine":{...},"tasks":[{"workload":"...","name":"...","uses":2.0}],"sha256":"..."}}
     {"workload":"...","target":"...","sketch":[...],"row":[3,0,12],"seconds":[0.0012],...}            (lines of a record file, the fastest of a task first)
 
-The digest is of the rest of the first line and of all lines after it. It finds damage; what is in a pack is checked like any record, and is never run as it is.
+The digest covers the rest of the first line and all lines after it. It detects damage; programs in a pack are checked like any record, and never run as is.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from ansor.support.text import counted, listed
 
 FORMAT = 1
 LARGEST = 32 << 20
-"""Bytes of a file that is read."""
+"""The most bytes of a file that is read."""
 
 MOST_PROGRAMS = 64
-"""Of a task."""
+"""Per task."""
 
 LONGEST_FACT, MOST_FACTS = 4000, 100
 MOST_USES = 1e9
@@ -36,7 +36,7 @@ _START = b'{"pack":'
 
 @dataclass(frozen=True)
 class PackedTask:
-    """A workload of a pack: its key, what people call it, and how often what was packed runs it."""
+    """A workload of a pack: its key, its display name, and how often the packed network runs it."""
 
     workload: str
     name: str
@@ -45,7 +45,7 @@ class PackedTask:
 
 @dataclass(frozen=True, repr=False)
 class Pack:
-    """of: what was packed, "" for all that was in record files; machine: facts of where the programs were measured; records: the fastest of a task first."""
+    """of: what was packed, "" for whole record files; machine: facts about where the programs were measured; records: the fastest of a task first."""
 
     of: str
     package: str
@@ -55,15 +55,15 @@ class Pack:
 
     @property
     def target(self) -> str:
-        """What all programs were measured for, as records say it."""
+        """The target of all programs, as in records."""
         return self.records[0].target
 
     def programs(self, workloads: Sequence[str]) -> list[Record]:
-        """Those of a workload, by any of its keys, the fastest first."""
+        """The programs of a workload, by any of its keys, the fastest first."""
         return [record for record in self.records if record.workload in workloads]
 
     def save(self, path: str | Path) -> None:
-        """Write the file, whole or not at all. Raises RecordError where it cannot be written."""
+        """Write the file atomically. Raises RecordError if it cannot be written."""
         try:
             write_whole(Path(path), _written(self))
         except OSError as error:
@@ -74,7 +74,7 @@ class Pack:
 
 
 def make_pack(records: Sequence[Record], tasks: Sequence[PackedTask], machine: Sequence[tuple[str, str]], *, best: int = 3, of: str = "") -> Pack:
-    """The `best` programs of each task. records: measured for one target on one kind of device. Raises RecordError without any, and where costs do not compare.
+    """The `best` programs of each task. records: for one target on one kind of device. Raises RecordError if there are none or their costs are not comparable.
     """
     where = list(dict.fromkeys((record.target, record.device, record.unit) for record in records))
     if len(where) > 1:
@@ -88,7 +88,7 @@ def make_pack(records: Sequence[Record], tasks: Sequence[PackedTask], machine: S
 
 
 def facts_of(header: Header | None) -> list[tuple[str, str]]:
-    """What a header says of the machine and the compiler, without the flags: they may have paths in them."""
+    """What a header says about machine and compiler, without the flags, which may contain paths."""
     return [] if header is None else [*header.machine, ("compiler", header.compiler)]
 
 
@@ -101,7 +101,7 @@ def tasks_of(loaded: Iterable[Loaded]) -> list[PackedTask]:
 
 
 def _fastest(records: Iterable[Record], workload: str, most: int) -> list[Record]:
-    """Programs, each once, by the fastest record of it."""
+    """The fastest record of each program."""
     timed = sorted((one for one in records if one.workload == workload and one.costs), key=lambda record: record.cost)
     programs: dict[tuple[object, ...], Record] = {}
     for record in timed:
@@ -124,7 +124,7 @@ def _digest(about: dict[str, object], lines: bytes) -> str:
 
 
 def load_pack(path: str | Path) -> Pack:
-    """The pack in a file. Raises RecordError for anything else: another file, another version, a damaged one, one that is too large."""
+    """Read a pack. Raises RecordError for anything else: another file, another version, a damaged or too large one."""
     try:
         with Path(path).open("rb") as file:
             content = file.read(LARGEST + 1)
@@ -141,7 +141,7 @@ def load_pack(path: str | Path) -> Pack:
 
 
 class _Refused(Exception):
-    """What is wrong with a pack, and what to do."""
+    """What is wrong with a pack, and the cure."""
 
 
 def _damaged(what: str) -> _Refused:
@@ -208,7 +208,7 @@ def _records(lines: bytes, workloads: set[str]) -> tuple[Record, ...]:
 
 
 def _in_order(records: Sequence[Record]) -> bool:
-    """Whether the fastest program of each workload is first."""
+    """Whether each workload's programs are sorted, the fastest first."""
     last: dict[str, float] = {}
     for record in records:
         if record.cost < last.get(record.workload, 0.0):

@@ -1,4 +1,4 @@
-"""What this machine can do at most: arithmetic in registers and bytes from memory, measured in about a second."""
+"""Measures this machine's peak in about a second: arithmetic in registers, and bandwidth from memory."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
 
 SOURCE = Path(__file__).with_name("peak.c")
 CHAINS = 12
-ROUNDS = 500_000  # about a millisecond: an uninterrupted burst is among many, also on a busy machine
+ROUNDS = 500_000  # about a millisecond: of many bursts one is uninterrupted, even on a busy machine
 LEAST_SECONDS = 0.25
 READ_FLOATS = 1 << 25  # 128 MiB, beyond any cache
 
 
 @dataclass(frozen=True)
 class Peak:
-    """gflops: fp32 multiply-adds of all threads, 10^9 operations a second; gbytes: reading memory, 10^9 bytes a second."""
+    """gflops: fp32 multiply-adds of all threads, in 10^9 operations a second; gbytes: memory reads, in 10^9 bytes a second."""
 
     gflops: float
     gbytes: float
@@ -30,7 +30,7 @@ class Peak:
 
 
 def measure_peak(compiler: Compiler | None = None, *, vector_bytes: int = 32, threads: int = 1, mcpu: str = "native") -> Peak:
-    """Best of many short bursts on `threads` threads. Raises ToolchainError when the probe does not build."""
+    """Best of many short bursts on `threads` threads. Raises ToolchainError if the probe does not build."""
     chosen = compiler or find_compiler()
     library = ctypes.CDLL(str(cached_library(chosen, "peak", SOURCE.read_text(), mcpu=mcpu, flags=(f"-DVECTOR_BYTES={vector_bytes}",))))
     library.ansor_peak_seconds.restype = library.ansor_read_seconds.restype = ctypes.c_double
@@ -50,7 +50,7 @@ def measure_peak(compiler: Compiler | None = None, *, vector_bytes: int = 32, th
 
 
 def _best(pool: ThreadPoolExecutor, work: Callable[[int], float], threads: int, bursts: int = 7) -> float:
-    """The shortest time in which all threads finished, of at least so many bursts, and of all that `LEAST_SECONDS` allow."""
+    """The shortest time in which all threads finished, of at least `bursts` bursts and as many as fit in `LEAST_SECONDS`."""
     times: list[float] = []
     start = time.perf_counter()
     while len(times) < bursts or time.perf_counter() - start < LEAST_SECONDS:

@@ -1,4 +1,4 @@
-"""What runner and worker say to each other: one JSON object on a line, in each direction."""
+"""The protocol between runner and worker: one JSON object per line, in each direction."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired, TypedDict
@@ -25,11 +25,11 @@ class TaskRequest(TypedDict):
     arguments: Sequence[ArgumentData]  # as declared
     reference: CallData | None  # None: outputs are not verified (but guard bands and inputs are)
     reduction: int
-    rounding: str  # as `MeasureTask` has it
+    rounding: str  # see `MeasureTask`
     ranges: Mapping[str, tuple[float, float]]
     files: Mapping[str, str]  # values of single arguments
     seed: int
-    threads: int  # of its target: all candidates are timed by one clock
+    threads: int  # of its target: all candidates use the same clock
     timeout: float
 
 
@@ -40,7 +40,7 @@ class RunRequest(TypedDict):
     task: str
     call: CallData
     best_seconds: float | None
-    options: Mapping[str, float | Mapping[str, float]]  # the fields of TimingOptions, and of what is in them
+    options: Mapping[str, float | Mapping[str, float]]  # the fields of TimingOptions, nested ones included
 
 
 class NoiseRequest(TypedDict):
@@ -51,7 +51,7 @@ class NoiseRequest(TypedDict):
 
 
 class CheckRequest(TypedDict):
-    """Have a child do nothing: whether this machine runs programs at all."""
+    """Run a child that does nothing, to check whether this machine runs programs at all."""
 
     command: Literal["check"]
 
@@ -69,7 +69,7 @@ Request = TaskRequest | RunRequest | NoiseRequest | CheckRequest
 
 
 class BufferReport(TypedDict):
-    """Where a buffer of the child lies, so that a fault beside it can be named."""
+    """Where a buffer of the child is, so that a fault near it can be named."""
 
     name: str
     low: int
@@ -77,7 +77,7 @@ class BufferReport(TypedDict):
 
 
 class FaultReport(TypedDict):
-    """What `harness.c` notes about a fatal signal."""
+    """What `harness.c` reports about a fatal signal."""
 
     address: int
     no_memory: int
@@ -97,7 +97,7 @@ class Message(TypedDict, total=False):
 
 
 def call_data(source: CSource, library: str) -> CallData:
-    """The call of a source that was built into `library`."""
+    """How to call a source built into `library`."""
     return {
         "library": library,
         "entry": source.entry,

@@ -1,4 +1,4 @@
-"""Calls of a kernel that cost little more than the kernel: everything is looked at in C, where nothing has to be converted or refused."""
+"""Kernel calls with little overhead: C checks all arguments, if none must be converted or refused."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from ansor.errors import CacheError, ToolchainError
 
 SOURCE = Path(__file__).with_name("quick_call.c")
 MOST_COPIED = 1 << 20
-"""Bytes of an argument that is copied for want of alignment. Beside larger copies the other way into a kernel costs nothing, and it keeps no memory."""
+"""The most bytes of an unaligned argument to copy. For larger ones the slow path costs nothing in comparison, and keeps no memory."""
 MOST_DIMENSIONS, MOST_ARGUMENTS = 16, 64
 KINDS = {"i": 0, "u": 1, "f": 2, "b": 6}
-"""Of DLPack, by those of NumPy."""
+"""NumPy's kinds -> DLPack's."""
 
 QuickCall = Callable[[tuple[object, ...], object], Any]
-"""Inputs and `out` (or None) -> what the call gives; None, with nothing done, where another way has to be taken."""
+"""Inputs and `out` (or None) -> the call's result; None, with nothing done, if the slow path must be taken."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry point: addresses of the function, of its workspace, and of `parallel_for` and its pool (0 for one thread). `keep` lives as long."""
+    """An entry point: addresses of the function, of its workspace, and of `parallel_for` and its pool (0 for one thread). `keep` is kept alive with it."""
 
     function: int
     workspace: int
@@ -59,14 +59,14 @@ class _Description(ctypes.Structure):
 
 
 def quick_call_library(compiler: Compiler) -> Path:
-    """The shared library of `quick_call.c`. Raises ToolchainError when it does not build."""
+    """The shared library of `quick_call.c`. Raises ToolchainError if it does not build."""
     return cached_library(compiler, "quick-call", SOURCE.read_text())
 
 
 def quick_call(entry: Entry, arguments: Sequence[Argument], bound: Mapping[str, NDArray[np.generic]], tensors: bool) -> QuickCall | None:
-    """What calls `entry`; None where these arguments, or this NumPy or machine, need the other way. tensors: it takes those of PyTorch, too.
+    """A function that calls `entry`; None if these arguments, this NumPy or this machine need the slow path. tensors: it also takes PyTorch's.
 
-    Not for several threads at once: the workspace is one.
+    Not thread-safe: there is one workspace.
     """
     if len(arguments) > MOST_ARGUMENTS or not all(argument.name in bound or _is_plain(argument) for argument in arguments):
         return None
@@ -89,7 +89,7 @@ def quick_call(entry: Entry, arguments: Sequence[Argument], bound: Mapping[str, 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What C compares with, by the addresses of these objects."""
+    """Objects whose addresses the C code compares with."""
 
     dtype: np.dtype[Any]
     tensor_dtype: object
@@ -105,7 +105,7 @@ def _maker() -> Callable[[int], Any] | None:
     loaded = loaded_if_built(_library, "each call of a kernel takes tens of microseconds longer")
     if loaded is None or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
-    make = ctypes.PyDLL(loaded._name).ansor_quick_call  # with the interpreter's lock
+    make = ctypes.PyDLL(loaded._name).ansor_quick_call  # holds the GIL
     make.argtypes, make.restype = [ctypes.c_void_p], ctypes.py_object
     found: Callable[[int], Any] = make
     return found
@@ -114,7 +114,7 @@ def _maker() -> Callable[[int], Any] | None:
 def _library() -> Path:
     try:
         return quick_call_library(find_compiler())
-    except CacheError as error:  # a kernel that was saved needs neither compiler nor cache
+    except CacheError as error:  # a saved kernel needs neither compiler nor cache
         raise ToolchainError(str(error)) from error
 
 
@@ -141,7 +141,7 @@ def _pointer(capsule: object, name: bytes | None) -> int:
 
 
 def _numpy_functions() -> int:
-    """NumPy's table of C functions, which extensions find in the same place; 0 for versions whose table is not known."""
+    """NumPy's C API table, found as extensions find it; 0 for versions whose table is unknown."""
     version = int(np.__version__.partition(".")[0])
     if version not in (1, 2):
         return 0
@@ -150,7 +150,7 @@ def _numpy_functions() -> int:
 
 
 def _torch_functions(torch: Any) -> int:
-    """PyTorch's table of DLPack's C functions; 0 without PyTorch, and for versions that have none, or one of another layout."""
+    """PyTorch's DLPack C API table; 0 without PyTorch, or if the version has none or another layout."""
     capsule = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None) if torch is not None else None
     if capsule is None:
         return 0

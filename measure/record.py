@@ -6,12 +6,12 @@
     {"workload":"...","target":"...","device":"qemu-aarch64","unit":"instructions","sketch":[...],"row":[3,0,12],"costs":[1.2e6],...}
     {"comparison":{"workload":"...","target":"...","library":"torch 2.9.0",...}}
 
-Trials of other devices than this machine name the model of the device and the unit of their costs, and may end with what else these counted:
+Trials of devices other than this machine name the model of the device and the unit of their costs, and may end with anything else these counted:
 "counters":{"stack_bytes_used":512.0}. Those of a farm end with the device and its machine: "measured_by":"local on host7 (AMD EPYC 9R45)". A program of
-another algorithm than the declaration's own names it after the target: "algorithm":"winograd_f4".
+an algorithm other than the declaration's own names it after the target: "algorithm":"winograd_f4".
 
 Every session that appends writes a header first, so a file may hold several; a trial follows the header it was made
-under. A line is one write to the end of the file: writers in several processes do not mix their lines.
+under. A line is one write to the end of the file, so writers in several processes do not mix their lines.
 """
 
 import gc
@@ -45,7 +45,7 @@ FORMAT = FIRST_FORMAT = 1
 DAMAGED_HEADER = "damaged header"
 TORN, OTHER_WORKLOAD, OTHER_TARGET = "torn line", "other workload", "other target"
 NOT_A_TRIAL, DAMAGED = "not a trial", "damaged line"
-NORMAL = (OTHER_WORKLOAD, OTHER_TARGET)  # reasons that say nothing against a line
+NORMAL = (OTHER_WORKLOAD, OTHER_TARGET)  # reasons that are no defect of a line
 
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | dict[str, Json]"
 _Head: TypeAlias = "tuple[str, str, Json, str, Unit, str]"  # workload, target, sketch, algorithm, unit, device
@@ -58,7 +58,7 @@ _TAIL_FIELDS = ("row", "seconds", "failure", "cut_short", "elapsed", "timestamp"
 _MARK = b"\xef\xbb\xbf"  # some editors put a byte order mark at the start of a file
 MODEL = "cost_model"
 LONGEST_NAME = 200  # characters of a workload's name
-_START = 1 << 16  # bytes that are looked at to tell what a file is
+_START = 1 << 16  # bytes read to tell what a file is
 _parse = json.JSONDecoder().decode  # json.loads guesses encodings first
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # what a torn or edited line raises
 
@@ -70,18 +70,18 @@ class Record(NamedTuple):
     target: str  # canonical text of the target
     sketch: Json  # the sketch's steps as JSON; a tuple where it was a list, so that it compares and hashes
     row: tuple[int, ...]  # the choices
-    costs: tuple[float, ...]  # of one call, once for each repeat; empty for a failure
+    costs: tuple[float, ...]  # of one call, one per repeat; empty for a failure
     failure: Failure | None = None
     cut_short: bool = False  # one coarse time of a clearly slow candidate
     elapsed: float = 0.0  # seconds the trial took
     timestamp: float = 0.0  # seconds since 1970
     seed: int = 0
     round: int = 0
-    algorithm: str = ""  # the alternative declaration that the sketch is of; "" for the workload's own
+    algorithm: str = ""  # the alternative declaration of the sketch; "" for the workload's own
     unit: Unit = SECONDS
-    device: str = LOCAL  # the model of the device: costs of one model compare
-    counters: tuple[tuple[str, float], ...] = ()  # whatever else the device counted, by name
-    measured_by: str = ""  # the device of a farm and its machine, for people; "" for the device itself
+    device: str = LOCAL  # the device's model: costs of one model are comparable
+    counters: tuple[tuple[str, float], ...] = ()  # anything else the device counted, by name
+    measured_by: str = ""  # a farm's device and its machine, for display; "" for the device itself
 
     @property
     def cost(self) -> float:
@@ -95,12 +95,12 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Our program for a workload beside a library's kernel, both inside a network, and which of them the network runs."""
+    """Compares our program for a workload with a library's kernel, both inside a network; says which one the network runs."""
 
     workload: str
     target: str
     library: str  # name and version
-    program: str  # digest of the sketch and the row of ours
+    program: str  # digest of our sketch and row
     ours_s: float  # seconds of all its uses in one run of the network
     library_s: float
     library_chosen: bool
@@ -109,21 +109,21 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Under what conditions the trials after it were made."""
+    """The conditions under which the trials after it were made."""
 
     compiler: str
     flags: tuple[str, ...]
     seed: int
     package: str
-    machine: tuple[tuple[str, str], ...]  # processor, cores, system; and the cost model that picked programs there, where one did
+    machine: tuple[tuple[str, str], ...]  # processor, cores, system; and the cost model that picked programs, if any
     started: float
     format: int = FORMAT
-    names: tuple[tuple[str, str], ...] = ()  # workload key -> what people call it; older files have none
+    names: tuple[tuple[str, str], ...] = ()  # workload key -> display name; older files have none
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Loaded(RecordView):
-    """What a file holds: the records asked for, its headers, and how many lines were left out for which reason."""
+    """What a file holds: the requested records, its headers, and how many lines were skipped for which reason."""
 
     records: tuple[Record, ...]
     headers: tuple[Header, ...]
@@ -132,7 +132,7 @@ class Loaded(RecordView):
 
     @property
     def names(self) -> dict[str, str]:
-        """Workload key -> what people call it, as far as the file says; the latest session counts."""
+        """Workload key -> display name, as far as the file has names; the latest session wins."""
         return {key: name for header in self.headers for key, name in header.names}
 
     def __repr__(self) -> str:
@@ -141,19 +141,19 @@ class Loaded(RecordView):
 
 
 def make_header(toolchain: Toolchain, *, seed: int = 0, names: Mapping[str, str] | None = None, model: str = "") -> Header:
-    """The header for this machine, now, and what builds its programs. `names`: what people call workloads, by their keys; `model`: what picks programs."""
+    """A header for this machine, now, and its toolchain. `names`: display names of workloads, by key; `model`: what picks programs."""
     machine = [("processor", processor_name()), ("cores", str(settings.cores())), ("system", f"{platform.system()} {platform.machine()}")]
     machine += [(MODEL, model)] if model else []
     return Header(toolchain.version, toolchain.flags, seed, package_version(), tuple(machine), time.time(), names=tuple((names or {}).items()))
 
 
 def foreign_header(source: str) -> Header:
-    """The header for trials that were not made here: nobody knows by which compiler. `source`: where they are from."""
+    """A header for trials made elsewhere, by an unknown compiler. `source`: where they are from."""
     return Header("unknown", (), 0, package_version(), (("source", source),), time.time())
 
 
 def package_version() -> str:
-    """The version of this package, as files name it."""
+    """The version of this package, as in files."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -163,15 +163,15 @@ def package_version() -> str:
 
 
 def round_to(seconds: float) -> float:
-    """Whole milliseconds."""
+    """Rounded to whole milliseconds."""
     return int(seconds * 1000 + 0.5) / 1000
 
 
 class RecordFile:
-    """A file of records, open for appending; made when missing. Use it in a `with` statement, or call `close`.
+    """A file of records, open for appending; created if missing. Use it in a `with` statement, or call `close`.
 
-    Raises RecordError when the file holds something else, is of a version we do not know or cannot be written. A last line that was torn by
-    the end of its writer is closed off first, so that it costs nothing but itself.
+    Raises RecordError if the file holds something else, has an unknown version or cannot be written. A last line torn by
+    the end of its writer is terminated first, so that nothing else is lost.
     """
 
     def __init__(self, path: str | Path, header: Header) -> None:
@@ -194,15 +194,15 @@ class RecordFile:
             raise
 
     def append(self, record: Record) -> None:
-        """Write one trial; once this returns, it is on the disk. Raises RecordError when the disk is full."""
+        """Write one trial; once this returns, it is on disk. Raises RecordError if the disk is full."""
         self._append(record_line(record))
 
     def append_comparison(self, comparison: Comparison) -> None:
-        """Write one comparison, as `append` does a trial."""
+        """Write one comparison, like `append`."""
         self._append(_dumps({"comparison": asdict(comparison)}).encode() + b"\n")
 
     def close(self) -> None:
-        """Close the file; all that was appended is on the disk already."""
+        """Close the file; everything appended is already on disk."""
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
@@ -222,14 +222,14 @@ class RecordFile:
         self._keep()
 
     def _keep(self) -> None:
-        """Have the disk hold what was written. A trial takes a hundred times as long, so it costs nothing to lose none of them."""
+        """Sync to disk. A trial takes a hundred times as long, so losing none of them costs nothing."""
         try:
             sync(self._descriptor)
         except OSError as error:
             raise RecordError(f"{self.path}: a record could not be written to the disk: {error}") from error
 
     def _write(self, line: bytes) -> None:
-        # One call for one line: appends of several processes do not mix.
+        # One call per line: appends of several processes do not mix.
         try:
             written = os.write(self._descriptor, line)
         except OSError as error:
@@ -239,7 +239,7 @@ class RecordFile:
 
 
 def record_line(record: Record) -> bytes:
-    """The line of a record, newline included. The order of fields is fixed: `load` cuts lines at the row."""
+    """The line of a record, newline included. The order of fields is fixed: `load` splits lines at the row."""
     here = record.unit == SECONDS and record.device == LOCAL
     device = {} if here else {"device": record.device, "unit": record.unit.to_text()}
     algorithm = {"algorithm": record.algorithm} if record.algorithm else {}
@@ -254,7 +254,7 @@ def record_line(record: Record) -> bytes:
 
 
 def check_file(path: Path) -> None:
-    """RecordError for a file that holds something else, or records of a version we do not know; asked before any work is done. It may be missing."""
+    """Raises RecordError for a file that holds something else or has an unknown version. Called before any work. The file may be missing."""
     check_place(path)
     try:
         with path.open("rb") as file:
@@ -266,14 +266,14 @@ def check_file(path: Path) -> None:
 
 
 def load(path: str | Path, *, workload: str | None = None, target: str | None = None) -> Loaded:
-    """The records of a file, of one workload and one target when these are given.
+    """The records of a file, of one workload and one target if given.
 
-    Raises RecordError when the file cannot be read, holds something else or is of a version we do not know; lines that cannot be used are
+    Raises RecordError if the file cannot be read, holds something else or has an unknown version; unusable lines are
     counted by reason in `Loaded.skipped`.
     """
     if not isinstance(path, str | os.PathLike):
         raise ArgumentError(f"asked for the records of {path!r:.80}, which is a {type(path).__name__}; give the path of a record file")
-    # A million tuples are not garbage: collecting while they are made doubles the time.
+    # A million tuples are no garbage: collecting while making them doubles the time.
     check_place(Path(path))
     collecting = gc.isenabled()
     gc.disable()
@@ -326,7 +326,7 @@ def _check_ours(start: bytes, path: Path) -> None:
 
 
 def _check_start(start: bytes, path: Path) -> None:
-    """RecordError when a file does not begin as we begin files: with a header or a trial, perhaps after pieces of them that killed writers left."""
+    """Raises RecordError unless a file begins with a header or a trial, perhaps after pieces of them left by killed writers."""
     for line in filter(None, start.removeprefix(_MARK).splitlines()):
         if _as_written(line).startswith((_HEADER, _TRIAL)):
             return
@@ -336,7 +336,7 @@ def _check_start(start: bytes, path: Path) -> None:
 
 
 def best(records: Iterable[Record], workload: str) -> Record | None:
-    """The fastest record of a workload, None when none of it has a cost. Raises UnitError where costs do not compare."""
+    """The fastest record of a workload; None if none has a cost. Raises UnitError if costs are not comparable."""
     timed = [record for record in records if record.workload == workload and record.costs]
     if timed:
         common_unit(record.unit for record in timed)
@@ -344,7 +344,7 @@ def best(records: Iterable[Record], workload: str) -> Record | None:
 
 
 class Reader:
-    """Reads trial lines. What comes before the row is the same in many lines and parsed once."""
+    """Reads trial lines. The part before the row is the same in many lines and is parsed once."""
 
     def __init__(self, workload: str | None, target: str | None) -> None:
         self._workload = workload
@@ -352,17 +352,17 @@ class Reader:
         self._heads: dict[bytes, _Head | str] = {}
 
     def read(self, line: bytes) -> Record | str:
-        """The record of a line, or why it is left out ('' for an empty line)."""
-        # Quotes inside JSON strings are escaped, so this can only be the key itself; the last one, as ours comes last.
+        """The record of a line, or why it is skipped ('' for an empty line)."""
+        # Quotes in JSON strings are escaped, so this can only be the key itself; the last one, as ours comes last.
         found = self._read_cut(line)
         if found is not None:
             return found
-        # Not as we write it: another tool wrote it, or it is not a trial at all.
+        # Not our format: another tool wrote it, or it is not a trial at all.
         rewritten = _rewritten(line)
         return rewritten if isinstance(rewritten, str) else self._read_cut(rewritten) or DAMAGED
 
     def _read_cut(self, line: bytes) -> Record | str | None:
-        """The record of a line as we write them, or why it is left out; None for a line that is not one."""
+        """The record of a line in our format, or why it is skipped; None for any other line."""
         head, mark, tail = line.rpartition(_ROW)
         if not mark:
             return None
@@ -391,7 +391,7 @@ class Reader:
         return wrong or (workload, target, steps, algorithm, Unit.from_text(unit), device)
 
     def read_comparison(self, line: bytes) -> Comparison | str:
-        """The comparison of a line, or why it is left out."""
+        """The comparison of a line, or why it is skipped."""
         try:
             fields = json.loads(line)["comparison"]
             return wrong_in_comparison(fields) or self._unwanted(fields["workload"], fields["target"]) or Comparison(**fields)
@@ -399,7 +399,7 @@ class Reader:
             return TORN
 
     def _unwanted(self, workload: str, target: str) -> str:
-        """Why records of that workload and target are left out; '' if they are not."""
+        """Why records of that workload and target are skipped; '' if they are not."""
         if self._workload is not None and workload != self._workload:
             return OTHER_WORKLOAD
         if self._target is not None and target != self._target:
@@ -408,7 +408,7 @@ class Reader:
 
 
 def _as_written(line: bytes) -> bytes:
-    """A line as we write it, where another tool wrote it otherwise: with spaces, or its fields in another order. Others are given back as they are."""
+    """Normalizes a line that another tool wrote differently: with spaces, or with fields in another order. Returns other lines unchanged."""
     if line.startswith((_TRIAL, _HEADER)):
         return line
     found = _rewritten(line)
@@ -416,13 +416,13 @@ def _as_written(line: bytes) -> bytes:
 
 
 def _rewritten(line: bytes) -> bytes | str:
-    """A JSON object with the fields of a trial, a header or a comparison as we write it; for other lines, why they are left out ('' for an empty one)."""
+    """A JSON object with the fields of a trial, a header or a comparison, in our format; for other lines, why they are skipped ('' for an empty one)."""
     if not line.strip():
         return ""
     try:
         fields = json.loads(line)
     except _UNREADABLE:
-        return TORN if line.lstrip().startswith((b"{", b"\0")) else NOT_A_TRIAL  # a cut line has its beginning; what a loss of power leaves is zeros
+        return TORN if line.lstrip().startswith((b"{", b"\0")) else NOT_A_TRIAL  # a cut line has its beginning; a loss of power leaves zeros
     if isinstance(fields, dict) and len(fields) == 1 and fields.keys() <= {"header", "comparison"}:
         return _dumps(fields).encode()
     if not isinstance(fields, dict) or not fields.keys() >= {"workload", "row"}:
@@ -460,7 +460,7 @@ def header_line(header: Header) -> bytes:
 
 
 def _read_header(line: bytes, path: Path) -> Header | str:
-    """The header of a line, or why it is left out; RecordError for a newer format, whose lines may mean anything."""
+    """The header of a line, or why it is skipped. Raises RecordError for a newer format, whose lines may mean anything."""
     try:
         fields = json.loads(line)["header"]
         found = fields["format"]
@@ -473,14 +473,14 @@ def _read_header(line: bytes, path: Path) -> Header | str:
             return DAMAGED_HEADER
         machine = tuple((str(key), str(value)) for key, value in fields["machine"].items())
         return Header(fields["compiler"], tuple(fields["flags"]), fields["seed"], fields["package"], machine, fields["started"], found, _names(fields))
-    except RecordError:  # which is a ValueError, too
+    except RecordError:  # also a ValueError
         raise
     except _UNREADABLE:
         return TORN
 
 
 def _names(fields: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The names of workloads that a header has. They are for people only: what is damaged of them costs nothing else."""
+    """A header's names of workloads. They are for display only: damaged ones affect nothing else."""
     names = fields.get("names")
     return tuple((key, name[:LONGEST_NAME]) for key, name in names.items() if is_name(key) and is_name(name)) if isinstance(names, dict) else ()
 

@@ -1,6 +1,6 @@
-"""What each field of a line in a record file may be. Files are edited, damaged and sent by strangers: nothing else gets past `load`.
+"""Validates the fields of a line in a record file. Files are edited, damaged and sent by strangers: nothing invalid gets past `load`.
 
-A line with any other value is left out, with the name of its field as the reason; the rest of the file counts.
+A line with an invalid value is skipped, with the name of its field as the reason; the rest of the file counts.
 """
 
 import re
@@ -12,10 +12,10 @@ from ansor.measure.machine_trouble import is_trouble
 from ansor.targets.unit import Unit
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 1e-10, 1e5
-"""No call takes less than a tick of a clock of 10 GHz, and no trial, all its repeats together, more than a day."""
+"""No call takes less than a tick of a 10 GHz clock, and no trial, with all its repeats, more than a day."""
 
 LARGEST_COST = 1e18
-"""In units that are not seconds: more instructions than a machine runs in ten years."""
+"""In units other than seconds: more instructions than a machine runs in ten years."""
 
 MACHINE = "a failure of the machine, not of the program"
 
@@ -32,7 +32,7 @@ _WORDS = {
 
 
 def damaged(field: str) -> str:
-    """The reason for leaving out a line with an impossible value in that field."""
+    """The reason for skipping a line with an invalid value in that field."""
     return f"damaged line: {field} is not {_WORDS[field]}"
 
 
@@ -40,7 +40,7 @@ NEITHER = "damaged line: it needs either times or a failure"
 
 
 def wrong_in_head(workload: object, target: object, algorithm: object, sketch: object) -> str:
-    """Why lines of that workload, target, algorithm and sketch are left out; '' if they are not."""
+    """Why lines of that workload, target, algorithm and sketch are skipped; '' if they are not."""
     for field, value in (("workload", workload), ("target", target), ("algorithm", algorithm)):
         if not is_name(value):
             return damaged(field)
@@ -48,17 +48,17 @@ def wrong_in_head(workload: object, target: object, algorithm: object, sketch: o
 
 
 def wrong_about_device(device: object, unit: object) -> str:
-    """Why lines of that device and unit are left out; '' if they are not."""
+    """Why lines of that device and unit are skipped; '' if they are not."""
     if not is_name(device) or not device:
         return damaged("device")
     return "" if isinstance(unit, str) and unit.isprintable() and Unit.is_text(unit) else damaged("unit")
 
 
 def wrong_in_tail(tail: bytes, fields: Mapping[str, Any], in_seconds: bool = True) -> str:
-    """Why a line is left out for what comes after its sketch; '' if it is not. `tail` is the text that `fields` were read from, from the row on;
+    """Why a line is skipped for what follows its sketch; '' if it is not. `tail`: the text of `fields` from the row on;
     `in_seconds`: whether its costs are times, which have bounds.
 
-    This is asked of a million lines: where the text itself shows that the numbers are numbers, they are not looked at one by one.
+    Called for a million lines: if the text itself shows that the numbers are numbers, they are not checked one by one.
     Raises KeyError for a missing field, TypeError for some of wrong kinds.
     """
     name = "seconds" if "seconds" in fields else "costs"
@@ -72,7 +72,7 @@ def wrong_in_tail(tail: bytes, fields: Mapping[str, Any], in_seconds: bool = Tru
             return damaged("row")
         if type(costs) is not list or not all(map(is_duration if in_seconds else is_cost, costs)):
             return damaged(name)
-    if type(row) is not list or type(costs) is not list or type(sum(row)) is not int:  # where a key comes twice, the later one counts
+    if type(row) is not list or type(costs) is not list or type(sum(row)) is not int:  # if a key occurs twice, the later one counts
         return damaged("row")
     if costs and not (min(costs) >= SHORTEST_SECONDS and sum(costs) <= LONGEST_SECONDS if in_seconds else min(costs) > 0 and sum(costs) <= LARGEST_COST):
         return damaged(name)
@@ -91,7 +91,7 @@ _NUMBERS_ONLY = re.compile(rb'\[[0-9,]*\],"(?:seconds|costs)":\[[0-9.e,-]*\],"f'
 def _wrong_about(fields: Mapping[str, Any]) -> str:
     elapsed, timestamp, seed, number = fields["elapsed"], fields["timestamp"], fields["seed"], fields["round"]
     kinds = (type(fields["cut_short"]), type(elapsed), type(timestamp), type(seed), type(number))
-    # The usual case is one comparison; which field it is matters only where that fails.
+    # The usual case is one comparison; the field matters only if that fails.
     if kinds == _USUAL and 0.0 <= elapsed < _ETERNITY and 0.0 <= timestamp < _ETERNITY and number >= 0:
         return ""
     if kinds[0] is not bool:
@@ -110,7 +110,7 @@ _ETERNITY = 1e12
 
 
 def wrong_in_comparison(fields: Mapping[str, object]) -> str:
-    """Why a comparison is left out; '' if it is not. Raises KeyError for a missing field."""
+    """Why a comparison is skipped; '' if it is not. Raises KeyError for a missing field."""
     for field in ("workload", "target", "library", "program"):
         if not is_name(fields[field]):
             return damaged(field)
@@ -127,20 +127,20 @@ def _are_counters(value: object) -> bool:
 
 
 def is_name(value: object) -> bool:
-    """A text that can be printed: it has neither control characters nor halves of letters."""
+    """A printable text, without control characters or lone surrogates."""
     return type(value) is str and value.isprintable()
 
 
 def is_duration(value: object) -> bool:
-    """Seconds: a number from 0 on that is neither infinite nor NaN."""
+    """Seconds: a finite number of at least 0."""
     return (type(value) is float or type(value) is int) and 0 <= value < _ETERNITY  # NaN is in no range
 
 
 def is_cost(value: object) -> bool:
-    """A number from 0 on, in whatever unit, that is neither infinite nor NaN."""
+    """A finite number of at least 0, in any unit."""
     return (type(value) is float or type(value) is int) and 0 <= value <= LARGEST_COST
 
 
 def is_whole(value: object) -> bool:
-    """A whole number, and not true or false."""
+    """An integer, not a bool."""
     return type(value) is int

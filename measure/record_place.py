@@ -1,4 +1,4 @@
-"""Where records may be kept: a plain file, on a disk that keeps what it is given. Asked before any work is done."""
+"""Checks, before any work is done, that records can be kept somewhere: in a plain file on a reliable disk."""
 
 import errno
 import os
@@ -14,12 +14,12 @@ _KINDS = {
 
 
 def check_place(path: Path) -> None:
-    """RecordError where records cannot be read from or added to: a folder, a pipe, a socket, a device."""
+    """Raises RecordError for a place that cannot hold records: a folder, a pipe, a socket, a device."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
         return
-    except (OSError, ValueError) as error:  # a NUL in the name, a loop of links, a folder that may not be entered
+    except (OSError, ValueError) as error:  # a NUL in the name, a loop of links, an inaccessible folder
         raise RecordError(f"records cannot be kept in {str(path)!r}: {error}; name another file") from error
     kind = next((words for test, words in _KINDS.items() if test(mode)), None)
     if kind is not None:
@@ -27,7 +27,7 @@ def check_place(path: Path) -> None:
 
 
 def make_place(path: Path) -> None:
-    """Make the file, and its folder, where they are missing, so that a place that cannot be written to is told before the work. Raises RecordError."""
+    """Create the file and its folder if missing, so that an unwritable place is reported before the work. Raises RecordError."""
     check_place(path)
     try:
         make_folder(path.parent)
@@ -37,7 +37,7 @@ def make_place(path: Path) -> None:
 
 
 def sync(descriptor: int) -> None:
-    """Have the disk hold what was written, and the file's length. Raises OSError when it cannot; file systems without such a call are left alone."""
+    """Sync data and file length to disk. Raises OSError if that fails; ignores file systems without such a call."""
     try:
         os.fsync(descriptor)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Which records are of a target: made for it, by this compiler, on such a processor. Records name all three in one text, which is compared in parts."""
+"""Tells whether a record fits a target, compiler and processor. Records name all three in one text, which is compared in parts."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from ansor.targets.base import Target
 
 
 def record_target(target: Target) -> str:
-    """The target as records name it: with what the processor is where it says `native`, and with the compiler, because times depend on both."""
+    """The target as in records: with the processor's identity for `native`, and with the compiler, because times depend on both."""
     compiler = compiler_identity(target.toolchain().version)
     return f"{target} ({processor_identity()}, {compiler})" if target.mcpu == "native" else f"{target} ({compiler})"
 
 
 def options_text(recorded: str) -> str:
-    """A record's target without the processor and the compiler, which stand behind it in parentheses."""
+    """A record's target without the processor and compiler, which follow in parentheses."""
     return recorded.partition(" (")[0]
 
 
 def is_for(recorded: str, target: Target) -> bool:
-    """Whether a record was made for the same target options, on whatever machine."""
+    """Whether a record was made for the same target options, on any machine."""
     return options_text(recorded) == str(target)
 
 
@@ -38,7 +38,7 @@ def difference(recorded: str, target: Target) -> str:
 
 
 def _other_processor(processor: str) -> str:
-    """`on another processor: X, here Y`, or only that of its parts that differs."""
+    """`on another processor: X, here Y`, or only the part that differs."""
     made, here = _parts(processor), _parts(processor_identity())
     if not made["features"] and not made["caches"]:  # an older file: the brand text
         return f"on another processor: {processor or 'not named'}, here {processor_name()}"
@@ -57,9 +57,9 @@ def _parts(processor: str) -> dict[str, str]:
 
 
 def is_of(recorded: str, target: Target) -> bool:
-    """Whether a record of that target text holds for a target on this machine.
+    """Whether a record with that target text is valid for a target on this machine.
 
-    Older files name the processor by its brand text, and all of the compiler's version: of those the brand has to be the same, and major.minor.
+    Older files have the processor's brand text and the compiler's full version: for those, the brand and major.minor must match.
     """
     if recorded == record_target(target):
         return True

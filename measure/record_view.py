@@ -1,4 +1,4 @@
-"""Record files as people look at them: a data frame, and a table in a notebook."""
+"""Views of record files: a data frame, and a table in a notebook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Record(Protocol):
-    """What is shown of a trial."""
+    """The displayed part of a trial."""
 
     @property
     def workload(self) -> str: ...
@@ -53,7 +53,7 @@ class _Record(Protocol):
 
 
 class RecordView:
-    """What a loaded record file offers to look at."""
+    """The views of a loaded record file."""
 
     __slots__ = ()
 
@@ -65,10 +65,10 @@ class RecordView:
         def names(self) -> Mapping[str, str]: ...
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame with a row for each trial, in the order of the file.
+        """A data frame with one row per trial, in the order of the file.
 
-        `cost` is the median of a trial's repeats in its `unit`, NaN for a failure; `failure` is the kind, empty for a valid trial. What a device counted
-        besides has columns of its own, `counter NAME`. Raises RecordError where pandas is not installed.
+        `cost` is the median of a trial's repeats in its `unit`, NaN for a failure; `failure` is the kind, empty for a valid trial. Anything else a device
+        counted has its own column, `counter NAME`. Raises RecordError if pandas is not installed.
         """
         try:
             import pandas

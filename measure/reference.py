@@ -1,4 +1,4 @@
-"""What every program of a declaration is verified against: the declaration itself in double precision, as C without a schedule."""
+"""The reference that verifies every program of a declaration: the declaration itself in double precision, as C without a schedule."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def measure_task(dag: Dag, target: Target) -> MeasureTask:
 
 
 def _index_ranges(dag: Dag) -> tuple[tuple[str, float, float], ...]:
-    """Integer inputs that decide indices or divisors, with the values [low, high) that keep inside, and away from zero."""
+    """Integer inputs that decide indices or divisors, with ranges [low, high) that keep indices in bounds and divisors nonzero."""
     return tuple((name, low, high + 1) for name, (low, high) in sorted(input_ranges(dag).items()))

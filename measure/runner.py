@@ -1,4 +1,4 @@
-"""Runs built candidates in the worker process, and starts that again whenever it is gone."""
+"""Runs built candidates in the worker process, and restarts it whenever it is gone."""
 
 import json
 import os
@@ -24,12 +24,12 @@ from ansor.support import settings
 from ansor.support.notices import warn
 from ansor.support.shortage import PAUSES, is_trouble_of_system, sentence
 
-REFERENCE_SECONDS = 120.0  # wall time a reference may take; it is plain C, and runs once for each task
+REFERENCE_SECONDS = 120.0  # wall time a reference may take; it is plain C and runs once per task
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What became of one run: seconds of a call (one for each repeat), or a failure."""
+    """What became of one run: seconds of a call (one per repeat), or a failure."""
 
     seconds: tuple[float, ...]
     failure: Failure | None
@@ -43,7 +43,7 @@ class WorkerLost(MeasureError):
 
 @dataclass(frozen=True)
 class Filling:
-    """With which values a task's programs run, and how far results may be off: see `MeasureTask`."""
+    """The input values of a task's programs, and how far results may be off: see `MeasureTask`."""
 
     reduction: int = 1
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Filling:
 
 
 class Runner:
-    """One long-lived worker process. Use it in a `with` statement, or call `close`. `say` is told when another run measures for long."""
+    """One long-lived worker process. Use it in a `with` statement, or call `close`. `say` is told if another run measures for long."""
 
     def __init__(self, harness: Path, pool: Path | None = None, options: TimingOptions | None = None, say: Say = warn) -> None:
         self._say = say
@@ -74,7 +74,7 @@ class Runner:
         reference: CSource | None = None,
         how: Filling | None = None,
     ) -> None:
-        """Say what a task's arguments (those of `declared`) and reference are; nothing runs yet."""
+        """Set a task's arguments (those of `declared`) and reference; nothing runs yet."""
         how = how or Filling()
         call = None
         if reference is not None and reference_library is not None:
@@ -116,7 +116,7 @@ class Runner:
         return Run(tuple(reply["seconds"]), failure, reply["cut_short"], time.monotonic() - started)
 
     def _patiently(self, request: RunRequest, patience: float) -> tuple[Reply, Failure | None]:
-        """The reply and its failure. What fails for the machine's sake is tried again in a new worker, after a pause; when it stays, a child that does
+        """The reply and its failure. A failure of the machine is retried in a new worker after a pause; if it persists, a child that does
         nothing tells whose failure it is."""
         reply, failure = self._attempt(request, patience)
         for pause in PAUSES:
@@ -138,7 +138,7 @@ class Runner:
         return reply, None if reply["failure"] is None else Failure(*reply["failure"])
 
     def _plain_works(self) -> bool:
-        """Whether a worker starts here, and a child of it that does nothing."""
+        """Whether a worker, and a child of it that does nothing, can start."""
         try:
             return self._ask({"command": "check"}, 60)["failure"] is None
         except WorkerLost:
@@ -147,7 +147,7 @@ class Runner:
     def noise_floor(self, repeat: int = 40) -> float:
         """Relative spread (10th to 90th percentile over median) of a fixed kernel: smaller differences mean nothing.
 
-        Raises MeasureError when the worker cannot be kept alive.
+        Raises MeasureError if the worker cannot be kept alive.
         """
         try:
             return self._twice(lambda: self._ask({"command": "noise", "repeat": repeat}, 60))["seconds"][0]
@@ -163,7 +163,7 @@ class Runner:
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                with suppress(OSError):  # the reader of what was not sent yet is gone
+                with suppress(OSError):  # unsent data has no reader any more
                     pipe.close()
 
     def __enter__(self) -> Self:
@@ -179,7 +179,7 @@ class Runner:
             self.close()
 
     def _twice(self, ask: Callable[[], Reply]) -> Reply:
-        """The worker's reply; asked once more, in a new worker, when the first one is lost."""
+        """The worker's reply; retried once in a new worker if the first one is lost."""
         try:
             return ask()
         except WorkerLost:
@@ -188,7 +188,7 @@ class Runner:
 
     def _ask_with_task(self, request: RunRequest, patience: float) -> Reply:
         reply = self._ask(request, patience)
-        if reply.get("unknown_task"):  # a new worker, or one that met many tasks since
+        if reply.get("unknown_task"):  # a new worker, or one that has seen many tasks since
             self._ask(self._tasks[request["task"]], REFERENCE_SECONDS + 60)
             reply = self._ask(request, patience)
         return reply
@@ -204,11 +204,11 @@ class Runner:
             self.close()
             raise WorkerLost(str(error)) from error
         except BaseException:
-            self.close()  # its late answer must not meet the next question
+            self.close()  # its late answer must not be taken for the next one
             raise
 
     def _start(self) -> "subprocess.Popen[bytes]":
-        # One thread: NumPy's own threads would disturb the timing and must not be there at a fork.
+        # One thread: NumPy's own threads would disturb timing and must not exist at a fork.
         quiet = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=settings.environment_with(quiet),

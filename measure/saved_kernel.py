@@ -1,7 +1,7 @@
-"""A kernel as four files: kernel.c, kernel.so, constants.npz, and kernel.json, which describes them and has their digests.
+"""A kernel as four files: kernel.c, kernel.so, constants.npz, and kernel.json, which describes them and holds their digests.
 
-A saved kernel is code: who loads one runs it. The digests are against accidents (a disk that lost power, half a copy): a library that was cut would kill the
-process that loads it. No program is named in any of the files.
+A saved kernel is code: whoever loads one runs it. The digests guard against accidents (a power loss, half a copy): a truncated library would kill the
+process that loads it. None of the files names a program.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ POOL = "pool.so"
 """The thread pool of kernels that use several threads, so that they run without a compiler. Kernels saved by earlier versions do not have this file."""
 ABOUT = "kernel.json"
 SEAL = "digest"
-"""What kernel.json has of itself."""
+"""The field of kernel.json with its own digest."""
 
 T = TypeVar("T")
 Files = dict[str, bytes]
@@ -39,7 +39,7 @@ Files = dict[str, bytes]
 
 @dataclass(frozen=True)
 class SavedKernel:
-    """What makes a kernel: its C text and how to call it, the library with its entry point, bound constants by name, and what is known of it."""
+    """The parts of a kernel: its C text and how to call it, the library with its entry point, bound constants by name, and facts about it."""
 
     source: CSource
     symbol: str
@@ -51,7 +51,7 @@ class SavedKernel:
     name: str = ""
 
     def files(self, pool: bytes = b"") -> Files:
-        """The four files, and `POOL` where there is one."""
+        """The four files, and `POOL` if there is one."""
         held = io.BytesIO()
         np.savez(held, *self.constants.values(), allow_pickle=False)
         files = {"kernel.c": self.source.text.encode(), "kernel.so": self.library, "constants.npz": held.getvalue()}
@@ -67,13 +67,13 @@ class SavedKernel:
 
 
 def sealed(about: Mapping[str, object]) -> dict[str, object]:
-    """What kernel.json holds, with the digest of the rest of it."""
+    """The contents of kernel.json, with the digest of the rest."""
     rest = {name: value for name, value in about.items() if name != SEAL}
     return {**rest, SEAL: digest(json.dumps(rest, sort_keys=True).encode())}
 
 
 def write(files: Files, folder: Path) -> None:
-    """Write the files, kernel.json last. Raises MeasureError when they cannot be written."""
+    """Write the files, kernel.json last. Raises MeasureError if they cannot be written."""
     try:
         make_folder(folder)
         for name in (*_code(files), ABOUT):
@@ -83,17 +83,17 @@ def write(files: Files, folder: Path) -> None:
 
 
 def _code(files: Files) -> list[str]:
-    """All but the description, which is written last."""
+    """All names but the description's, which is written last."""
     return [name for name in files if name != ABOUT]
 
 
 def pool_of(files: Files) -> bytes:
-    """The threads that a kernel which was `opened` brings along; b"" for none, and for a file that is not of this kernel."""
+    """The thread pool that an `opened` kernel brings along; b"" for none, or if the file is not this kernel's."""
     return files[POOL] if POOL in json.loads(files[ABOUT])["digests"] else b""
 
 
 def read(folder: Path) -> Files:
-    """The files of a folder. Raises MeasureError when one is missing."""
+    """The files of a folder. Raises MeasureError if one is missing."""
     try:
         names = (ABOUT, *FILES, *([POOL] if (folder / POOL).exists() else []))
         return {name: (folder / name).read_bytes() for name in names}
@@ -103,7 +103,7 @@ def read(folder: Path) -> Files:
 
 
 def opened(files: Files, where: str) -> SavedKernel:
-    """What the files hold; `where` they are is for messages. Raises MeasureError unless they are whole, and of this version."""
+    """What the files hold; `where`: their place, for messages. Raises MeasureError unless they are intact and of this version."""
     try:
         return _opened(files, where)
     except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError, EOFError, RecursionError, OSError, BadZipFile, zlib.error) as error:
@@ -111,7 +111,7 @@ def opened(files: Files, where: str) -> SavedKernel:
 
 
 def archive(files: Files) -> bytes:
-    """The files as one: a zip archive, which may stand behind other bytes."""
+    """The files as one zip archive, which may follow other bytes."""
     held = io.BytesIO()
     with ZipFile(held, "w", ZIP_DEFLATED) as zipped:
         for name, content in files.items():
@@ -120,7 +120,7 @@ def archive(files: Files) -> bytes:
 
 
 def archived(path: Path) -> Files | None:
-    """The files of the archive at the end of a file; None where there is no whole one. Raises MeasureError for a file that cannot be read."""
+    """The files of the archive at the end of a file; None if there is no intact one. Raises MeasureError if the file cannot be read."""
     try:
         with ZipFile(path) as zipped:
             names = (ABOUT, *FILES, *([POOL] if POOL in zipped.namelist() else []))
@@ -128,7 +128,7 @@ def archived(path: Path) -> Files | None:
     except OSError as error:
         raise MeasureError(f"asked for the kernel in {path}, which cannot be read ({error.strerror or error}); name another file") from error
     except (BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError, struct.error):
-        return None  # RuntimeError: it wants a password, or another way of unpacking
+        return None  # RuntimeError: it needs a password or another method
 
 
 def _opened(files: Files, where: str) -> SavedKernel:
@@ -151,7 +151,7 @@ def _opened(files: Files, where: str) -> SavedKernel:
                      numbers["workspace_bytes"], numbers["threads"])  # fmt: skip
     with np.load(io.BytesIO(files["constants.npz"]), allow_pickle=False) as held:
         constants = {str(name): held[f"arr_{place}"] for place, name in enumerate(_of(about, "constants", list))}
-    name = _of(about, "name", str) if "name" in about else ""  # kernels that were saved before had none
+    name = _of(about, "name", str) if "name" in about else ""  # kernels saved earlier had none
     latency_s = None if latency is None else float(latency)
     return SavedKernel(source, texts["symbol"], files["kernel.so"], constants, latency_s, texts["schedule"], texts["origin"], name)
 

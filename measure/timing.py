@@ -1,4 +1,4 @@
-"""How often to run a candidate: warm up, repeat, and stop early when it is clearly slower than the best."""
+"""How often to run a candidate: warm up, repeat, and stop early if it is clearly slower than the best."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansor.errors import ArgumentError
 
 COLD_CALL_COUNTS = 0.05  # seconds: beyond this, cold caches no longer explain a slow first call
 SINGLE_CALL_COUNTS = 1e-3  # seconds: below this, a page fault or an interrupt may explain slow single calls
-SINGLE_CALLS = 3  # that have to agree: one alone was seen to take up to five times as long as the program did later
+SINGLE_CALLS = 3  # that must agree: a single one took up to five times as long as the program did later
 
 
 def _check_numbers(options: Stopping | TimingOptions) -> None:
@@ -24,8 +24,8 @@ def _check_numbers(options: Stopping | TimingOptions) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """What the best so far changes. A candidate more than `cut_ratio` times slower is stopped early; one whose median is at most `contender_ratio` times
-    the best is timed `contender_repeats` times more."""
+    """How the best so far affects timing. A candidate more than `cut_ratio` times slower is stopped early; one whose median is at most `contender_ratio` times
+    the best is timed `contender_repeats` more times."""
 
     cut_ratio: float = 3.0
     contender_ratio: float = 1.1
@@ -40,13 +40,13 @@ class Stopping:
 @dataclass(frozen=True, slots=True)
 class TimingOptions:
     """How one candidate is timed. Each of `repeat` results is the mean of `number` calls in a row, or more of them
-    until `min_repeat_ms` passed. stopping: when there are fewer results, or more."""
+    until `min_repeat_ms` passed. stopping: when to take fewer results, or more."""
 
     number: int = 1
     repeat: int = 3
     min_repeat_ms: float = 5.0
     stopping: Stopping = Stopping()
-    flush_bytes: int = 0  # > 0: write through so many bytes before each repeat, and time single calls (cold caches)
+    flush_bytes: int = 0  # > 0: write this many bytes before each repeat, and time single calls (cold caches)
     cooldown_seconds: float = 0.0  # rest after each candidate
     timeout_seconds: float = 10.0  # wall time of all runs of one candidate, verification included
     memory_bytes: int = 2 << 30  # memory a candidate may take beyond its arguments
@@ -61,7 +61,7 @@ class TimingOptions:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of one call, once for each repeat; `cut_short`: a single coarse time of a candidate that is clearly slow."""
+    """Seconds of one call, one per repeat; `cut_short`: a single coarse time of a clearly slow candidate."""
 
     seconds: tuple[float, ...]
     cut_short: bool = False
@@ -76,7 +76,7 @@ def time_repeats(
     flush: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Timing:
-    """Time a candidate; `run(number)` makes so many calls and gives their seconds, `first_seconds` is its very first call."""
+    """Time a candidate; `run(number)` makes that many calls and returns their seconds; `first_seconds`: its very first call."""
     cut = float("inf") if best_seconds is None else best_seconds * options.stopping.cut_ratio
     if first_seconds > max(cut, COLD_CALL_COUNTS):
         return Timing((first_seconds,), cut_short=True)
@@ -110,7 +110,7 @@ def time_repeats(
 
 
 def relative_spread(seconds: Sequence[float]) -> float:
-    """(90th - 10th percentile) / median of repeated times of one thing: differences below it mean nothing."""
+    """(90th - 10th percentile) / median of repeated times of one thing: smaller differences mean nothing."""
     ordered = sorted(seconds)
     low, high = ordered[len(ordered) // 10], ordered[-1 - len(ordered) // 10]
     return (high - low) / median(ordered)

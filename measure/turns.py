@@ -1,8 +1,8 @@
-"""One measurement at a time on a machine: two tuning runs side by side would slow each other's candidates down by chance.
+"""Lets one measurement run at a time on a machine: parallel tuning runs would randomly slow down each other's candidates.
 
-The turn is a lock on a file in the cache folder. The system gives it back when its holder dies. Whoever waits for longer than two seconds says so, and for
-whom; a holder that is stopped (Ctrl-Z) is stepped around: the file is replaced by a new one, on which everybody else meets. When the holder goes on, it
-ends the trial it was in, beside ours, and takes its next turn on the new file.
+The turn is a lock on a file in the cache folder. The system releases it when its holder dies. After two seconds, a waiting process reports
+whom it waits for. A suspended holder (Ctrl-Z) is bypassed: the file is replaced by a new one, which everybody else uses. When the holder resumes, it
+finishes its trial in parallel with ours, and takes its next turn on the new file.
 """
 
 import fcntl
@@ -21,21 +21,21 @@ from ansor.support.notices import warn
 from ansor.support.settings import writable_cache
 
 PATIENCE_SECONDS = 2.0
-"""So long nobody is told of the waiting: most trials are shorter."""
+"""Waits shorter than this are not reported: most trials are shorter."""
 
 LOOK_SECONDS = 1.0
-"""Between two looks at who holds the turn."""
+"""Time between two checks of who holds the turn."""
 
 Say = Callable[[str], None]
 
 
 @contextmanager
 def turn(say: Say = warn) -> Iterator[None]:
-    """Wait for the machine's turn to measure, and hold it. `say` is told once when that takes long. Raises CacheError without a cache folder,
-    and for a lock that is not a plain file."""
+    """Wait for the turn to measure on this machine, and hold it. `say` is told once if that takes long. Raises CacheError without a cache folder
+    or if the lock is not a plain file."""
     with _taken(writable_cache() / "measuring.lock", say) as file:
         _sign(file)
-        yield  # closing the file gives the turn back
+        yield  # closing the file releases the turn
 
 
 def _taken(path: Path, say: Say) -> IO[bytes]:
@@ -50,11 +50,11 @@ def _taken(path: Path, say: Say) -> IO[bytes]:
         except BaseException:
             file.close()
             raise
-        file.close()  # another process replaced the file that we waited for: use the new one
+        file.close()  # another process replaced the file we waited for: use the new one
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """The file, made when missing. Raises CacheError for a folder, a pipe and the like; to open a pipe does not wait for its other end."""
+    """Open the file, creating it if missing. Raises CacheError for a folder, a pipe and the like; never blocks on a pipe."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
     except OSError as error:
@@ -68,7 +68,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _wait(file: IO[bytes], path: Path, say: Say, told: bool) -> bool:
-    """Lock the file, or replace it where its holder is stopped. Gives whether the waiting was told."""
+    """Lock the file, or replace it if its holder is suspended. Returns whether the wait was reported."""
     if _locks_at_once(file):
         return told
     locked = _lock_in_background(file)
@@ -79,7 +79,7 @@ def _wait(file: IO[bytes], path: Path, say: Say, told: bool) -> bool:
         if not told:
             say(f"waiting for {_words(holder)}, which measures on this machine; two at a time would slow each other down")
             told = True
-        # Looked at twice: who has just got the turn may not have signed yet.
+        # Check twice: a new holder may not have signed yet.
         if holder == before and _is_stopped(holder) and _replaced(file, path):
             say(f"continuing despite {_words(holder)}, which is suspended: end it, or let it continue")
             break
@@ -88,9 +88,9 @@ def _wait(file: IO[bytes], path: Path, say: Say, told: bool) -> bool:
 
 
 def _lock_in_background(file: IO[bytes]) -> threading.Event:
-    """Set once the file is locked. The system wakes those that wait in it at once, but has no time limit for them: so a thread waits.
+    """An event set once the file is locked. A thread waits, as flock wakes waiters at once but has no time limit.
 
-    The thread has a descriptor of its own of the same lock. Where nobody waits for it any more, closing that gives the lock back.
+    The thread has its own descriptor of the same lock. If nobody waits any more, closing it releases the lock.
     """
     descriptor, locked = os.dup(file.fileno()), threading.Event()
 
@@ -114,7 +114,7 @@ def _locks_at_once(file: IO[bytes]) -> bool:
 
 
 def _is_at(file: IO[bytes], path: Path) -> bool:
-    """Whether the file is still the one of that name."""
+    """Whether the path still names this file."""
     try:
         there = path.stat()
     except FileNotFoundError:
@@ -124,8 +124,8 @@ def _is_at(file: IO[bytes], path: Path) -> bool:
 
 
 def _replaced(file: IO[bytes], path: Path) -> bool:
-    """Take the name from the file whose holder is stopped, so that the next process that asks makes a new one; False if another is doing that."""
-    with path.with_suffix(".replacing").open("ab") as guard:  # of two who step around one holder, the second must not take the first one's file away
+    """Unlink the file of a suspended holder, so that the next process creates a new one; False if another process is doing that."""
+    with path.with_suffix(".replacing").open("ab") as guard:  # if two bypass one holder, the second must not remove the first one's file
         if not _locks_at_once(guard):
             return False
         if _is_at(file, path):
@@ -134,14 +134,14 @@ def _replaced(file: IO[bytes], path: Path) -> bool:
 
 
 def _sign(file: IO[bytes]) -> None:
-    """Write down who holds the turn."""
+    """Write the holder's identity into the file."""
     file.truncate(0)
     file.write(json.dumps({"pid": os.getpid(), "since": time.time(), "namespace": _namespace()}).encode())
     file.flush()
 
 
 def _holder(file: IO[bytes]) -> dict[str, object]:
-    """Who holds the turn; empty where that cannot be told."""
+    """Who holds the turn; empty if unknown."""
     try:
         found = json.loads(os.pread(file.fileno(), 4096, 0))
     except (OSError, ValueError):
@@ -157,7 +157,7 @@ def _words(holder: dict[str, object]) -> str:
 
 
 def _is_stopped(holder: dict[str, object]) -> bool:
-    """Whether the holder is stopped, or gone while a copy of it holds the lock. Never said of processes that cannot be looked at from here."""
+    """Whether the holder is suspended, or gone while a fork of it holds the lock. False for processes that are not visible from here."""
     pid = holder.get("pid")
     if not isinstance(pid, int) or not _namespace() or holder.get("namespace") != _namespace():
         return False
@@ -171,7 +171,7 @@ def _is_stopped(holder: dict[str, object]) -> bool:
 
 
 def _namespace() -> str:
-    """Which numbers of processes these are: containers have their own. '' where there is no /proc."""
+    """The PID namespace: containers have their own. '' without /proc."""
     try:
         return os.readlink("/proc/self/ns/pid")
     except OSError:

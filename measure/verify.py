@@ -1,26 +1,26 @@
-"""Is an output right? Compared with a reference computed in double precision.
+"""Verifies outputs against a reference computed in double precision.
 
 Integers and bools must be equal. For floats the bound on every element x with reference r is
 
     |x - r| <= (8 + 2 * sqrt(L)) * (eps * scale + sensitivity) + tiny
 
-times the tolerance that the program's algorithm states (1 unless it is another one than the declaration's own),
+times the tolerance that the program's algorithm states (1 for the declaration's own algorithm),
 with eps and tiny (the least normal number) of the output's dtype, L the length of the longest chain of additions behind it,
 scale the largest finite |r| of this output, and sensitivity how far this output moves when every input moves by up to one eps of itself.
-A narrower dtype that something was computed in on the way (float16) stands in for the output's own.
-Adding L numbers in whatever order makes rounding errors of at most eps/2 of a partial sum each; they are independent enough
-to grow with sqrt(L). The constant 8 pays for the elementwise operations around the sum. The bound is one for the whole output,
-because elements that came out small by cancellation have errors of the size of the large ones; where all of them came out small
-(one long sum that happens to end near 0), `sensitivity` covers it: it grows with sqrt(L) times a term. It is tiny where nothing cancels.
+If intermediate results have a narrower dtype (float16), it replaces the output's own.
+Adding L numbers in any order makes rounding errors of at most eps/2 of a partial sum each; they are independent enough
+to grow with sqrt(L). The constant 8 covers the elementwise operations around the sum. There is one bound for the whole output,
+because elements made small by cancellation have errors as large as those of the large ones; if all of them are small
+(one long sum that happens to end near 0), `sensitivity` covers it: it grows with sqrt(L) times a term. It is tiny if nothing cancels.
 
-Sums of halves stand still: once a partial sum is 2048 times a term, adding the term changes nothing. Where all terms have one sign, the error of a sum in
-order grows with L (at most L / 4 eps), and L / 4 stands in for 2 * sqrt(L), up to 1024 / 4: a program that is wrong by more than a quarter is refused.
+Sums in float16 stagnate: once a partial sum is 2048 times a term, adding the term changes nothing. If all terms have one sign, the error of a sum in
+order grows with L (at most L / 4 eps), so L / 4 replaces 2 * sqrt(L), up to 1024 / 4: a program that is wrong by more than a quarter is refused.
 
-Inputs do not count otherwise: the outputs of a softmax over 50,000 are 1e-5, and 1e-7 is much there. Only where the whole reference
-is nothing but the rounding of double precision itself (below 1e-10 of the inputs, such as a - a) the scale is that of the inputs, at most 1.
+Otherwise the inputs do not matter: the outputs of a softmax over 50,000 are 1e-5, and 1e-7 is much there. Only if the whole reference
+is just rounding noise of double precision (below 1e-10 of the inputs, such as a - a) is the scale that of the inputs, at most 1.
 
-Where the reference is NaN nothing is compared (maximum and NaN differ lawfully). Infinities must agree.
-An element that still holds the pattern of the fill was never written, or was made from such an element.
+If the reference is NaN, nothing is compared (implementations of maximum may differ on NaN). Infinities must agree.
+An element that still holds the fill pattern was never written, or was computed from such an element.
 """
 
 from collections.abc import Sequence
@@ -31,16 +31,16 @@ from numpy.typing import NDArray
 
 from ansor.support.text import clip
 
-UNWRITTEN_BYTE = 0xA5  # integers and bools are filled with it
-# Quiet NaNs with a payload of our own: arithmetic passes it on, so reading an unwritten output shows, too.
+UNWRITTEN_BYTE = 0xA5  # fills integers and bools
+# Quiet NaNs with our own payload: arithmetic propagates it, so reading an unwritten output also shows.
 _UNWRITTEN_NAN = {2: 0x7EA5, 4: 0x7FE5A5A5, 8: 0x7FFDA5A5A5A5A5A5}
-_NOTHING = 1e-10  # of the inputs: what double precision leaves of a zero, and no output of ours that means something
-_ONE_SIDED = 1024  # terms of a sum of halves
-_USUAL = 0.9  # share of elements that `sensitivity` is of: the others may have jumped (floor, a comparison)
+_NOTHING = 1e-10  # of the inputs: what double precision leaves of a zero, below any meaningful output
+_ONE_SIDED = 1024  # terms of a sum in float16
+_USUAL = 0.9  # share of elements that `sensitivity` covers: the others may have jumped (floor, a comparison)
 
 
 def fill_unwritten(output: NDArray[np.generic]) -> None:
-    """Fill a contiguous output with what no correct kernel leaves behind."""
+    """Fill a contiguous output with a pattern that no correct kernel leaves behind."""
     if output.dtype.kind == "f":
         output.view(f"u{output.itemsize}")[...] = _UNWRITTEN_NAN[output.itemsize]
     else:
@@ -48,7 +48,7 @@ def fill_unwritten(output: NDArray[np.generic]) -> None:
 
 
 def tolerance(dtype: str, reduction: int, scale: float, input_scale: float = 1.0, sensitivity: float = 0.0) -> float:
-    """Largest allowed absolute difference of a float output computed in `dtype`, as the head of this file explains."""
+    """Largest allowed absolute difference of a float output computed in `dtype`, see the module docstring."""
     limits = np.finfo(dtype)
     if scale <= _NOTHING * input_scale:
         scale = min(1.0, input_scale)
@@ -56,7 +56,7 @@ def tolerance(dtype: str, reduction: int, scale: float, input_scale: float = 1.0
 
 
 def growth(dtype: str, reduction: int) -> float:
-    """How many eps of the scale a result computed in `dtype` may be off."""
+    """By how many eps of the scale a result computed in `dtype` may be off."""
     steps = 2 * sqrt(reduction)
     if dtype == "float16":
         steps = max(steps, min(reduction, _ONE_SIDED) / 4)
@@ -64,7 +64,7 @@ def growth(dtype: str, reduction: int) -> float:
 
 
 def sensitivity_of(expected: NDArray[np.generic], moved: Sequence[NDArray[np.generic]]) -> float:
-    """How far a float output moves, given what it is after small changes of the inputs; 0.0 for other outputs and without changes."""
+    """How far a float output moves, given its values after small changes of the inputs; 0.0 for other outputs and without changes."""
     if expected.dtype.kind != "f" or not expected.size:
         return 0.0
     found = 0.0
@@ -81,12 +81,12 @@ def difference(
     name: str, found: NDArray[np.generic], expected: NDArray[np.generic], *, reduction: int = 1, input_scale: float = 1.0, sensitivity: float = 0.0,
     stated: float = 1.0, rounding: str = "",
 ) -> str:
-    """A sentence about how output `name` differs from the reference (same shape), '' when it is right.
+    """A sentence about how output `name` differs from the reference (same shape), '' if it is right.
 
-    `reduction`, `input_scale` (largest |input|) and `sensitivity` are explained at the head of this file; `stated`: the algorithm's tolerance;
-    `rounding`: a narrower dtype in which it was computed, '' for its own.
+    The module docstring explains `reduction`, `input_scale` (largest |input|) and `sensitivity`; `stated`: the algorithm's tolerance;
+    `rounding`: a narrower dtype it was computed in, '' for its own.
     """
-    if found.dtype.kind == "b":  # byte for byte: 0xA5 is true to NumPy, but no bool
+    if found.dtype.kind == "b":  # byte by byte: 0xA5 is true to NumPy, but not a valid bool
         found, expected = found.view(np.uint8), expected.astype(np.bool_).view(np.uint8)
     if found.dtype.kind != "f":
         return _report(name, found, expected, found != expected, "")
@@ -100,7 +100,7 @@ def difference(
         largest = float(np.abs(rounded[finite]).max()) if finite.any() else 0.0
         allowed = stated * tolerance(dtype, reduction, largest, input_scale, sensitivity)
         greatest = float(np.finfo(found.dtype.name).max)
-        close = np.abs(np.clip(found.astype(np.float64), -greatest, greatest) - wide) <= allowed  # overflow is near the greatest number
+        close = np.abs(np.clip(found.astype(np.float64), -greatest, greatest) - wide) <= allowed  # overflow counts as the greatest number
         right = np.where(finite, close, np.isnan(wide) | (found == rounded) | (np.isfinite(wide) & close))
     unwritten = found.view(f"u{found.itemsize}") == _UNWRITTEN_NAN[found.itemsize]
     if unwritten.any():
@@ -111,7 +111,7 @@ def difference(
 def _all_close(
     found: NDArray[np.generic], expected: NDArray[np.generic], dtype: str, reduction: int, input_scale: float, sensitivity: float, stated: float
 ) -> bool:
-    """The usual case, in few passes: everything is finite and close. False may mean anything."""
+    """The usual case, in few passes: everything is finite and close. False is inconclusive."""
     if not expected.size:
         return True
     scale = max(float(expected.max()), -float(expected.min()))

@@ -1,4 +1,4 @@
-"""A private folder for one process's builds: no other run touches it, and it goes when the process does."""
+"""A private folder for one process's builds: no other run touches it, and it is removed when the process ends."""
 
 import fcntl
 import shutil
@@ -16,8 +16,8 @@ GRACE_SECONDS = 60.0  # a folder this young may not have its lock yet
 
 
 class WorkDirectory:
-    """A folder under the cache folder (or, where that is read-only, among the temporary files), locked while this process lives; what dead processes left is
-    removed on the way. Raises CacheError when it cannot be made.
+    """A folder under the cache folder (or among the temporary files, if that is read-only), locked while this process lives; creating it also removes those
+    of dead processes. Raises CacheError if it cannot be created.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ def remove_stale(parent: Path, *, grace_seconds: float = GRACE_SECONDS) -> None:
         try:
             if time.time() - folder.stat().st_mtime > grace_seconds and not _in_use(folder):
                 shutil.rmtree(folder, ignore_errors=True)
-        except OSError:  # another process removes it, too
+        except OSError:  # another process removes it too
             continue
 
 

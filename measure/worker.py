@@ -1,7 +1,7 @@
 """The measuring process: `python -m ansor.measure.worker HARNESS [POOL]`, JSON lines in, JSON lines out.
 
-It keeps the inputs and expected outputs of the tasks it met last, and forks a child for each candidate, which loads the
-shared library, verifies and times it. Nothing a candidate does can reach the tuning process, which is yet another one.
+It keeps the inputs and expected outputs of the most recent tasks, and forks a child per candidate, which loads the
+shared library, verifies and times it. Nothing a candidate does can reach the tuning process, which is a separate one.
 """
 
 import json
@@ -30,10 +30,10 @@ from ansor.measure.timing import Stopping, TimingOptions, relative_spread, time_
 from ansor.measure.verify import difference, sensitivity_of
 
 CHECK_SECONDS = 10.0  # a child that does nothing
-TASKS_KEPT = 4  # tasks whose arrays stay in memory; the runner sends a forgotten one again
+TASKS_KEPT = 4  # tasks whose arrays stay in memory; the runner resends a forgotten one
 MOVES = 3  # runs of a reference on slightly changed inputs, for the bound of its rounding errors
-LONG_SECONDS = 10.0  # references that take longer are run once: they are large, and not near zero by accident
-POSITIVE = (0.5, 1.5)  # floats where the default inputs give NaN: roots, logarithms, variances and divisors like them
+LONG_SECONDS = 10.0  # references that take longer run once: they are large, and not near zero by accident
+POSITIVE = (0.5, 1.5)  # floats if the default inputs give NaN: fit for roots, logarithms, variances and divisors
 NOT_FINITE = 0.03  # share of a reference that may be NaN or infinite by accident
 Arrays = dict[str, NDArray[np.generic]]
 
@@ -44,17 +44,17 @@ class Task:
 
     inputs: Arrays
     expected: Arrays  # empty: not verified
-    failure: Failure | None  # why the reference gave no outputs
+    failure: Failure | None  # why there are no reference outputs
     reduction: int
     rounding: str
     input_scale: float
-    sensitivity: dict[str, float]  # of each output, as `verify` explains
+    sensitivity: dict[str, float]  # of each output, see `verify`
     threads: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """What a reference gave, or why it gave nothing."""
+    """A reference's outputs, or why there are none."""
 
     outputs: Arrays
     sensitivity: dict[str, float]
@@ -62,7 +62,7 @@ class _Expected:
 
 
 class Worker:
-    """Answers requests; `close` are descriptors that candidates must not hold."""
+    """Answers requests. `close`: descriptors that candidates must not hold."""
 
     def __init__(self, harness: Harness, pool: Path | None, close: tuple[int, ...] = ()) -> None:
         self._harness = harness
@@ -194,12 +194,12 @@ class Worker:
 
 
 def _name_of_not_finite(outputs: Arrays) -> str:
-    """The first output with too many elements that are not finite, '' if there is none."""
+    """The first output with too many non-finite elements, '' if there is none."""
     return next((name for name, array in outputs.items() if array.size and np.mean(~np.isfinite(array)) > NOT_FINITE), "")
 
 
 def _meaningful(found: _Expected) -> _Expected:
-    """A failure instead of a reference that says nothing: NaN is never compared. Some infinities are (a mask has them), but not alone."""
+    """Replace a reference that verifies nothing by a failure: NaN is never compared. Infinities are (a mask has some), but alone are not enough."""
     for name, array in found.outputs.items():
         missing, infinite = float(np.mean(np.isnan(array))), float(np.mean(np.isinf(array)))
         if array.size and (missing > NOT_FINITE or missing + infinite == 1):
@@ -226,7 +226,7 @@ def _mistake(call: Call, task: Task, tolerance: float) -> Failure | None:
 
 
 def _later_mistake(call: Call, task: Task, first: Arrays, tolerance: float) -> Failure | None:
-    """Threads may race, and a second call may add to the first. Comparing bytes is cheap, and nearly always enough."""
+    """Verify again after repeated calls: threads may race, and a second call may add to the first. Comparing bytes is cheap and nearly always enough."""
     if all(np.array_equal(call.output(name).reshape(-1).view(np.uint8), array.reshape(-1).view(np.uint8)) for name, array in first.items()):
         return call.trespass()
     return _mistake(call, task, tolerance)
@@ -247,7 +247,7 @@ def _options(request: RunRequest) -> TimingOptions:
 
 
 def _of_types(defaults: object, given: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON knows one kind of number: counts must be int again."""
+    """Convert numbers back to their types: JSON has only one, and counts must be int."""
     return {name: type(getattr(defaults, name))(value) for name, value in given.items()}
 
 
@@ -264,7 +264,7 @@ def _made(harness: Path, pool: Path | None, answers: int) -> tuple[Worker | None
 
 
 def _answer(worker: Worker, request: Request) -> Reply:
-    """The reply; what the system refuses to this process, outside the children that run programs, is no program's failure."""
+    """The reply; a refusal of the system to this process, outside the children that run programs, is not a program's failure."""
     try:
         return worker.answer(request)
     except (OSError, MemoryError) as error:
@@ -274,7 +274,7 @@ def _answer(worker: Worker, request: Request) -> Reply:
 def main() -> None:
     """Answer requests from standard input until it ends."""
     answers = os.dup(1)
-    os.dup2(2, 1)  # whatever else prints must not reach the answers
+    os.dup2(2, 1)  # other prints must not mix with the answers
     pool = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     worker, broken = _made(Path(sys.argv[1]), pool, answers)
     for line in sys.stdin.buffer:

@@ -1,4 +1,4 @@
-"""Where an agent is, as people write it: `agent://HOST:PORT`, `agent-stdio:COMMAND`, `ssh://HOST`."""
+"""Parses addresses of agents: `agent://HOST:PORT`, `agent-stdio:COMMAND`, `ssh://HOST`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ansor.support import settings
 
 CONNECT_SECONDS = 10.0
 PUSHED = ".ansor/agent"
-"""Where `ansor agent push` puts the agent, in the home folder there."""
+"""Where `ansor agent push` puts the agent, in the remote home folder."""
 
-# No questions for passwords, and an end when the board does not answer.
+# Never asks for a password; gives up when the board does not answer.
 SSH_OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A command that is an agent on its standard input and output, or else a host and a port with the file of the key."""
+    """Either a command that runs an agent on its standard input and output, or a host, a port and the key file."""
 
     text: str
     command: tuple[str, ...] = ()
@@ -34,9 +34,9 @@ class Address:
     key: Path | None = None
 
     def connect(self, opened: Callable[[Channel], None] = lambda channel: None) -> AgentClient:
-        """A new connection. opened: told of its channel, which can be interrupted, before anything is waited for on it.
+        """A new connection. opened: called with its channel, which can be interrupted, before anything waits on it.
 
-        Raises DeviceError for a key that cannot be read or is another, OSError and LinkLost where nobody answers.
+        Raises DeviceError for a key that is unreadable or wrong, OSError and LinkLost if nobody answers.
         """
         key = None if self.key is None else read_key(self.key)
 
@@ -49,7 +49,7 @@ class Address:
 
 
 def read_address(text: str) -> Address:
-    """The address in the text of a device. Raises DeviceError for any other text."""
+    """Parses the text of a device. Raises DeviceError for any other text."""
     kind, _, rest = text.partition(":")
     if kind == "agent-stdio":
         return Address(text, _command(text, rest))
@@ -59,7 +59,7 @@ def read_address(text: str) -> Address:
 
 
 def ssh_destination(text: str) -> tuple[tuple[str, ...], str]:
-    """Options and destination for `ssh` from `[user@]host[:port]`. Raises DeviceError for a host that is missing, or that `ssh` would take for an option."""
+    """Options and destination for `ssh` from `[user@]host[:port]`. Raises DeviceError if the host is missing or `ssh` would take it for an option."""
     found = re.fullmatch(r"((?:[\w.][\w.-]*@)?[\w.][\w.-]*)(?::(\d{1,5}))?", text)
     if found is None:
         raise DeviceError(f"asked for an agent through ssh on {text!r}; write a host: board, pi@board or pi@board:22")

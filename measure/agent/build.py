@@ -1,4 +1,4 @@
-"""Builds the agent, once for each system, and keeps it in the cache folder."""
+"""Builds the agent once per system and keeps it in the cache folder."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SYSTEMS = {
     "riscv64": "riscv64-linux-musl",
     "x86-64": "x86_64-linux-musl",
 }
-"""What the compiler calls the systems that the agent is for: Linux on these processors. The C library is in the program."""
+"""The compiler's names of the systems the agent supports: Linux on these processors, with the C library linked statically."""
 
 SAME = {"x86_64": "x86-64", "amd64": "x86-64", "arm64": "aarch64", "armv7l": "armv7", "armv8l": "armv7", "armhf": "armv7"}
-"""Other names of them, as systems say."""
+"""Aliases, as reported by systems."""
 
 FLAGS = (
     "-DSMALL", "-Os", "-s", "-g0", "-static", "-w", "-std=gnu11", "-fno-inline-functions", "-ffunction-sections", "-Wl,--gc-sections",
@@ -40,7 +40,7 @@ def system_named(name: str) -> str:
 
 
 def built_agent(system: str = "") -> Path:
-    """The agent as a file, for a key of `SYSTEMS` or what means the same; '' for this machine. The first one for a system takes half a minute.
+    """The agent as a file, for a key of `SYSTEMS` or an alias; '' for this machine. The first build for a system takes half a minute.
 
     Raises ToolchainError when it cannot be built, and CacheError when it cannot be kept.
     """

@@ -1,4 +1,4 @@
-"""Bytes to an agent and back: through the pipes of a process that was started, or over TCP. Every wait has an end."""
+"""Carries bytes to an agent and back, through the pipes of a started process or over TCP. Every wait has a deadline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PART_BYTES = 1 << 16
 
 
 class Channel:
-    """Two descriptors. What `send` and `receive` raise is an OSError (TimeoutError when time is up) or EOFError; `close`, from any thread, ends both."""
+    """Two descriptors. `send` and `receive` raise OSError (TimeoutError when time is up) or EOFError; `interrupt`, from any thread, ends both."""
 
     def __init__(self, reader: int, writer: int) -> None:
         self._reader, self._writer = reader, writer
@@ -30,7 +30,7 @@ class Channel:
         os.set_blocking(writer, False)
 
     def send(self, message: bytes, deadline: float) -> None:
-        """Send all of it."""
+        """Send the whole message."""
         rest = memoryview(message)
         while rest:
             self._wait(self._writer, select.POLLOUT, deadline)
@@ -44,7 +44,7 @@ class Channel:
             rest = rest[count:]
 
     def receive(self, size: int, deadline: float) -> bytes:
-        """Exactly so many bytes."""
+        """Receive exactly `size` bytes."""
         while len(self._unread) < size:
             self._wait(self._reader, select.POLLIN, deadline)
             with suppress(BlockingIOError):
@@ -58,23 +58,23 @@ class Channel:
         return found
 
     def said(self) -> str:
-        """What else is known of why it ended, to be put behind a sentence."""
+        """More about why it ended, to append to a sentence."""
         return ""
 
     def interrupt(self) -> None:
         """Interrupt all waiting threads."""
-        with self._waking:  # a number that was closed may be another file's by now
+        with self._waking:  # a closed descriptor may belong to another file by now
             self._closed = True
             with suppress(OSError):
                 os.write(self._wake[1], b"x")
 
     @property
     def interrupted(self) -> bool:
-        """Whether nothing goes through it any more."""
+        """Whether it is unusable from now on."""
         return self._closed
 
     def close(self) -> None:
-        """Let go of everything. Nobody may wait any more: see `interrupt`."""
+        """Release everything. No thread may still be waiting: see `interrupt`."""
         with self._waking:
             self._closed = True
             for descriptor in self._wake:
@@ -95,7 +95,7 @@ class Channel:
 
 
 class ProcessChannel(Channel):
-    """An agent that was started here, or by `ssh`, and speaks on its standard input and output. Raises OSError when it does not start."""
+    """An agent started here or by `ssh` that speaks on its standard input and output. Raises OSError if it does not start."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115, as long as this is open
@@ -110,7 +110,7 @@ class ProcessChannel(Channel):
         super().__init__(self.process.stdout.fileno(), self.process.stdin.fileno())
 
     def said(self) -> str:
-        """What it wrote to standard error last, and how it ended."""
+        """The end of its standard error, and how it ended."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(CLOSING_SECONDS)
         code = self.process.poll()
@@ -123,7 +123,7 @@ class ProcessChannel(Channel):
         return ended
 
     def close(self) -> None:
-        """End its input, and when it does not end of that, the process."""
+        """Close its input; if the process does not end then, kill it."""
         if self._closed and self._complaints.closed:
             return
         for pipe in self._pipes:
@@ -143,7 +143,7 @@ class ProcessChannel(Channel):
 
 
 class SocketChannel(Channel):
-    """An agent that listens. Raises OSError when nothing listens there."""
+    """A listening agent. Raises OSError if nothing listens there."""
 
     def __init__(self, host: str, port: int, seconds: float) -> None:
         self._socket = socket.create_connection((host, port), seconds)

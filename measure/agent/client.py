@@ -1,4 +1,4 @@
-"""What an agent can be asked, as calls with typed results."""
+"""Requests to an agent, as calls with typed results."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ansor.measure.agent.channel import Channel
 from ansor.measure.agent.wire import VERSION, Answer, LinkLost, Wire
 
 ANSWER_SECONDS = 30.0
-LATE_SECONDS = 30.0  # how much later than a job may end its answer may come
-WAIT_SECONDS = 60.0  # for the job of another peer, where an agent does not say how long it waits
+LATE_SECONDS = 30.0  # how long after the end of a job its answer may come
+WAIT_SECONDS = 60.0  # for another peer's job, if the agent does not say how long it waits
 SLOWEST_RATE = 16 << 10  # bytes a second, as the agent has it
 
 RunWay = str
@@ -31,7 +31,7 @@ class Refused(DeviceError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one job: seconds of wall time, bytes of memory, bytes of one file that it writes."""
+    """Limits of one job: seconds of wall time, bytes of memory, bytes of any file it writes."""
 
     seconds: float
     memory: int
@@ -40,7 +40,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """How a job ended. `code`: the exit status or the signal. `cut`: it wrote more than was kept of its output."""
+    """How a job ended. `code`: the exit status or the signal. `cut`: its output was truncated."""
 
     way: RunWay
     code: int
@@ -53,7 +53,7 @@ class RunEnd:
 
 
 class AgentClient:
-    """A connection to an agent that was greeted. Raises LinkLost when it broke, Refused for an answer that is an error, DeviceError for another version."""
+    """A connection to an agent, after the greeting. Raises LinkLost if it broke, Refused if the answer is an error, DeviceError for another version."""
 
     def __init__(self, open_channel: Callable[[], Channel], key: bytes | None = None) -> None:
         self.channel = open_channel()
@@ -69,11 +69,11 @@ class AgentClient:
         return self._ask(("have", "file", digest)).words == ("yes",)
 
     def has_kept(self, name: str) -> bool:
-        """Whether a job left a file by this name there."""
+        """Whether a job left a file of this name there."""
         return self._ask(("have", "kept", name)).words == ("yes",)
 
     def put(self, content: bytes) -> str:
-        """Store a file; gives its digest. Raises Refused for one that is larger than the agent takes: it would end the connection in the middle of it."""
+        """Store a file and return its digest. Raises Refused for one larger than the agent accepts: it would cut the connection in the middle."""
         largest = self.about.get("largest", "")
         if largest.isascii() and largest.isdecimal() and len(content) > int(largest):
             raise Refused("large", f"a file of {len(content)} bytes is larger than this agent accepts, {largest}; start it with a larger -space")
@@ -82,13 +82,13 @@ class AgentClient:
         return digest
 
     def run(self, digest: str, mode: str, kept: str, recipe: bytes, limits: Limits) -> RunEnd:
-        """Run a stored program with the recipe as its input. `mode`: reference or trial. `kept`: what the first leaves, or the second reads; '-': nothing."""
+        """Run a stored program with the recipe as its input. `mode`: reference or trial. `kept`: what a reference leaves and a trial reads; '-': nothing."""
         words = ("run", digest, mode, kept, str(ceil(limits.seconds * 1e3)), str(limits.memory), str(limits.file_bytes))
         answer = self._ask(words, recipe, seconds=limits.seconds + self._wait + LATE_SECONDS)
         return _run_end(answer)
 
     def drop_kept(self, name: str) -> None:
-        """Forget what a job left."""
+        """Remove what a job left."""
         self._ask(("drop", "kept", name))
 
     def interrupt(self) -> None:
@@ -96,12 +96,12 @@ class AgentClient:
         self.channel.interrupt()
 
     def close(self) -> None:
-        """End the connection; a job of it ends, too."""
+        """End the connection and its running job."""
         self.channel.close()
 
     @property
     def _wait(self) -> float:
-        """Seconds for which the agent lets a job wait for another peer's."""
+        """How many seconds the agent lets a job wait for another peer's."""
         told = self.about.get("wait", "")
         return float(told) if told.isascii() and told.isdecimal() and len(told) < 6 else WAIT_SECONDS
 
@@ -125,7 +125,7 @@ class AgentClient:
 
 
 def _run_end(answer: Answer) -> RunEnd:
-    """Raises LinkLost for what is no answer to `run`."""
+    """Raises LinkLost for anything but an answer to `run`."""
     words = answer.words
     numbers = all(word.isascii() and word.isdecimal() for word in words[2:])
     if len(words) != 8 or words[0] != "ran" or words[1] not in ("exit", "signal", "timeout") or not numbers:

@@ -1,4 +1,4 @@
-"""The key that an agent and its peers share: a file that nobody else can read."""
+"""The key shared by an agent and its peers: a file that nobody else can read."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ansor.errors import DeviceError
 from ansor.support.safe_files import PRIVATE_FILE, PRIVATE_FOLDER
 
 LEAST, MOST = 16, 4095  # bytes
-MADE = 32  # random bytes of a key that is made
+MADE = 32  # random bytes in a new key
 
 
 def read_key(path: Path) -> bytes:
-    """The key in a file, without the white space behind it. Raises DeviceError for a file that is missing, too short or too long, or not ours alone."""
+    """The key in a file, without trailing white space. Raises DeviceError for a file that is missing, too short, too long or accessible to others."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:

@@ -1,6 +1,6 @@
 """Messages of the agent's protocol, as `link.h` writes and reads them.
 
-    WORD ... SIZE\\n   SIZE bytes   [32 bytes: the seal, where the connection was proved by a key]
+    WORD ... SIZE\\n   SIZE bytes   [32 bytes: the MAC, if the connection was authenticated by a key]
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ class LinkLost(MeasureError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An agent's answer: the words of the first line without the size, and the bytes behind it."""
+    """An agent's answer: the words of the first line without the size, and the bytes after it."""
 
     words: tuple[str, ...]
     body: bytes
 
     @property
     def text(self) -> str:
-        """The body of an error, for people."""
+        """The body of an error, as text."""
         return " ".join(self.body[:400].decode("utf-8", "replace").split())
 
 
 class Wire:
-    """One connection, one question at a time. A `key` is proved, and asked for, before the first one."""
+    """One connection, one request at a time. With a `key`, both sides prove it before the first one."""
 
     def __init__(self, channel: Channel, key: bytes | None = None) -> None:
         self.channel = channel
@@ -49,7 +49,7 @@ class Wire:
             self._prove(key)
 
     def ask(self, words: tuple[str, ...], body: bytes = b"", *, seconds: float) -> Answer:
-        """Send a message and wait so long for its answer. Raises LinkLost."""
+        """Send a message and wait for its answer, `seconds` at most. Raises LinkLost."""
         line = " ".join([*words, str(len(body))]) + "\n"
         if len(line) > HEADER_BYTES:
             raise ValueError(f"Wire.ask: the first line has {len(line)} bytes, {HEADER_BYTES} at most: {line[:80]}")
@@ -73,7 +73,7 @@ class Wire:
         return Answer(words, body)
 
     def _prove(self, key: bytes) -> None:
-        """Show that we know the key, and have it shown to us; it does not travel. Raises DeviceError where the keys differ, and LinkLost."""
+        """Authenticate both sides by the key, which is never sent. Raises DeviceError if the keys differ, and LinkLost."""
         deadline = time.monotonic() + PROOF_SECONDS
         challenge = self._receive(deadline)
         if challenge.words[:1] == ("error",):
@@ -120,7 +120,7 @@ def _why(error: BaseException) -> str:
 
 
 def _split(line: bytes) -> tuple[tuple[str, ...], int]:
-    """Words, and the size. Raises LinkLost for what is no first line of an answer."""
+    """The words and the size. Raises LinkLost if this is not the first line of an answer."""
     words = line[:-1].decode("ascii", "replace").split(" ")
     if len(words) < 2 or not words[-1].isascii() or not words[-1].isdecimal() or int(words[-1]) > BODY_BYTES:
         raise LinkLost(f"this is not the answer of an agent: {line[:60]!r}")

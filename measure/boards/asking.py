@@ -1,4 +1,4 @@
-"""What an image is told, as bytes of its memory, and what it answers, as text: the two ends of `ansor/codegen/image/bare.h`."""
+"""What an image is told, as bytes in its memory, and what it answers, as text: the host's side of `ansor/codegen/image/bare.h`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansor.measure.failure import Failure
 from ansor.measure.wire.wire import Wire
 
 ALONE, COUNTS, REGIONS, DONE = 1, 2, 32, 2  # of bare.h
-ANSWER_HEAD = 24  # bytes of an answer in memory that are before its text: state, size, lost
+ANSWER_HEAD = 24  # bytes of an answer in memory before its text: state, size, lost
 STACK = "stack_bytes_used"
 CHANGED = Failure("out_of_bounds", "the code or the recipe of the trial program had changed when the program ended")
 _NOTE = re.compile(r"^board ((?:[0-9a-f]+ )*)stack ([0-9a-f]+) memory ([0-9a-f]+) kept ([0-9a-f]+) sum ([0-9a-f]+)$", re.MULTILINE)
@@ -28,9 +28,9 @@ _ADDRESS = re.compile(r"\bpc 0x([0-9a-f]+)")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One run of an image. kept: the place of a reference's outputs, "-" for none; alone: whether the answer goes to the console, and the machine ends itself;
-    counts: no candidate runs, loops of known lengths do.
-    heap, limit: where buffers may be, from and to, and ticks of the watchdog, 0 for none. nonce: of the run's sums."""
+    """One run of an image. kept: the place of a reference's outputs, "-" for none; alone: the answer goes to the console, and the machine ends itself;
+    counts: run loops of known lengths instead of a candidate.
+    heap: where buffers may be, from and to. limit: ticks of the watchdog, 0 for none. nonce: for the checksums."""
 
     mode: str
     kept: str
@@ -44,7 +44,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What is written before a run. parts: of memory, beside the image; sum: of everything that stays as it is, as the board reports it when it is there."""
+    """What is written before a run. parts: of memory, besides the image; sum: the checksum of all constant memory, which the board reports if it is intact."""
 
     parts: tuple[Segment, ...]
     sum: int
@@ -53,7 +53,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a run said, whose sum is right. marks: of the counter; memory, kept: sums of what it was told and of what is kept of a reference."""
+    """What a run said, with a correct checksum. marks: of the counter; memory, kept: checksums of what it was told and of a reference's kept outputs."""
 
     line: str
     marks: tuple[int, ...] = ()
@@ -68,7 +68,7 @@ class Said:
 
 
 def told(image: Image, artifact: Artifact, asked: Asked, values: Sequence[Segment] = ()) -> Told:
-    """What has to be in memory before the run, beside the image. values: of arguments, which are there. Raises MeasureError for a recipe that is too long."""
+    """What must be in memory before the run, besides the image. values: of arguments, already there. Raises MeasureError for a recipe that is too long."""
     text = f"{asked.mode}\0{asked.kept}\0{asked.recipe}\0".encode()
     if len(text) > ASKED_BYTES:
         what = f"asked to measure a program of {len(artifact.source.arguments)} arguments on a board"
@@ -87,7 +87,7 @@ def told(image: Image, artifact: Artifact, asked: Asked, values: Sequence[Segmen
 
 
 def answer_at(wire: Wire, place: int, room: int) -> str | None:
-    """What a program left at `ansor_answer`, where there is room for so many bytes of text: None where it did not end by itself, '' where it said too much."""
+    """What a program left at `ansor_answer`, which has `room` bytes for text. None if it did not end by itself, '' if it said too much."""
     head = wire.read(place, ANSWER_HEAD)
     state, size, lost = (int.from_bytes(head[start : start + 8], "little") for start in (0, 8, 16))
     if state != DONE or size > room:
@@ -96,9 +96,9 @@ def answer_at(wire: Wire, place: int, room: int) -> str | None:
 
 
 def said_in(text: str, nonce: int) -> Said | None:
-    """What a run said: its last failure, which may stand behind a part of an answer, or the one line that is an answer. None where there is none.
+    """What a run said: its last failure, which may follow part of an answer, or else its one-line answer; None if there is neither.
 
-    There is none where an answer or the note behind it stands twice, or the sum of both is not the harness's: it may be damaged, or another's.
+    Also None if an answer or the note after it appears twice, or their checksum is wrong: it may be damaged, or another run's.
     """
     starts, notes = [found.start() for found in _LINE.finditer(text)], list(_NOTE.finditer(text))
     if not starts or not notes:
@@ -113,7 +113,7 @@ def said_in(text: str, nonce: int) -> Said | None:
 
 
 def counters_of(said: Said, board: Board, unit: str) -> Mapping[str, float]:
-    """What the board counted of the marked call, under the name of its unit, and how much of the stack was used."""
+    """What the board counted for the marked call, under the name of its unit, and the stack bytes used."""
     found, marks = {STACK: float(said.stack)}, said.marks
     if len(marks) == 4:
         nothing, call = (round((marks[at + 1] - marks[at]) * board.counter.scale) for at in (0, 2))  # each: a rounded tick has to be lost before they meet

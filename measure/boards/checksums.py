@@ -1,6 +1,6 @@
-"""Sums of a board's memory and of its text, as `ansor/codegen/image/bare.c` makes them: they tell memory that was lost from memory that is as it was written.
+"""Checksums of a board's memory and text, as `ansor/codegen/image/bare.c` computes them. They tell whether memory is still as written.
 
-A word that changed changes the sum, whatever the others are. Several words that changed leave it as it was once in 2^32 times.
+A single changed word always changes the checksum. Several changed words leave it unchanged once in 2^32 times.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from numpy.typing import NDArray
 
 from ansor.codegen.image.elf import Image, Segment
 
-STOP_BYTES = 16  # of the place where runs end: they are the wire's
+STOP_BYTES = 16  # at the place where runs end: the wire may overwrite them
 _STEP = 0x9E3779B9
 _BITS = 0xFFFFFFFF
 
 
 def memory_sum(parts: Sequence[Segment], nonce: int) -> int:
-    """Of bytes in memory: words with their lowest byte first, what is left of a part filled up with zeros."""
+    """The checksum of bytes in memory, as little-endian words; each part is padded with zeros."""
     return _summed(np.frombuffer(b"".join(one.content + bytes(-len(one.content) % 4) for one in parts), "<u4"), nonce)
 
 
 def text_sum(text: str, nonce: int) -> int:
-    """Of what a run said: every byte counts as a word."""
+    """The checksum of what a run said; every byte counts as a word."""
     return _summed(np.frombuffer(text.encode("utf-8", "replace"), np.uint8).astype(np.uint32), nonce)
 
 
 def standing(image: Image) -> tuple[Segment, ...]:
-    """The parts of an image that stay as they are in a run: all but the place where it ends."""
+    """The parts of an image that a run leaves unchanged: all but the place where it ends."""
     stop = image.symbols["ansor_stop"] & ~1
     around = [part for one in image.segments for part in (_cut(one, one.address, stop), _cut(one, stop + STOP_BYTES, one.end))]
     return tuple(one for one in around if one.content)

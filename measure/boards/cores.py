@@ -1,4 +1,4 @@
-"""Which core is behind a wire, as far as memory says it: whether it is that of a board's file."""
+"""Checks whether the core behind a wire is the one in the board's file, as far as memory tells."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PARTS = {
 
 
 def other_core(wire: Wire, board: Board) -> str:
-    """What was found and what was asked, where the core is another one than the file says; '' where it is that one, or nobody can tell."""
+    """What was expected and what was found, if the core is not the one in the file; '' if it is, or nobody can tell."""
     architecture, name = board.core.architecture, board.core.mcpu.partition("+")[0]
     asked = f"{board.name} has {name} ({architecture})"
     bits, has = 64 if architecture == "riscv64" else 32, wire.abilities.bits

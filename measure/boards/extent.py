@@ -1,4 +1,4 @@
-"""How much memory answers behind an address on a wire. A few bytes at its start are written and put back; beyond that it only reads."""
+"""Finds how much memory answers from an address on. Writes and restores a few bytes at its start; beyond that it only reads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ansor.measure.wire.wire import Wire, WireError
 
 REGION = 512 << 20
-"""Processors put memory and devices into blocks of so many bytes, and reading a device may change it: nothing is read in the next one."""
+"""Processors put memory and devices into blocks of this size, and reading a device may change it: the next block is never read."""
 
 GRAIN = 1 << 10
 SEEN = 16  # bytes that tell whether memory repeats
@@ -15,7 +15,7 @@ SEEN = 16  # bytes that tell whether memory repeats
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Bytes that answer from an address on. anew: what lies behind is the same memory once more; open: it goes on to the end of its block of addresses."""
+    """Bytes that answer from an address on. anew: the same memory repeats after them; open: it reaches the end of its block of addresses."""
 
     size: int
     anew: bool = False
@@ -23,7 +23,7 @@ class Extent:
 
 
 def extent_of(wire: Wire, start: int) -> Extent:
-    """How much memory answers from an address on, to 1 KiB. There has to be RAM at its start. Raises WireError where the wire breaks."""
+    """How much memory answers from an address on, to 1 KiB. It must start with RAM. Raises WireError if the wire breaks."""
     before, pattern = wire.read(start, SEEN), bytes((29 * at + 0x5B) & 0xFF for at in range(SEEN))
     try:
         wire.write(start, pattern)
@@ -44,7 +44,7 @@ def _found(wire: Wire, start: int, pattern: bytes) -> Extent:
 
 
 def _end(wire: Wire, start: int, absent: int) -> int:
-    """Where it ends, between the last place that answered and the first one that did not."""
+    """Where it ends: between the last place that answered and the first that did not."""
     low, high = absent // 2 if absent > GRAIN else 0, absent
     while high - low > GRAIN:
         middle = (low + high) // 2 // GRAIN * GRAIN
@@ -53,7 +53,7 @@ def _end(wire: Wire, start: int, absent: int) -> int:
 
 
 def _answers(wire: Wire, start: int, at: int) -> bool:
-    """Whether a place can be read. Raises WireError where the start cannot, either."""
+    """Whether a place can be read. Raises WireError if the start cannot be read either."""
     try:
         wire.read(at, SEEN)
     except WireError:
@@ -63,7 +63,7 @@ def _answers(wire: Wire, start: int, at: int) -> bool:
 
 
 def _is_start(wire: Wire, start: int, at: int, pattern: bytes) -> bool:
-    """Whether a place is the start once more: what is written there changes here."""
+    """Whether a place aliases the start: writing there changes it here."""
     if wire.read(at, SEEN) != pattern:
         return False
     wire.write(start, bytes(SEEN))

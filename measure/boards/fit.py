@@ -1,4 +1,4 @@
-"""Whether a program has room on a board: its arguments and workspace beside the harness. Said before anything runs, with the numbers."""
+"""Checks, before anything runs, whether a program's arguments and workspace fit on a board beside the harness."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansor.measure.failure import Failure
 
 
 def misfit(source: CSource, board: Board, free: int) -> Failure | None:
-    """Why a program has no room; None when it has. `free`: where the memory for buffers begins."""
+    """Why a program does not fit; None if it does. `free`: where the memory for buffers begins."""
     arguments, room = arguments_bytes(source), board.heap_end - free
     if arguments + source.workspace_bytes + BAND_BYTES <= room:
         return None

@@ -1,4 +1,4 @@
-"""Brings memory to a board: a shadow of what was written is kept, and only what differs from it goes over the wire."""
+"""Writes a board's memory: keeps a shadow of what was written and sends only what differs from it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from ansor.codegen.image.elf import Segment
 from ansor.measure.wire.wire import Summing, Wire, WireError
 
-BLOCK = 64  # bytes that are compared and written together; places in memory begin at multiples of it
-SUMMED, REWRITTEN = 16 << 10, 2 << 10  # bytes that are summed up at once, and those of them that are written when the sum is wrong
-GAP = 4  # blocks between two that differ, which go with them: a request costs more
+BLOCK = 64  # bytes that are compared and written together, aligned
+SUMMED, REWRITTEN = 16 << 10, 2 << 10  # bytes per checksum, and the pieces to rewrite if it is wrong
+GAP = 4  # equal blocks sent along between two that differ: a request costs more
 
 
 class Loader:
-    """What a board's memory holds, as far as it was written from here. Programs change memory too: its caller says which part may have changed."""
+    """What a board's memory holds, as far as it was written from here. Programs change memory too: the caller says which part may have changed."""
 
     def __init__(self) -> None:
         self._shadow: dict[int, bytes] = {}
@@ -22,21 +22,21 @@ class Loader:
 
     @property
     def fresh(self) -> bool:
-        """Whether nothing is known of the memory: all that is loaded next is written, and read back, or summed up by a board that can."""
+        """Whether nothing is known of the memory: the next load writes everything and verifies it, by checksum where the board can."""
         return self._doubt
 
     def forget(self) -> None:
-        """Nothing is known any more: after a reset, a lost link, or a program that may have written anywhere."""
+        """Assume nothing from now on: after a reset, a lost link, or a program that may have written anywhere."""
         self._shadow.clear()
         self._doubt = True
 
     def changed(self, start: int, end: int) -> None:
-        """A program may have written from one address to another."""
+        """A program may have written between these addresses."""
         for block in [one for one in self._shadow if start < one + BLOCK and one < end]:
             del self._shadow[block]
 
     def load(self, wire: Wire, segments: Iterable[Segment]) -> tuple[Segment, ...]:
-        """Write what differs; what was written. Raises WireError, and then nothing is known any more."""
+        """Write what differs and return it. Raises WireError, after which nothing is known."""
         blocks = _blocks(segments)
         try:
             written = tuple(self._runs(blocks))
@@ -54,7 +54,7 @@ class Loader:
         return written
 
     def _runs(self, blocks: dict[int, bytes]) -> Iterator[Segment]:
-        """Blocks that differ, next ones joined, with short gaps between them."""
+        """Blocks that differ, joined across short gaps."""
         differ = [at for at in sorted(blocks) if self._shadow.get(at) != blocks[at]]
         while differ:
             first = last = differ.pop(0)
@@ -64,14 +64,14 @@ class Loader:
 
 
 def _wrong(wire: Summing, segment: Segment) -> Iterator[Segment]:
-    """What of a segment is not in memory, as the board's own sums say."""
+    """The parts of a segment that are not in memory, by the board's own checksums."""
     for part in _pieces(segment, SUMMED):
         if wire.crc(part.address, len(part.content)) != zlib.crc32(part.content):
             yield from (one for one in _pieces(part, REWRITTEN) if wire.crc(one.address, len(one.content)) != zlib.crc32(one.content))
 
 
 def _is_there(wire: Wire, segment: Segment) -> bool:
-    """Whether memory has what was written."""
+    """Whether memory holds what was written."""
     if isinstance(wire, Summing):
         return wire.crc(segment.address, len(segment.content)) == zlib.crc32(segment.content)
     return wire.read(segment.address, len(segment.content)) == segment.content
@@ -83,7 +83,7 @@ def _pieces(segment: Segment, size: int) -> Iterator[Segment]:
 
 
 def _blocks(segments: Iterable[Segment]) -> dict[int, bytes]:
-    """Segments as whole blocks; what they leave of a block is zero. The next segment may end what one has begun."""
+    """Segments as whole blocks, padded with zeros. Segments may share a block."""
     made: dict[int, bytearray] = {}
     for one in segments:
         for start in range(one.address & -BLOCK, one.end, BLOCK):

@@ -1,4 +1,4 @@
-"""Places at the end of a board's memory that stay from one program to the next: outputs of references, and values from files."""
+"""Places at the end of a board's memory that persist across programs: outputs of references, and values from files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class NoRoom(Exception):
 
 
 class Places:
-    """Memory between two addresses, given away from its end."""
+    """Memory between two addresses, allocated from its end."""
 
     def __init__(self, start: int, end: int) -> None:
         self._start, self._end = start, end & -ALIGN
@@ -22,7 +22,7 @@ class Places:
         return min(self._taken, default=self._end)
 
     def take(self, size: int) -> int:
-        """The address of so many bytes. Raises NoRoom."""
+        """Allocate `size` bytes; returns their address. Raises NoRoom."""
         size = -(-max(size, 1) // ALIGN) * ALIGN
         above = self._end
         for start in sorted(self._taken, reverse=True):
@@ -35,5 +35,5 @@ class Places:
         return above - size
 
     def give_back(self, start: int) -> None:
-        """A place that is not needed any more."""
+        """Free a place."""
         self._taken.pop(start, None)

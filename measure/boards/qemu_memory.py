@@ -1,4 +1,4 @@
-"""Whether QEMU's machine has the memories of a board's file: its monitor says which there are, before any program runs."""
+"""Checks, before any program runs, that QEMU's machine has the memories of a board's file, as its monitor lists them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansor.errors import DeviceError
 from ansor.measure.boards.smoke import refuse
 
 ASKED = "info mtree -f\nquit\n"
-"""What the monitor is told."""
+"""Commands for the monitor."""
 
 SECONDS = 10.0
 _REPLACED = ("-monitor", "-serial")
@@ -20,7 +20,7 @@ _REGION = re.compile(r"\b([0-9a-f]{16})-([0-9a-f]{16}) \(prio -?\d+, (ram|rom|ro
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Addresses of memory, from and to. written: programs may write it."""
+    """Addresses of memory, from and to. written: it is writable."""
 
     start: int
     end: int
@@ -28,7 +28,7 @@ class Region:
 
 
 def monitor_command(words: Sequence[str]) -> list[str]:
-    """The command of a board that starts its machine, halted and without a program, with its monitor on standard input and output."""
+    """A board's command, changed to start its machine halted, without a program, with the monitor on standard input and output."""
     kept: list[str] = []
     skip = False
     for word, after in zip(words, (*words[1:], ""), strict=True):
@@ -42,7 +42,7 @@ def monitor_command(words: Sequence[str]) -> list[str]:
 
 
 def regions_in(text: str) -> list[Region]:
-    """The memories that the monitor names, in order; neighbours of one kind are one."""
+    """The memories that the monitor names, in order; adjacent ones of a kind are merged."""
     found: list[Region] = []
     for start, last, kind in sorted({(int(one[1], 16), int(one[2], 16), one[3]) for one in _REGION.finditer(text)}):
         here = Region(start, last + 1, kind == "ram")
@@ -53,7 +53,7 @@ def regions_in(text: str) -> list[Region]:
 
 
 def check_regions(board: Board, regions: Sequence[Region]) -> None:
-    """Raises DeviceError for a memory of the file that the machine has not, or has otherwise. Nothing is known where the monitor named none."""
+    """Raises DeviceError if the machine lacks a memory of the file or has it differently. Checks nothing if the monitor named none."""
     for mistake in (_mistake(board, memory, regions) for memory in board.memories if regions):
         if mistake is not None:
             raise mistake

@@ -1,7 +1,7 @@
-"""Whether a board is as its file says: one short run without a candidate, before the first trial.
+"""Checks a board against its file by one short run without a candidate, before the first trial.
 
-Loops of known lengths run between marks of the counter, and then the watchdog, where there is one, has to end a loop that does not end. What is wrong is said
-with what was found, and with the fields of the file that may be the cause.
+Loops of known lengths run between marks of the counter; then the watchdog, if there is one, must end an endless loop. Errors say what was found and which
+fields of the file may be the cause.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ansor.measure.trial.transport import Ended
 from ansor.support.text import clip
 
 PASSES = (5000, 10000, 20000)  # of bare.c
-PER_PASS = 2  # instructions of one
-INSTRUCTIONS = 150_000  # after which the watchdog comes
-ALL_INSTRUCTIONS = 1_000_000  # of the run, about, with what is painted and summed up
-SLOWER, SECONDS = 8.0, 10.0  # than it says, where others work beside it; of a simulator's start, likewise
+PER_PASS = 2  # instructions per pass
+INSTRUCTIONS = 150_000  # after which the watchdog fires
+ALL_INSTRUCTIONS = 1_000_000  # of the whole run, about, with painting and checksums
+SLOWER, SECONDS = 8.0, 10.0  # than stated, on a busy machine; a simulator's start, likewise
 CYCLES = (0.25, 100.0)  # of a pass, from two processors that do more than one thing at a time to flash memory without a cache
 CONSOLE = "console.data, console.status, console.mask, console.ready, console.width and console.setup"
-NEAR = 0x40  # bytes from the address of a field, where a trap is its fault
+NEAR = 0x40  # a trap this many bytes from a field's address is blamed on it
 COUNTED = '{"counted": true}'
 _WHERE = re.compile(r"address 0x([0-9a-f]+)")
 
@@ -34,7 +34,7 @@ _believed: dict[tuple[Board, str], int] = {}
 
 
 def believe(board: Board, device: str, checked: Callable[[], int]) -> int:
-    """What `checked` gives, which raises DeviceError for a board that is not as its file says. It is called once for a good board on a device."""
+    """What `checked` returns; it raises DeviceError if the board does not match its file. Called once for a good board on a device."""
     with _lock:
         if (board, device) not in _believed:
             _believed[board, device] = checked()
@@ -42,22 +42,22 @@ def believe(board: Board, device: str, checked: Callable[[], int]) -> int:
 
 
 def seconds_for(board: Board) -> float:
-    """What the run may take."""
+    """How long the run may take."""
     return SECONDS + SLOWER * ALL_INSTRUCTIONS / board.run.rate
 
 
 def watchdog_ticks(board: Board) -> int:
-    """After which it comes."""
+    """Ticks after which it fires."""
     return board.ticks(INSTRUCTIONS / board.run.rate)
 
 
 def refuse(board: Board, what: str, fields: str) -> DeviceError:
-    """The error of a board that is not as its file says."""
+    """The error of a board that does not match its file."""
     return DeviceError(f"the board {board.name} does not match its file: {what}; check {fields} (docs/boards.md)")
 
 
 def silence(board: Board, status: int | None, output: str, complaint: str) -> DeviceError:
-    """The error of a run without an answer. status: of the simulator, None where it went on until its time was up."""
+    """The error of a run without an answer. status: of the simulator, None if it timed out."""
     program, said = board.run.command[0], clip(" ".join(output.split()), 200)
     ended = f"{program} did not end in {seconds_for(board):.3g} s" if status is None else f"{program} ended with status {status}"
     if complaint.strip():
@@ -75,16 +75,16 @@ def silence(board: Board, status: int | None, output: str, complaint: str) -> De
     if status is not None and status > 0 and program in complaint:
         return refuse(board, f"a short program was not started: {ended}", "run.command")
     printing = "console.htif" if board.console.htif else CONSOLE
-    watchdog = "watchdog.registers, " if board.watchdog.kind else ""  # it is started before anything is said
+    watchdog = "watchdog.registers, " if board.watchdog.kind else ""  # it is started before anything is printed
     core = "core.mcpu" if board.core.architecture == "thumb" else "core.mcpu, run.hart"
     fields = [printing, f"start and size of memories, {watchdog}run.boot, run.code, {core}"]
-    if status is not None and status < 0:  # it gave up on code or a stack that are not there
+    if status is not None and status < 0:  # it gave up on missing code or a missing stack
         fields.reverse()
     return refuse(board, f"a short program printed nothing: {ended}", f"{', '.join(fields)} and run.command")
 
 
 def cost_of(board: Board, said: Said, ended: bool = True) -> int:
-    """What the longest loop cost, in units of the board. ended: whether the simulator did. Raises DeviceError for what says that the board's file is wrong."""
+    """What the longest loop cost, in units of the board. ended: whether the simulator ended. Raises DeviceError if the run shows that the file is wrong."""
     if said.failed:
         failure = answer_of(Ended(said.line)).failure
         assert failure is not None
@@ -122,7 +122,7 @@ def _miscounted(board: Board, counts: list[int]) -> tuple[str, str] | None:
 
 
 def _off(board: Board, each: float) -> tuple[str, str] | None:
-    """The same of a counter that grows with the work. each: ticks of a pass."""
+    """The same for a counter that grows with the work. each: ticks per pass."""
     counter, units = board.counter, each * board.counter.scale
     where = "counter.csr" if counter.csr else "counter.register, counter.setup"
     if counter.unit == "instructions" and abs(units - PER_PASS) > 0.01 * PER_PASS:
@@ -149,7 +149,7 @@ def _clock(board: Board) -> str:
 
 
 def blamed(board: Board, kind: str, text: str) -> str:
-    """Fields that may have led to a trap: those whose address it names, first."""
+    """Fields that may have caused a trap: those near the address it names, if any."""
     found, console, counter = _WHERE.search(text), board.console, board.counter
     places = [
         ("counter.register", counter.register), ("console.data", console.data), ("console.status", console.status),

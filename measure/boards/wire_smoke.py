@@ -1,6 +1,6 @@
-"""Whether a board behind a wire is as its file says: memory from its start to its end, and the short run of `smoke`, before the first trial.
+"""Checks a board behind a wire against its file before the first trial: its memory, and the short run of `smoke`.
 
-A line may damage what goes over it, so nothing is refused that was seen once: memory is asked twice, and only an answer whose sums are right is judged.
+A line may damage data, so nothing is refused on one observation: memory is tested twice, and only answers with correct checksums are judged.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from ansor.measure.wire.wire import Stopped, Wire, WireError
 
 PLACE = 16  # bytes that are written and read at each place
 HALVINGS = 4  # memory that is smaller than stated often repeats from half of it, or a quarter
-STATE, BEGUN = 8, 1  # of an answer, as bare.h has it: bytes, and what they are from its main function on
-REAL_SECONDS = 0.25  # until a watchdog whose clock is real comes: far behind the loops, whatever the core's clock
+STATE, BEGUN = 8, 1  # of an answer, as in bare.h: bytes, and their value once main has begun
+REAL_SECONDS = 0.25  # until a real-time watchdog fires: long after the loops, whatever the core's clock
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What is wrong with a memory. key: which of its fields says so."""
+    """What is wrong with a memory. key: the field at fault."""
 
     what: str
     key: str
 
 
 def check_memories(wire: Wire, board: Board) -> None:
-    """Write and read the memories of data and code, at their start, at their end and between. What was there is lost.
+    """Write and read the data and code memories at their start, at their end and in between. Their contents are lost.
 
-    Raises DeviceError for memory that is not as the board's file says, WireError for a wire that broke.
+    Raises DeviceError for memory that does not match the board's file, WireError if the wire broke.
     """
     for memory in dict.fromkeys((board.data, board.code)):
         if not memory.flash and _wrong(wire, board, memory) is not None and (found := _wrong(wire, board, memory)) is not None:
@@ -39,7 +39,7 @@ def check_memories(wire: Wire, board: Board) -> None:
 
 
 def places_of(memory: Memory) -> list[int]:
-    """Addresses that are tested: the start, then nearer and nearer to the end."""
+    """Addresses to test: the start, then ever nearer to the end."""
     ends = {memory.start + (memory.size >> shift) // PLACE * PLACE - PLACE for shift in range(HALVINGS)}
     return sorted({memory.start, *(one for one in ends if one >= memory.start)})
 
@@ -80,7 +80,7 @@ def _where(memory: Memory, at: int) -> str:
 
 
 def _go_on(wire: Wire, others: list[int], error: WireError) -> None:
-    """Raises the error where the wire reads nothing else either: then it broke, and nothing is known of the memory."""
+    """Raises the error if the wire reads nothing else either: then it broke, and nothing is known about the memory."""
     for other in others:
         try:
             wire.read(other, 4)
@@ -91,14 +91,14 @@ def _go_on(wire: Wire, others: list[int], error: WireError) -> None:
 
 
 def asked_of(board: Board, heap: tuple[int, int]) -> Asked:
-    """What the short run is asked over a wire. Of a board whose clock is real nobody knows how fast it is, so its watchdog comes later."""
+    """The request for the short run over a wire. The speed of a real-time board is unknown, so its watchdog fires later."""
     ticks = watchdog_ticks(board) if board.run.step else board.ticks(REAL_SECONDS)
     return Asked("", "-", "", False, heap, ticks, counts=True)
 
 
 def cost_over(wire: Wire, board: Board, image: Image, asking: Told, room: int) -> int:
-    """Run what was loaded, and judge it. room: bytes of the answer's text. Raises DeviceError for a board that is not as its file says,
-    WireError where what came is damaged, or the wire broke.
+    """Run what was loaded, and judge it. room: bytes of the answer's text. Raises DeviceError for a board that does not match its file,
+    WireError if the answer is damaged or the wire broke.
     """
     stopped = wire.execute(image.entry, image.symbols["ansor_stop"] & ~1, seconds_for(board))
     place = image.symbols["ansor_answer"]
@@ -111,12 +111,12 @@ def cost_over(wire: Wire, board: Board, image: Image, asking: Told, room: int) -
 
 
 def _unsure(said: Said, asking: Told) -> bool:
-    """Whether a trap may come from code that arrived damaged: its sum, which is 0 where memory could not be read, says what was there."""
+    """Whether a trap may come from code that arrived damaged, by its checksum, which is 0 if memory could not be read."""
     return said.memory not in (0, asking.sum)
 
 
 def _halted(wire: Wire, board: Board, image: Image, stopped: Stopped) -> DeviceError:
-    """The error of a run that did not come to its end."""
+    """The error of a run that did not finish."""
     place = image.symbols["ansor_answer"]
     where = "" if stopped.pc is None else f", at pc 0x{stopped.pc:x} ({image.place(stopped.pc)})"
     cause = f" ({stopped.cause})" if stopped.cause else ""

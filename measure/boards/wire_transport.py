@@ -1,8 +1,8 @@
-"""Trial programs over a wire: what differs of an image is written to the board's memory, it runs to its stop, and its answer is read from memory.
+"""Runs trial programs over a wire: writes the changed parts of an image to the board's memory, runs it to its stop, and reads its answer from memory.
 
-Outputs of references stay at the end of the board's memory. After anything else than a run that ended well, nothing of the memory is believed:
-the next program brings all of it again, and makes outputs to compare with again. Every run says sums of what was in memory when it ended. Where they
-are others than those of what was written, or there are none and the memory read back differs, the program runs once more, on memory written anew.
+Outputs of references stay at the end of the board's memory. After anything but a good run, the memory is not trusted: the next program writes all of it
+again and recomputes the outputs to compare with. Every run reports checksums of the memory at its end. If they differ from those of what was written, or
+are missing and the memory read back differs, the program runs once more on freshly written memory.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from ansor.measure.wire.wire import Stopped, Traffic, Wire, WireError
 from ansor.support.text import clip
 from ansor.targets.unit import Unit
 
-RETURN_SECONDS = 30.0  # a board, or what leads to it, is back by then
+RETURN_SECONDS = 30.0  # a board, or the connection to it, is back by then
 PAUSE_SECONDS = 0.2
-GRACE_SECONDS = 10.0  # beyond a program's time, for a board that ends it itself
-CHECKS = 3  # of a board before its first trial, where the wire breaks
+GRACE_SECONDS = 10.0  # beyond a program's time limit, for a board that ends it itself
+CHECKS = 3  # attempts before the first trial, if the wire breaks
 NO_ROOM = Failure("memory", "the outputs of the reference do not fit in the board's memory")
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """How the outputs of a reference were made, and where they are. there: whether they are believed to be; sum: of that memory."""
+    """How and where a reference's outputs were made. there: whether they are believed to be there; sum: the checksum of that memory."""
 
     program: Artifact
     image: Image
@@ -61,9 +61,9 @@ class _Kept:
 
 
 class WireTransport:
-    """See `Transport`. `opener` opens the wire, and again when it broke. short: whether memory was too small for what should stay there, since it was last set.
+    """See `Transport`. `opener` opens the wire, and reopens it after it broke. short: whether memory was too small for what should stay, since last cleared.
 
-    fresh: whether the last program began with nothing believed of the memory.
+    fresh: whether the last program began with untrusted memory.
     """
 
     def __init__(self, board: Board, unit: Unit, opener: Callable[[], Wire], closing: threading.Event) -> None:
@@ -74,14 +74,14 @@ class WireTransport:
         self._kept: dict[str, _Kept] = {}
         self._files: dict[Path, Segment] = {}
         self._opened = False
-        self._counted: int | None = None  # of the board's check, once it is believed
+        self._counted: int | None = None  # by the board's check, once it has passed
         self._resets = 0
-        self._tensor_bytes = 0  # since the last trial ended: those of its reference are its own
+        self._tensor_bytes = 0  # since the last trial ended: its reference counts with it
         self.short = self.fresh = False
-        self._spoiled = False  # memory was not as it should be in the last run
+        self._spoiled = False  # memory was damaged in the last run
 
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
-        """See `Transport`. Raises DeviceError where the board does not come back."""
+        """See `Transport`. Raises DeviceError if the board does not come back."""
         image = read_image(program.path)
         if mode == "trial" and (too_large := misfit(program.source, self._board, image.symbols["ansor_free"])) is not None:
             return Ended("", too_large)
@@ -99,7 +99,7 @@ class WireTransport:
                     return Ended("", failure)
                 place = "-" if kept == "-" else self._kept[kept].text
                 asking = self._load(wire, image, program, Asked(mode, place, recipe, False, self._heap(image), self._board.ticks(limits.seconds)))
-            except WireError as error:  # nothing has run yet that would not be run again
+            except WireError as error:  # nothing has run yet that must not run again
                 if (lost := self._lost(error)) is CLOSED or attempt == 2:
                     return Ended("", lost)
                 continue
@@ -114,16 +114,16 @@ class WireTransport:
         raise AssertionError("not reached")
 
     def check(self, program: Artifact) -> int:
-        """What a loop of known length costs, asked of the board once with the image of a program.
+        """What a loop of known length costs, measured once with a program's image.
 
-        Raises DeviceError for a board that is not as its file says, WireError for a wire that breaks again and again.
+        Raises DeviceError for a board that does not match its file, WireError if the wire keeps breaking.
         """
         if (lost := self._believe(program)) is not None or self._counted is None:
             raise WireError(str(lost))
         return self._counted
 
     def _believe(self, program: Artifact) -> Failure | None:
-        """Check the board, unless that was done. A failure of the wire, where it breaks again and again."""
+        """Check the board once. Returns the wire's failure if it keeps breaking."""
         lost: Failure | None = None
         for _ in range(CHECKS):
             if self._counted is not None or self._closing.is_set():
@@ -150,7 +150,7 @@ class WireTransport:
             raise
 
     def place(self, path: Path) -> str:
-        """See `Transport`. Raises DeviceError where the memory has no room."""
+        """See `Transport`. Raises DeviceError if it does not fit in memory."""
         if path not in self._files:
             content = np.load(path, allow_pickle=False).tobytes()
             try:
@@ -166,13 +166,13 @@ class WireTransport:
             self._places.give_back(gone.start)
 
     def make_room(self) -> None:
-        """Free memory: outputs of references are computed again when they are needed."""
+        """Free memory: outputs of references are recomputed when needed."""
         for one in self._kept.values():
             self._places.give_back(one.start)
         self._kept = {name: replace(one, there=False, start=0) for name, one in self._kept.items()}
 
     def doubt(self) -> None:
-        """Believe nothing of the memory."""
+        """Stop trusting the memory."""
         self._loader.forget()
         self._kept = {name: replace(one, there=False) for name, one in self._kept.items()}
 
@@ -182,14 +182,14 @@ class WireTransport:
             wire.close()
 
     def close(self) -> None:
-        """Let go of the board."""
+        """Release the board."""
         self._disconnect()
         self._kept.clear()
         self._files.clear()
         self._places = Places(self._board.data.start, self._board.heap_end)
 
     def _prepare(self, wire: Wire, program: Artifact, image: Image, mode: str, kept: str, recipe: str, limits: Limits) -> Failure | None:
-        """The place of what is kept; made for a reference, filled again where it was lost."""
+        """Allocate the place of a reference's outputs, or recompute those a trial has lost."""
         if kept == "-":
             return None
         try:
@@ -219,7 +219,7 @@ class WireTransport:
         return image.symbols["ansor_free"], self._places.low if self._kept or self._files else self._board.heap_end
 
     def _load(self, wire: Wire, image: Image, program: Artifact, asked: Asked) -> Told:
-        """All that has to be in memory. What a program writes itself is written each time."""
+        """Load everything the run needs. What programs overwrite is written each time."""
         image = replace(image, segments=tuple(one for one in image.segments if not self._board.keeps(one.address)))  # a wire does not write flash
         values = [one for one in self._files.values() if f" {one.address:x} {len(one.content):x}\n" in asked.recipe]
         asking = told(image, program, asked, values)
@@ -260,7 +260,7 @@ class WireTransport:
         return replace(ended, counters={**ended.counters, **self._traffic(wire, before)})
 
     def _as_written(self, wire: Wire, image: Image, asking: Told) -> bool:
-        """Whether code, and what was asked, are what was written. Asked of programs that ended without saying so."""
+        """Whether code and request are still as written. For programs that ended without reporting it."""
         return all(wire.read(one.address, len(one.content)) == one.content for one in (*standing(image), *asking.parts))
 
     def _answer_room(self, image: Image) -> int:
@@ -296,7 +296,7 @@ class WireTransport:
         }
 
     def _start_anew(self, wire: Wire) -> None:
-        """After a program that was halted: devices of the board may be in any state."""
+        """Reset after a program was halted: the board's devices may be in any state."""
         if wire.abilities.resets:
             self._resets += 1
             try:
@@ -305,7 +305,7 @@ class WireTransport:
                 self._disconnect()
 
     def _lost(self, error: WireError) -> Failure:
-        """What a wire that broke means for the program."""
+        """What a broken wire means for the program."""
         self._disconnect()
         if self._closing.is_set():
             return CLOSED
@@ -315,7 +315,7 @@ class WireTransport:
         return Failure("link_lost", str(error))
 
     def _ready(self) -> Wire:
-        """The wire. The first one opens at once or not at all; one that broke is opened again, and the board reset, until it had time to come back."""
+        """The wire. The first one opens at once or not at all; a broken one is reopened and the board reset, until the board had time to come back."""
         deadline = time.monotonic() + (RETURN_SECONDS if self._opened else 0.0)
         while self._wire is None:
             try:
@@ -340,7 +340,7 @@ class WireTransport:
 
 
 def kept_bytes(reference: Artifact) -> int:
-    """Bytes of a reference's outputs where they are kept, as trial.c writes them."""
+    """Bytes of a reference's kept outputs, as trial.c writes them."""
     outputs = [one for one in reference.source.arguments if one.role == "output"]
     sizes = [one.physical_size * (8 if np.dtype(one.dtype).kind == "f" else np.dtype(one.dtype).itemsize) for one in outputs]
     return 8 * (HEADER_WORDS + ENTRY_WORDS * len(outputs)) + sum(-(-size // 64) * 64 for size in sizes)

@@ -1,1 +1,1 @@
-"""Devices, one kind a file; `ansor.measure.device_kinds` finds them."""
+"""Devices, one file per kind; `ansor.measure.device_kinds` finds them."""

@@ -1,4 +1,4 @@
-"""Boards that run the agent: `agent://HOST:PORT`, `agent-stdio:COMMAND`, `ssh://HOST`. Programs time themselves there, by the board's clock."""
+"""Boards that run the agent: `agent://HOST:PORT`, `agent-stdio:COMMAND`, `ssh://HOST`. Programs time themselves by the board's clock."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from ansor.support.text import clip
 from ansor.targets.base import Target
 from ansor.targets.unit import SECONDS, Unit
 
-EMULATED = 10.0  # how many times slower programs may be where an emulator runs them
+EMULATED = 10.0  # how many times slower programs may be under an emulator
 RETURN_SECONDS = 60.0  # a board that restarts is back by then
 PAUSE_SECONDS = 0.5
 REFUSALS = {"busy": "queue", "start": "load", "large": "does_not_fit"}
-"""Kinds of failures for the agent's errors; any other is the machine's."""
+"""Kinds of failures for the agent's errors; any other error is `machine`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """How the outputs of a reference were made, to make them again where they are gone."""
+    """How the outputs of a reference were made, to recompute them if they are gone."""
 
     content: bytes
     recipe: str
@@ -48,13 +48,13 @@ class _Kept:
 
 
 class AgentTransport:
-    """Programs through an agent. A connection that broke is opened again for the next program; what was told to run is never told twice."""
+    """Runs programs through an agent. A broken connection is reopened for the next program; a run request is never repeated."""
 
     def __init__(self, address: Address, closing: threading.Event) -> None:
         self.address = address
         self._closing = closing
         self._client: AgentClient | None = None
-        self._channel: Channel | None = None  # also while there is no answer on it yet
+        self._channel: Channel | None = None  # set before its first answer
         self._about: Mapping[str, str] = {}
         self._name = secrets.token_hex(4)  # the outputs we keep there are ours
         self._stored: set[str] = set()
@@ -67,7 +67,7 @@ class AgentTransport:
         return self._about or self._opened().about
 
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
-        """See `Transport`. Raises DeviceError where the agent does not come back."""
+        """See `Transport`. Raises DeviceError if the agent does not come back."""
         if self._closing.is_set():
             return Ended("", CLOSED)
         content = program.path.read_bytes()
@@ -83,7 +83,7 @@ class AgentTransport:
         return Ended(_text(ended), _failure(ended, limits), moved | {"tensor_bytes_sent": float(self._tensor_bytes)})
 
     def place(self, path: Path) -> str:
-        """See `Transport`; seen from the folder that a job runs in."""
+        """See `Transport`; the path is relative to the folder that a job runs in."""
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         self._places[digest] = path
         return f"../file-{digest}"
@@ -113,7 +113,7 @@ class AgentTransport:
         client, sent, received = self._ready(content, recipe)
         digest = hashlib.sha256(content).hexdigest()
         ended = self._told(client, digest, mode, kept, recipe, limits)
-        if ended is None:  # what is missing there: the program, or what it is compared with
+        if ended is None:  # the program or what it is compared with is missing there
             if mode == "trial" and kept in self._kept and not client.has_kept(self._there(kept)):
                 self._make_again(client, kept)
             client.put(content)
@@ -124,7 +124,7 @@ class AgentTransport:
         return ended, {**traffic, "wall_seconds": ended.wall_seconds, "cpu_seconds": ended.cpu_seconds, "peak_bytes": 1024.0 * ended.peak_kb}
 
     def _make_again(self, client: AgentClient, kept: str) -> None:
-        """The outputs of a reference. Raises Refused where that fails this time."""
+        """Recompute a reference's outputs. Raises Refused if that fails this time."""
         made = self._kept[kept]
         ended = self._told(client, client.put(made.content), "reference", kept, made.recipe, made.limits)
         if ended is None:
@@ -134,7 +134,7 @@ class AgentTransport:
             raise Refused("reference", f"the reference outputs were gone from the board, and computing them again failed: {failure}")
 
     def _told(self, client: AgentClient, digest: str, mode: str, kept: str, recipe: str, limits: Limits) -> RunEnd | None:
-        """How it ended; None where something is missing."""
+        """How it ended; None if something is missing there."""
         memory = min(limits.memory_bytes + ARGUMENT_BYTES, _number(client.about, "memory"))
         allowed = AgentLimits(limits.seconds, memory, _number(client.about, "largest"))
         try:
@@ -145,7 +145,7 @@ class AgentTransport:
             raise
 
     def _ready(self, content: bytes, recipe: str) -> tuple[AgentClient, int, int]:
-        """A connection that answered just now, with the program on the other side, and what went over it before. Nothing has run: a broken one is replaced."""
+        """A connection that just answered, with the program stored there, and its earlier traffic. Nothing has run yet, so a broken one is replaced."""
         digest = hashlib.sha256(content).hexdigest()
         for attempt in range(2):
             client = self._opened()
@@ -163,7 +163,7 @@ class AgentTransport:
         raise AssertionError("not reached")
 
     def _bring(self, client: AgentClient, recipe: str) -> None:
-        """Files with values that a recipe names."""
+        """Send the value files that a recipe names."""
         for digest, path in self._places.items():
             if digest in recipe and not client.has_file(digest):
                 content = path.read_bytes()
@@ -171,7 +171,7 @@ class AgentTransport:
                 self._tensor_bytes += len(content)
 
     def _opened(self) -> AgentClient:
-        """The connection. The first one is made at once or not at all; one that broke is made again until a board had time to start."""
+        """The connection. The first one opens at once or not at all; a broken one is retried until a board had time to start."""
         deadline = time.monotonic() + (RETURN_SECONDS if self._about else 0.0)
         while self._client is None:
             try:
@@ -183,7 +183,7 @@ class AgentTransport:
         return self._client
 
     def _connect(self) -> None:
-        """Raises OSError and LinkLost where nobody answers, or the device is being closed."""
+        """Raises OSError and LinkLost if nobody answers or the device is being closed."""
         try:
             self._client = self.address.connect(self._note)
         except BaseException:
@@ -191,13 +191,13 @@ class AgentTransport:
             raise
 
     def _note(self, channel: Channel) -> None:
-        """A channel is there: before anything is waited for on it."""
+        """Called with a new channel before anything waits on it."""
         self._channel = channel
         if self._closing.is_set():
             channel.interrupt()
 
     def _lost(self, lost: LinkLost) -> Failure:
-        """What a broken connection means for the program that ran: nobody knows what became of it."""
+        """What a broken connection means for the program that ran, whose fate is unknown."""
         before = self._about
         self._disconnect()
         if self._closing.is_set():
@@ -222,7 +222,7 @@ class AgentTransport:
 
 
 class AgentDevice:
-    """A board with an agent on it. Costs are seconds of the board's clock; the outputs are compared there."""
+    """A board with an agent on it. Costs are seconds of the board's clock; outputs are compared there."""
 
     unit: Unit = SECONDS
     form = PROGRAM
@@ -235,7 +235,7 @@ class AgentDevice:
 
     @property
     def model(self) -> str:
-        """The processor and the board, as the agent tells."""
+        """The processor and the board, as the agent reports them."""
         return model_of(self._told())
 
     @property
@@ -244,7 +244,7 @@ class AgentDevice:
         return bool(_boot()) and self._told().get("boot") == _boot()
 
     def run(self, job: Job) -> Observation | Failure:
-        """See `Device`. Raises DeviceError where no agent answers, or the keys differ."""
+        """See `Device`. Raises DeviceError if no agent answers or the keys differ."""
         with self._one.running():
             try:
                 if self._runs is None:
@@ -257,7 +257,7 @@ class AgentDevice:
                 raise
 
     def close(self) -> None:
-        """End what runs, and the connection."""
+        """Stop what runs and end the connection."""
         with self._one.ended(self._transport.interrupt):
             self._transport.close()
             self._runs = None
@@ -267,7 +267,7 @@ class AgentDevice:
 
 
 def model_of(about: Mapping[str, str]) -> str:
-    """What costs depend on, from what an agent says of its machine."""
+    """What costs depend on, from the agent's description of its machine."""
     processor = about.get("model") or "/".join(about[name] for name in ("implementer", "part") if name in about)
     words = [about.get("machine", "unknown"), about.get("board", ""), processor, f"with {about['with']}" if "with" in about else ""]
     return clip(" ".join(word for word in words if word), 200)
@@ -278,7 +278,7 @@ def _text(ended: RunEnd) -> str:
 
 
 def _failure(ended: RunEnd, limits: Limits) -> Failure | None:
-    """Why a program has no answer, where the way it ended tells."""
+    """Why a program has no answer, if the way it ended tells."""
     said = clip(" ".join(ended.complaint.decode("utf-8", "replace").split()), 300)
     if ended.way == "timeout":
         return Failure("timeout", f"still running after {limits.seconds:.3g} s")
@@ -294,7 +294,7 @@ def _failure(ended: RunEnd, limits: Limits) -> Failure | None:
 
 
 def _number(about: Mapping[str, str], name: str) -> int:
-    """A number that an agent told. Raises DeviceError for none."""
+    """A number the agent reported. Raises DeviceError if it is not one."""
     text = about.get(name, "")
     if not text.isascii() or not text.isdecimal() or len(text) > 18:
         raise DeviceError(f"an agent says that its {name} is {text[:40]!r}; update the agent with `ansor agent push`")
@@ -302,7 +302,7 @@ def _number(about: Mapping[str, str], name: str) -> int:
 
 
 def _boot() -> str:
-    """Which start of this machine it is, as agents tell it; '' where that is not known."""
+    """The boot id of this machine, as agents report it; '' if unknown."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

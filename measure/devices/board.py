@@ -1,7 +1,7 @@
 """`gdb://...`, `bitbang://...`, `serial:...`, `socket://...`: a board without an operating system behind a wire.
 
-Programs are images; what one of them has in common with the one before is not sent again, and no tensor travels. Outputs are compared on the board with
-those of the reference, which ran there once. Where its memory is too small for that, or it is too slow, they are proved by hashes and sums.
+Programs are images; what one shares with the previous one is not sent again, and no tensor is transferred. Outputs are compared on the board with
+those of the reference, which ran there once. If the board is too small or too slow for that, hashes and sums verify them.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from ansor.targets.micro import board_of
 from ansor.targets.unit import Unit
 
 SLOWER = 20.0  # than a processor, for limits of time
-SOFT_DOUBLE, INTEGER = 150, 10  # instructions of a step of a reference: doubles are computed by calls on most of these cores
-PATIENCE = 1e9  # instructions of a reference
-REFERENCE_SECONDS = 10.0  # of the run of one, beside its instructions: a board that is gone is waited for as long
+SOFT_DOUBLE, INTEGER = 150, 10  # instructions per step of a reference: most of these cores compute doubles in software
+PATIENCE = 1e9  # the most instructions of a reference
+REFERENCE_SECONDS = 10.0  # for a reference's run, besides its instructions: also the wait for a board that is gone
 WIRES = {
     "gdb": "a board behind a GDB server (OpenOCD, QEMU, pyOCD, J-Link): gdb://HOST:PORT",
     "bitbang": "a RISC-V board behind remote bitbang: bitbang://HOST:PORT",
@@ -44,7 +44,7 @@ WIRES = {
 
 
 class BoardDevice:
-    """One board; `opened` opens its wire. Costs are what its counter counts of one call, its return included."""
+    """One board; `opened` opens its wire. Costs are what its counter counts for one call, return included."""
 
     form = IMAGE
     alone = False
@@ -61,7 +61,7 @@ class BoardDevice:
         self._short: set[str] = set()
 
     def run(self, job: Job) -> Observation | Failure:
-        """See `Device`. Raises DeviceError when no board answers."""
+        """See `Device`. Raises DeviceError if no board answers."""
         with self._one.running():
             try:
                 return self._believed(job)
@@ -71,18 +71,18 @@ class BoardDevice:
                 raise
 
     def check(self, program: Artifact) -> int:
-        """What a loop of known length costs there. Raises DeviceError for a board that is not as its file says, or does not answer."""
+        """What a loop of known length costs there. Raises DeviceError for a board that does not match its file or does not answer."""
         with self._one.running():
             return self._transport.check(program)
 
     def close(self) -> None:
-        """End what runs, and let go of the wire."""
+        """Stop what runs and release the wire."""
         with self._one.ended(self._transport.interrupt):
             self._transport.close()
             self._kept = self._sums = None
 
     def _believed(self, job: Job) -> Observation | Failure:
-        """A wrong answer is believed only of a program in memory that was written just now: the one before may have damaged it."""
+        """A wrong answer is trusted only from freshly written memory: the previous program may have damaged it."""
         found, fresh = self._run(job), self._transport.fresh
         if isinstance(found, Failure) and found.kind not in LINK:
             self._transport.doubt()
@@ -92,7 +92,7 @@ class BoardDevice:
         return found
 
     def _run(self, job: Job) -> Observation | Failure:
-        """With what stays on the board where there is room, else by sums."""
+        """Compare with outputs kept on the board if they fit, else by sums."""
         if self._kept is None or self._sums is None:
             proof, blocks = HostProof(closing=self._one.closing), self._board.answer_bytes // 240 - 4
             runs = partial(TrialRuns, self._transport, self.unit, slower=SLOWER, blocks=blocks, reference_seconds=self._reference_seconds)
@@ -107,7 +107,7 @@ class BoardDevice:
         return self._sums.run(job)
 
     def _stays(self, job: Job) -> bool:
-        """Whether the reference can run there in good time, and its outputs have room beside everything that it, and a candidate, needs."""
+        """Whether the reference can run there in reasonable time, and its outputs fit beside everything that it and a candidate need."""
         if job.reference is None:
             return True
         results = [one for one in job.reference.source.arguments if one.role == "output"]
@@ -119,13 +119,13 @@ class BoardDevice:
         return sum(needs) + sum(outputs) + job.reference.source.workspace_bytes <= room
 
     def _reference_seconds(self, job: Job) -> float:
-        """Many times what its instructions take; boards whose clock is real say how fast that is."""
+        """Many times what its instructions take, at the rate the board's file states."""
         rate = self._board.run.rate if self._board.run.step else self._board.counter.hertz
         return REFERENCE_SECONDS + SLOWER * _instructions(job) / rate
 
 
 def _instructions(job: Job) -> float:
-    """About how many the reference of a job takes."""
+    """Roughly how many a job's reference takes."""
     if job.reference is None:
         return 0.0
     results = [one for one in job.reference.source.arguments if one.role == "output"]

@@ -20,7 +20,7 @@ from ansor.targets.unit import SECONDS, Unit
 
 
 class LocalDevice:
-    """This machine. What surrounds candidates (clock, threads) is built with the compiler of this machine, whatever candidates are built with."""
+    """This machine. The harness (clock, threads) is built with this machine's compiler, whatever candidates are built with."""
 
     name = model = LOCAL
     unit: Unit = SECONDS
@@ -33,11 +33,11 @@ class LocalDevice:
         self._references: dict[str, Path | None] = {}
 
     def run(self, job: Job) -> Observation | Failure:
-        """See `Device`. Raises MeasureError when the measuring process cannot be kept alive."""
+        """See `Device`. Raises MeasureError if the measuring process cannot be kept alive."""
         runner, task = self._runner, job.task
         runner.options = job.timing
         reference = None if job.reference is None else job.reference.path
-        if self._references.get(task.key, Path()) != reference:  # a run that is over takes its files along
+        if self._references.get(task.key, Path()) != reference:  # a finished run takes its files along
             self._references[task.key] = reference
             runner.define(
                 task.key, job.artifact.source, reference=None if job.reference is None else called(job.reference), reference_library=reference,
@@ -51,7 +51,7 @@ class LocalDevice:
         return Observation(run.seconds, SECONDS, run.cut_short, "compared with the reference on the host" if job.reference is not None else "")
 
     def noise_floor(self) -> float:
-        """Relative spread of a fixed kernel on this machine now; differences below it mean nothing."""
+        """Relative spread of a fixed kernel on this machine now; smaller differences mean nothing."""
         return self._runner.noise_floor()
 
     def close(self) -> None:

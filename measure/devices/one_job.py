@@ -1,4 +1,4 @@
-"""One job at a time, which closing ends: what the devices have in common that start programs, or wait for those of a board."""
+"""One job at a time, ended by closing: shared by devices that start programs or wait for a board's."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 
 class OneJob:
-    """Held while a job runs. `closing` is set from the moment that somebody closes the device until the job has ended; whatever a job waits for looks at it.
+    """Held while a job runs. `closing` is set from when somebody closes the device until the job has ended; every wait of a job checks it.
 
-    A job that begins meanwhile sees it, too. One that begins afterwards does not.
+    A job that begins meanwhile sees it too; one that begins afterwards does not.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class OneJob:
 
     @contextmanager
     def ended(self, interrupt: Callable[[], None]) -> Iterator[None]:
-        """Around letting go of what jobs use: no job runs inside. `interrupt`: ends what a job waits for that does not look at `closing`."""
+        """Around releasing what jobs use: no job runs inside. `interrupt`: ends waits of a job that do not check `closing`."""
         with self._closer:
             self.closing.set()
             if not self._job.acquire(blocking=False):

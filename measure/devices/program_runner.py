@@ -1,4 +1,4 @@
-"""Programs of this machine that a device starts: their time and their output have limits, and they end when the device is closed."""
+"""Runs local programs for a device: their time and output are limited, and they end when the device is closed."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 OUT_BYTES = 64 << 10
-"""Of standard output: the first ones are kept. An agent on a board keeps as many."""
+"""Bytes of standard output kept, from its start. An agent on a board keeps as many."""
 
 ERR_BYTES = 2 << 10
-"""Of standard error: the last ones are kept."""
+"""Bytes of standard error kept, from its end."""
 
 LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What became of a program. status: negative for a signal, None where its time was up or it was ended. cut: there was more of its output."""
+    """What became of a program. status: negative for a signal, None if it timed out or was ended. cut: its output was truncated."""
 
     output: str = ""
     complaint: str = ""
@@ -33,7 +33,7 @@ class Said:
 
 
 class ProgramRunner:
-    """Starts one program at a time. `closing`: where it is set none begins, and `interrupt` ends the one that runs."""
+    """Starts one program at a time. Once `closing` is set none begins, and `interrupt` ends the running one."""
 
     def __init__(self, closing: threading.Event | None = None) -> None:
         self.closing = closing or threading.Event()
@@ -50,7 +50,7 @@ class ProgramRunner:
         try:
             in_time = reader.read(deadline)
         finally:
-            with self._starting:  # the number of a process that was waited for may be another one's
+            with self._starting:  # the pid of a reaped process may belong to another
                 self._process = None
             _kill(process)
             status = process.wait()
@@ -58,7 +58,7 @@ class ProgramRunner:
         return Said(*reader.texts, status if in_time and not self.closing.is_set() else None, reader.cut)
 
     def interrupt(self) -> None:
-        """Let a program that runs end; from any thread."""
+        """Kill the running program; from any thread."""
         with self._starting:
             if self._process is not None:
                 _kill(self._process)
@@ -72,7 +72,7 @@ class ProgramRunner:
 
 
 class _Reader:
-    """Reads what a program writes, and keeps a part of it."""
+    """Reads a program's output and keeps part of it."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None and process.stderr is not None
@@ -86,7 +86,7 @@ class _Reader:
         return self._output.decode("utf-8", "replace"), self._complaint.decode("utf-8", "replace")
 
     def read(self, deadline: float) -> bool:
-        """Until the program has ended; False where it has not at the deadline."""
+        """Read until the program has ended; False if it has not by the deadline."""
         with selectors.DefaultSelector() as watched:
             for pipe in self._pipes:
                 os.set_blocking(pipe.fileno(), False)
@@ -97,7 +97,7 @@ class _Reader:
                 for key, _ in ready:
                     if not self._take(key.fd, key.fileobj is self._pipes[0]):
                         watched.unregister(key.fileobj)
-                if ended and not ready:  # what it has left running holds the pipes
+                if ended and not ready:  # processes it left running hold the pipes
                     return True
                 ended = ended or _has_ended(self._process, 0.0 if watched.get_map() else LOOK_SECONDS)
                 if ended:
@@ -105,7 +105,7 @@ class _Reader:
         return ended
 
     def close(self) -> None:
-        """Let go of the pipes."""
+        """Close the pipes."""
         for pipe in self._pipes:
             pipe.close()
 
@@ -125,7 +125,7 @@ class _Reader:
 
 
 def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Whether it has ended, or does so soon; it stays to be waited for, so that its number is no other's."""
+    """Whether it has ended, or does so within `seconds`; it is not reaped, so its pid stays its own."""
     deadline = time.monotonic() + seconds
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if time.monotonic() >= deadline:
@@ -135,6 +135,6 @@ def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """With all that it started, unless that left its group."""
+    """Kill its whole process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

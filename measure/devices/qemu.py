@@ -1,6 +1,6 @@
-"""`qemu-aarch64`, `qemu-arm`, `qemu-riscv64`: Linux programs for another processor, under QEMU's user mode, with an exact count of their instructions.
+"""`qemu-aarch64`, `qemu-arm`, `qemu-riscv64`: Linux programs for another processor under QEMU's user mode, with exact instruction counts.
 
-No clock means anything there. Each program runs once; two runs give the same count.
+Clocks mean nothing there. Each program runs once; the count is deterministic.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ INSTALL = "apt-get update && apt-get install -y qemu-user"
 SLOWER = 10.0  # than a processor, for limits of time: from 3 (scalar code) to 50 (vectors of floats)
 PAGE = 1 << 16  # bytes, of any of these processors
 MARK_NOTHING, MARK_CALL = 1, 2  # of trial.c
-# What each emulator calls processors; those of a kind that it does not know are its best one, with all it can do.
+# Each emulator's names of processors; one it does not know is run as its best one, with all features.
 _SAME = {
     "aarch64": ("cortex-a35", "cortex-a53", "cortex-a57", "cortex-a72", "cortex-a76", "neoverse-n1", "a64fx", "max"),
     "arm": ("cortex-a7", "cortex-a8", "cortex-a9", "cortex-a15", "max"),
@@ -54,7 +54,7 @@ _SIGNAL = re.compile(r"^qemu: uncaught target signal \d+.*\n?", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class QemuTransport:
-    """Runs programs by `qemu-KIND -cpu CPU`, counted by our plugin. `folder`: for what stays and what is passed on."""
+    """Runs programs by `qemu-KIND -cpu CPU`, counted by our plugin. `folder`: for kept and passed files."""
 
     emulator: str
     cpu: str
@@ -69,7 +69,7 @@ class QemuTransport:
             counts, given = place / "counts", place / "recipe"
             given.write_text(recipe)
             file = kept if kept == "-" else str(self.folder / kept)
-            memory = () if self.emulator.endswith("-arm") else ("-R", str(_whole_pages(limits.memory_bytes + ARGUMENT_BYTES)))  # 32 bits are a limit
+            memory = () if self.emulator.endswith("-arm") else ("-R", str(_whole_pages(limits.memory_bytes + ARGUMENT_BYTES)))  # 32 bits limit it already
             command = [self.emulator, "-cpu", self.cpu, *memory, "-plugin", f"{self.plugin},out={counts}", str(program.path.absolute()), mode, file]
             said = self.programs.run(command, place, limits.seconds, given)
             if self.programs.closing.is_set():
@@ -80,7 +80,7 @@ class QemuTransport:
         return Ended(said.output, _failure(said, said.status), counters)
 
     def place(self, path: Path) -> str:
-        """The emulator sees this machine's files."""
+        """See `Transport`; the emulator sees this machine's files."""
         return str(path.absolute())
 
     def forget(self, kept: str) -> None:
@@ -89,7 +89,7 @@ class QemuTransport:
 
 
 class QemuDevice(StartedDevice):
-    """One kind of processor under emulation. Costs are instructions of a call, its return included."""
+    """One kind of emulated processor. Costs are instructions of a call, return included."""
 
     def __init__(self, name: str, kind: str, cpu: str) -> None:
         def opened(folder: Path, programs: ProgramRunner, proof: HostProof) -> TrialRuns:
@@ -100,7 +100,7 @@ class QemuDevice(StartedDevice):
 
 
 def cpu_of(kind: str, mcpu: str) -> str:
-    """What the emulator calls a processor; its best one for a name that it does not know."""
+    """The emulator's name of a processor; its best one for an unknown name."""
     name = mcpu.replace("_", "-").partition("+")[0]
     if kind == "riscv64" and re.search(r"\+v\b", mcpu):
         return "rv64,v=true,vlen=128"
@@ -108,13 +108,13 @@ def cpu_of(kind: str, mcpu: str) -> str:
 
 
 def missing(kind: str) -> str:
-    """What this machine lacks to emulate that kind of processor, with the cure; '' for nothing."""
+    """What this machine lacks to emulate this kind of processor, with the cure; '' for nothing."""
     return "" if shutil.which(f"qemu-{kind}") else f"there is no program qemu-{kind}; install it with `{INSTALL}` (qemu-user-static does not count)"
 
 
 @lru_cache
 def plugin() -> Path:
-    """The library of the plugin, for the emulator that is installed. Raises DeviceError when it does not build."""
+    """The plugin's library for the installed emulator. Raises DeviceError if it does not build."""
     flags = ("-DANSOR_PLUGIN_VERSION=2", "-DANSOR_BY_CALL") if _major_version() >= 9 else ()
     try:
         return cached_library(find_compiler(), "qemu-count", PLUGIN.read_text(), flags=flags)
@@ -137,12 +137,12 @@ def _emulator(kind: str) -> str:
 
 
 def _whole_pages(size: int) -> int:
-    """Addresses that a program may have, as a number that the emulator takes. Limits of the system's are none for it: without memory it hangs."""
+    """A program's address space, as a number the emulator accepts. It ignores the system's limits: it hangs without memory."""
     return -(-size // PAGE) * PAGE
 
 
 def _counters(lines: str) -> Mapping[str, float]:
-    """Instructions of the call, from its first to its return; nothing where a mark is missing. Marks around a function that only returns cost as much."""
+    """Instructions of the call, from its first to its return; nothing if a mark is missing. The overhead of marks is subtracted, by an empty function."""
     marks: dict[str, list[int]] = {}
     for _, number, count in (line.split() for line in lines.splitlines() if line.count(" ") == 2):
         marks.setdefault(number, []).append(int(count))
@@ -153,7 +153,7 @@ def _counters(lines: str) -> Mapping[str, float]:
 
 
 def _failure(said: Said, status: int) -> Failure | None:
-    """Why a program gave no answer: it was killed by a signal, it exited with an error status, or its output is not an answer."""
+    """Why a program gave no answer: it was killed by a signal, exited with an error status, or wrote too much."""
     complaint = clip(_SIGNAL.sub("", said.complaint).strip(), 500)
     if status < 0:
         return failed_by_signal(signal.Signals(-status).name, -status, complaint)
@@ -163,7 +163,7 @@ def _failure(said: Said, status: int) -> Failure | None:
 
 
 def _check_architecture(text: str, kind: str, target: Target) -> None:
-    """Raises DeviceError for a target whose programs are for other processors."""
+    """Raises DeviceError if the target's programs are for other processors."""
     toolchain = target.toolchain()
     if isinstance(toolchain, CToolchain) and toolchain.architecture != kind:
         raise DeviceError(

@@ -1,6 +1,6 @@
-"""`qemu-system`, `spike`, `rvsim`: boards that a program of this machine simulates. Each trial starts it anew, with the image and what is asked of it.
+"""`qemu-system`, `spike`, `rvsim`: boards simulated by a local program. Each trial starts it anew, with the image and its request.
 
-Nothing stays from one trial to the next, so outputs are proved by hashes and sums beside a reference that runs on this machine.
+Nothing persists between trials, so outputs are verified by hashes and sums against a reference that runs on this machine.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ START_SECONDS = 10.0  # of a simulator, on a busy machine
 
 
 class SimulatorTransport:
-    """Starts a simulator for each program. It ends when the program does."""
+    """Starts a simulator per program; it ends with the program."""
 
     def __init__(self, board: Board, unit: Unit, folder: Path, programs: ProgramRunner) -> None:
         self._board, self._unit, self._folder, self._programs = board, unit, folder, programs
 
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
-        """See `Transport`. Raises DeviceError for a board that is not as its file says."""
+        """See `Transport`. Raises DeviceError for a board that does not match its file."""
         image = read_image(program.path)
         free = image.symbols["ansor_free"]
         too_large = misfit(program.source, self._board, free)
@@ -75,9 +75,9 @@ class SimulatorTransport:
         return Ended(said.line, CHANGED if said.memory != asking.sum and not said.failed else None, counters)
 
     def check(self, program: Artifact) -> int:
-        """Let the image of a program count loops of known lengths, once for each board; what the longest one cost.
+        """Count loops of known lengths with a program's image, once per board; returns what the longest one cost.
 
-        Raises DeviceError for a board that is not as its file says."""
+        Raises DeviceError for a board that does not match its file."""
         return believe(self._board, "", lambda: self._check(program))
 
     def _check(self, program: Artifact) -> int:
@@ -94,7 +94,7 @@ class SimulatorTransport:
         return cost_of(board, said, ran.status is not None)
 
     def _regions(self) -> list[Region]:
-        """The memories that QEMU's machine has."""
+        """The memories of QEMU's machine."""
         with tempfile.NamedTemporaryFile("w", suffix=".txt", dir=self._folder) as file:
             file.write(ASKED)
             file.flush()
@@ -102,7 +102,7 @@ class SimulatorTransport:
             return regions_in(self._programs.run([find_program(program), *words], self._folder, SECONDS, Path(file.name)).output)
 
     def _started(self, image: Image, program: Artifact, asked: Asked, seconds: float) -> tuple[Ran, Told]:
-        """Start the simulator with an image that is told what is asked of it."""
+        """Start the simulator with an image that contains its request."""
         with tempfile.NamedTemporaryFile(suffix=".elf", dir=self._folder) as file:
             asking = told(image, program, asked)
             write_elf(image.with_bytes(asking.parts), Path(file.name))
@@ -113,11 +113,11 @@ class SimulatorTransport:
         raise DeviceError(f"asked to measure with the values of {path} on {self._board.run.device}: boards take values over a wire; measure with seeds")
 
     def forget(self, kept: str) -> None:
-        """Nothing stays."""
+        """See `Transport`; nothing is kept."""
 
 
 class SimulatorDevice(StartedDevice):
-    """One simulated board. Costs are what its counter counts of one call, its return included."""
+    """One simulated board. Costs are what its counter counts for one call, return included."""
 
     def __init__(self, name: str, board: Board) -> None:
         unit = Unit.from_text(board.counter.unit)
@@ -129,13 +129,13 @@ class SimulatorDevice(StartedDevice):
         self._board, self._unit = board, unit
 
     def check(self, program: Artifact) -> int:
-        """What a loop of known length costs there. Raises DeviceError for a board that is not as its file says."""
+        """What a loop of known length costs there. Raises DeviceError for a board that does not match its file."""
         with self._one.running(), tempfile.TemporaryDirectory() as folder:
             return SimulatorTransport(self._board, self._unit, Path(folder), self._programs).check(program)
 
 
 def find_program(name: str) -> str:
-    """The path of a simulator: on the PATH, or beside this Python. Raises DeviceError when it is not there."""
+    """The path of a simulator: on the PATH, or beside this Python. Raises DeviceError if it is missing."""
     found = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
     if found is None:
         cure = next((CURE[kind] for kind, programs in PROGRAMS.items() if name in programs or name.startswith(kind)), "install it")

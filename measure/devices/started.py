@@ -1,4 +1,4 @@
-"""A device whose jobs start programs of this machine, emulators of others: what such devices have in common."""
+"""The common part of devices whose jobs start local programs that emulate other machines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Opened = Callable[[Path, ProgramRunner, HostProof], TrialRuns]
 
 
 class StartedDevice:
-    """One job at a time, in a folder of its own. `opened`: what runs jobs, for a folder that lives as long as the device is open; called for the first job."""
+    """One job at a time, in its own folder. `opened`: makes what runs jobs, for a folder that lives while the device is open; called for the first job."""
 
     alone = False
 
@@ -31,7 +31,7 @@ class StartedDevice:
         self._programs = ProgramRunner(self._one.closing)
 
     def run(self, job: Job) -> Observation | Failure:
-        """See `Device`. Raises DeviceError when the emulator cannot be used."""
+        """See `Device`. Raises DeviceError if the emulator cannot be used."""
         with self._one.running():
             if self._runs is None:
                 self._work = WorkDirectory()
@@ -39,7 +39,7 @@ class StartedDevice:
             return self._runs.run(job)
 
     def close(self) -> None:
-        """End what runs, and remove what stayed."""
+        """Stop what runs and remove its files."""
         with self._one.ended(self._programs.interrupt):
             if self._work is not None:
                 self._work.close()

@@ -1,5 +1,5 @@
-"""`vta-sim`: a VTA core simulated in this process. What a program computes is found with its modules in a random order, so that a race shows; what it costs are
-cycles of a stated model, the same each time: `vta-sim` has the one of the Chisel design, `vta-sim:hls` that of the HLS one.
+"""`vta-sim`: a VTA core simulated in this process. Outputs are computed with the modules in a random order, which exposes races; costs are deterministic
+cycles of a stated model: `vta-sim` uses that of the Chisel design, `vta-sim:hls` that of the HLS design.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Arrays = dict[str, NDArray[np.generic]]
 
 
 class VtaSimulator:
-    """One core. Outputs are compared with plain loops on this machine, which run once for each task."""
+    """One core. Outputs are compared with plain loops on this machine, which run once per task."""
 
     form, alone = FORM, False
 
@@ -56,13 +56,13 @@ class VtaSimulator:
             return self._run(job, operator_from_text(job.artifact.source.text), *known)
 
     def close(self) -> None:
-        """Forget what was computed for tasks."""
+        """Drop what was computed for tasks."""
         with self._one.ended(lambda: None):
             self._expected.clear()
             self._proof = None
 
     def _known(self, job: Job) -> tuple[Arrays, Arrays] | Failure:
-        """Inputs of a task, and what its outputs are: nothing where nothing is compared."""
+        """A task's inputs and expected outputs, which are empty if nothing is compared."""
         if job.task.key in self._expected:
             return self._expected[job.task.key]
         arguments = job.artifact.source.arguments
@@ -98,7 +98,7 @@ class VtaSimulator:
 
 
 def simulated(operator: Operator, inputs: Arrays, model: CycleModel, seed: int) -> tuple[Arrays, Counts, Cycles]:
-    """What an operator computes, and what it takes. Raises ProgramError where its tokens do not order what has to be ordered."""
+    """An operator's outputs and cost. Raises ProgramError if its tokens do not order what must be ordered."""
     configuration, bases = operator.configuration, addresses(operator)
     dram = np.full(bases[-1] + operator.uops.nbytes + alignment(configuration), 0xA5, np.uint8)
     for tensor, base in zip(operator.tensors, bases, strict=False):
@@ -116,7 +116,7 @@ def simulated(operator: Operator, inputs: Arrays, model: CycleModel, seed: int) 
 
 
 def addresses(operator: Operator) -> Sequence[int]:
-    """Where each tensor of an operator begins when it is alone, and last its micro-ops: not at 0, so that what goes wrong shows."""
+    """Start addresses of an operator's tensors when it is alone, then of its micro-ops: not at 0, so that errors show."""
     step, found = alignment(operator.configuration), [alignment(operator.configuration)]
     for tensor in operator.tensors:
         found.append(found[-1] + -(-tensor.layout.bytes(operator.configuration) // step) * step)
@@ -124,7 +124,7 @@ def addresses(operator: Operator) -> Sequence[int]:
 
 
 def _counters(operator: Operator, counts: Counts, taken: Cycles) -> dict[str, float]:
-    """What people ask of a program: how busy its parts were, how much it moved."""
+    """Statistics of a program: how busy its parts were, how much it moved."""
     busy = {f"{part}_busy_cycles": float(cycles_) for part, cycles_ in taken.busy.items()}
     loaded = {f"{memory.name.lower()}_bytes_loaded": float(counts.loaded[memory]) for memory in Memory if counts.loaded[memory]}
     return {

@@ -1,4 +1,4 @@
-"""What a trial program answers: one JSON object, read into frozen values. What strangers wrote in its place is a ValueError."""
+"""A trial program's answer: one JSON object, read into frozen values. Anything else raises ValueError."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansor.measure.failure import KINDS, Failure
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """The element of flat index `at`, which holds `found` where `expected` is in the reference."""
+    """The element at flat index `at`, which is `found` but `expected` in the reference."""
 
     at: int
     found: float
@@ -25,7 +25,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class OutputCheck:
-    """One output beside the reference's. `place` is that of the argument; `worst`: the largest difference as a share of what is allowed.
+    """One output compared with the reference's. `place`: the argument's; `worst`: the largest difference as a share of the allowed one.
 
     `example`: the first wrong element, or the worst.
     """
@@ -41,8 +41,8 @@ class OutputCheck:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutputSums:
-    """Sums of an output, a row for each block: signed sums [blocks, count], magnitudes [blocks], and marks of what is not finite [blocks].
-    Outputs that are not floats have a hash, and no blocks."""
+    """Sums of an output, one row per block: signed sums [blocks, count], magnitudes [blocks], and marks of non-finite elements [blocks].
+    Non-float outputs have a hash and no blocks."""
 
     place: int
     block: int
@@ -54,7 +54,7 @@ class OutputSums:
 
 @dataclass(frozen=True, slots=True)
 class KeptOutput:
-    """An output of the reference that stayed on the device."""
+    """An output of the reference kept on the device."""
 
     size: int
     nan: int
@@ -64,7 +64,7 @@ class KeptOutput:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a program said. costs: seconds of each repeat; later: outputs were right at first, and wrong after repeated calls."""
+    """What a program said. costs: seconds of each repeat; later: outputs were right at first but wrong after repeated calls."""
 
     failure: Failure | None = None
     costs: tuple[float, ...] = ()

@@ -1,4 +1,4 @@
-"""The values that devices fill arguments with, in NumPy: the same bits as `fill.h` makes, any element without those before it."""
+"""The values that devices fill arguments with, in NumPy: the same bits as in `fill.h`; each element is computed independently."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from ansor.codegen.source import Argument
 
 DEFAULTS = {"f": (-1.0, 1.0), "i": (-8, 8), "u": (0, 16), "b": (0, 2)}
-"""[low, high) of each kind of dtype where nobody says another, as `ansor.measure.inputs` has them."""
+"""The default [low, high) of each kind of dtype, as in `ansor.measure.inputs`."""
 _MASK = (1 << 64) - 1
 _STEP = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """How one argument is filled. key: of the generator, from seed and name; low, high: floats in [low, high), integers in [int(low), int(high))."""
+    """How one argument is filled. key: the generator's, from seed and name; low, high: floats in [low, high), integers in [int(low), int(high))."""
 
     dtype: str
     key: int
@@ -27,7 +27,7 @@ class Fill:
 
     @property
     def span(self) -> int:
-        """How many integers there are to choose from, at least 1."""
+        """How many integers to choose from, at least 1."""
         return max(1, int(self.high) - int(self.low))
 
     def array(self, shape: Sequence[int]) -> NDArray[np.generic]:
@@ -39,7 +39,7 @@ class Fill:
 
 
 def fills_of(arguments: Sequence[Argument], seed: int, ranges: Mapping[str, tuple[float, float]]) -> dict[str, Fill]:
-    """For each input and constant, by name."""
+    """The fills of all inputs and constants, by name."""
     return {
         one.name: Fill(one.dtype, key_of(seed, one.name), *ranges.get(one.name, DEFAULTS[np.dtype(one.dtype).kind]))
         for one in arguments if one.role != "output"
@@ -47,7 +47,7 @@ def fills_of(arguments: Sequence[Argument], seed: int, ranges: Mapping[str, tupl
 
 
 def key_of(seed: int, name: str) -> int:
-    """The generator's key of an argument: FNV-1a of its name, begun with the seed."""
+    """The generator's key of an argument: FNV-1a of its name, starting from the seed."""
     found = mixed(seed & _MASK)
     for byte in name.encode():
         found = (found ^ byte) * 0x100000001B3 & _MASK
@@ -55,14 +55,14 @@ def key_of(seed: int, name: str) -> int:
 
 
 def mixed(bits: int) -> int:
-    """The 64 bits that SplitMix64 gives for a state."""
+    """SplitMix64's output for a state."""
     bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9 & _MASK
     bits = (bits ^ bits >> 27) * 0x94D049BB133111EB & _MASK
     return bits ^ bits >> 31
 
 
 def generated(key: int, count: int) -> NDArray[np.uint64]:
-    """64 random bits for each of the elements 0 to `count`."""
+    """64 random bits for each of `count` elements."""
     return mix(np.uint64(key) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_STEP))
 
 
@@ -83,7 +83,7 @@ def uniform(bits: NDArray[np.uint64], itemsize: int) -> NDArray[np.float64]:
 def _floats(bits: NDArray[np.uint64], dtype: np.dtype[np.generic], low: float, high: float) -> NDArray[np.generic]:
     with np.errstate(over="ignore"):
         values = (uniform(bits, dtype.itemsize) * (high - low) + low).astype(dtype)
-    values[values.astype(np.float64) >= high] = low  # what was rounded up
+    values[values.astype(np.float64) >= high] = low  # values that were rounded up
     return values
 
 

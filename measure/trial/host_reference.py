@@ -1,6 +1,6 @@
-"""For devices on which nothing stays from one program to the next: the reference runs on this machine, and a candidate's outputs are proved by sums.
+"""Verification for devices that keep nothing between programs: the reference runs on this machine, and sums verify a candidate's outputs.
 
-Integers by a hash: exact or wrong. Floats by signed sums of blocks (`ansor.measure.trial.sums` says what these show).
+Integers are compared by a hash: exact or wrong. Floats are compared by signed sums of blocks (see `ansor.measure.trial.sums`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ansor.measure.verify import sensitivity_of, tolerance
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostReference:
-    """What a reference gave on this machine: outputs by name, how far each moves, the largest magnitude of an input."""
+    """A reference's results on this machine: outputs by name, how far each moves, the largest magnitude of an input."""
 
     outputs: Arrays = field(default_factory=dict)
     sensitivity: Mapping[str, float] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class HostReference:
 
 
 def host_reference(proof: HostProof, job: Job, sources: Mapping[str, Source]) -> HostReference | Failure:
-    """Run a job's reference here, and again with inputs that are moved a little where outputs are floats."""
+    """Run a job's reference here, and again with slightly moved inputs if outputs are floats."""
     assert job.reference is not None
     inputs = host_inputs(job, sources)
     source = job.reference.source
@@ -57,13 +57,13 @@ def host_reference(proof: HostProof, job: Job, sources: Mapping[str, Source]) ->
 
 
 def sums_wanted(job: Job, most: int) -> list[SumsRequest]:
-    """The sums of a candidate's outputs that prove them."""
+    """Requests for the sums that verify a candidate's outputs."""
     outputs = [one for one in job.artifact.source.arguments if one.role == "output"]
     return [SumsRequest(one.name, _block(one, most // len(outputs)), COUNT, key_of(job.task.seed, f"sums of {one.name}")) for one in outputs]
 
 
 def wrong_sums(job: Job, reference: HostReference, answer: Answer) -> Failure | None:
-    """Why a candidate's sums do not prove its outputs; None when they do."""
+    """Why a candidate's sums do not verify its outputs; None if they do."""
     arguments = job.artifact.source.arguments
     found = {arguments[one.place].name: one for one in answer.sums if one.place < len(arguments)}
     for one in (one for one in arguments if one.role == "output"):
@@ -95,7 +95,7 @@ def _block(argument: Argument, most: int) -> int:
 
 
 def _moved(inputs: Arrays, job: Job, number: int) -> Arrays:
-    """Float inputs, each less by up to one eps of itself."""
+    """Inputs with every float moved towards zero by up to one eps of itself."""
     eps = float(np.finfo(job.task.rounding or "float32").eps)
     found: Arrays = {}
     for name, one in inputs.items():

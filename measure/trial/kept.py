@@ -1,4 +1,4 @@
-"""The file in which a reference's outputs stay on a device, read back: for tests, and for who wants to see them."""
+"""Reads the file that keeps a reference's outputs on a device, for tests and inspection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEADER_WORDS, ENTRY_WORDS = 4, 8  # of trial.c
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptFile:
-    """Outputs by name, in their shapes, floats as doubles; how far each moves; the largest magnitude of an input."""
+    """Outputs by name, with their shapes, floats as doubles; how far each moves; the largest magnitude of an input."""
 
     outputs: dict[str, NDArray[np.generic]]
     sensitivity: dict[str, float]
@@ -25,7 +25,7 @@ class KeptFile:
 
 
 def read_kept(content: bytes, outputs: Sequence[Argument]) -> KeptFile:
-    """The contents of the file. `outputs`: of the reference, in order. Raises ValueError for anything else."""
+    """Parse the file. `outputs`: of the reference, in order. Raises ValueError for anything else."""
     head = HEADER_WORDS * 8
     magic, count, scale, _ = struct.unpack_from("<QQdQ", content) if len(content) >= head else (0, 0, 0.0, 0)
     if magic != MAGIC or count != len(outputs) or len(content) < head + count * ENTRY_WORDS * 8:
@@ -39,7 +39,7 @@ def read_kept(content: bytes, outputs: Sequence[Argument]) -> KeptFile:
 
 
 def kept_bytes(kept: KeptFile, outputs: Sequence[Argument]) -> bytes:
-    """The file of such outputs, as `trial.c` writes it. `outputs`: of the reference, in order."""
+    """The file of these outputs, as `trial.c` writes it. `outputs`: of the reference, in order."""
     head, contents = HEADER_WORDS * 8 + len(outputs) * ENTRY_WORDS * 8, b""
     entries = b""
     for one in outputs:

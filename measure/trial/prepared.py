@@ -1,6 +1,6 @@
-"""Arguments as files that this machine writes, for devices whose programs read its files: an emulator takes a hundred times as long to fill one.
+"""Writes arguments to files, for devices whose programs read this machine's files: an emulator takes a hundred times as long to fill one.
 
-Logical contents are written once for each task. What happens to an argument ahead of time happens here for each candidate.
+Logical contents are written once per task. Arguments are packed here, for each candidate.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from ansor.measure.trial.recipe import Stored
 
 
 class Prepared:
-    """Files in a folder. What stays of a task goes by a name of its own; files of the present candidate are those of the one before it, written anew."""
+    """Files in a folder. A task's files have names of their own; a candidate's files overwrite those of the previous one."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._names: dict[str, tuple[str, ...]] = {}
 
     def keep(self, task: str, inputs: Arrays, outputs: bytes) -> None:
-        """Write the logical inputs and constants of a task, and the file of its outputs, which has the task's name."""
+        """Write a task's logical inputs and constants, and the file of its outputs, named after the task."""
         self._names[task] = tuple(inputs)
         (self._folder / task).write_bytes(outputs)
         for place, array in enumerate(inputs.values()):
             np.save(self._logical(task, place), np.ascontiguousarray(array), allow_pickle=False)
 
     def sources(self, task: str, arguments: Sequence[Argument]) -> Mapping[str, Stored]:
-        """The inputs and constants of a candidate for a task that is kept, as they lie in its buffers."""
+        """The inputs and constants of a candidate of a kept task, in the layout of its buffers."""
         return {one.name: self._stored(task, place, one) for place, one in enumerate(arguments) if one.role != "output"}
 
     def forget(self, task: str) -> None:
-        """Remove what stays of a task."""
+        """Remove a task's files."""
         for place in range(len(self._names.pop(task, ()))):
             self._logical(task, place).unlink(missing_ok=True)
 

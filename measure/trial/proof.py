@@ -1,4 +1,4 @@
-"""A reference that ran on a device, held against the same declaration computed here: by sums of blocks, once for each task."""
+"""Checks a reference that ran on a device against the same declaration computed here, by sums of blocks, once per task."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from ansor.measure.trial.transport import CLOSED
 from ansor.measure.verify import growth
 from ansor.measure.worker import shared_array
 
-SECONDS = 120.0  # of the reference on this machine
+SECONDS = 120.0  # for the reference on this machine
 LOOK_SECONDS = 0.05
 Arrays = dict[str, NDArray[np.generic]]
 Proof = Callable[[Job, Mapping[str, Source], Answer], Failure | None]
 
 
 def no_proof(job: Job, sources: Mapping[str, Source], answer: Answer) -> Failure | None:
-    """Believes every reference."""
+    """Accepts every reference."""
     del job, sources, answer
     return None
 
 
 class HostProof:
-    """Runs the reference here, in a child process, and compares its sums with those of the device. Where `closing` is set it ends, as a failure."""
+    """Runs the reference here, in a child process, and compares its sums with the device's. Setting `closing` ends it, as a failure."""
 
     def __init__(self, compiler: Compiler | None = None, closing: threading.Event | None = None) -> None:
         self._closing = closing or threading.Event()
@@ -68,7 +68,7 @@ class HostProof:
         return None
 
     def outputs(self, source: CSource, runs: Sequence[Arrays]) -> list[Arrays] | Failure:
-        """What a reference gives on this machine for each of these inputs, logical arrays. It is built once."""
+        """A reference's outputs on this machine for each of these inputs (logical arrays). It is built once."""
         with Builder(CToolchain(self._compiler)) as builder:
             (building,) = builder.submit([source], timeout=SECONDS)
             while not wait([building], LOOK_SECONDS).done:
@@ -80,7 +80,7 @@ class HostProof:
             return self._run(source, built.artifact.path, runs)
 
     def _run(self, source: CSource, library: Path, runs: Sequence[Arrays]) -> list[Arrays] | Failure:
-        """All of them in one child process."""
+        """Do all runs in one child process."""
         shared = [{one.name: shared_array(one) for one in source.arguments if one.role == "output"} for _ in runs]
 
         def body(report: Report) -> None:
@@ -98,7 +98,7 @@ class HostProof:
 
 
 def host_inputs(job: Job, sources: Mapping[str, Source]) -> Arrays:
-    """The logical inputs that a device fills, for a candidate's dtypes."""
+    """The logical inputs that a device fills, in a candidate's dtypes."""
     files = dict(job.task.files)
     found: Arrays = {}
     for one in job.artifact.source.arguments:
@@ -109,7 +109,7 @@ def host_inputs(job: Job, sources: Mapping[str, Source]) -> Arrays:
 
 
 def rounding_bound(dtype: str, reduction: int, scale: float, kept: KeptOutput, moved_eps: float) -> float:
-    """How far two evaluations in double precision may be apart. `moved_eps`: the change of inputs that gave the sensitivity."""
+    """How far apart two evaluations in double precision may be. `moved_eps`: the change of inputs behind the sensitivity."""
     limits = np.finfo("float64")
     return growth(dtype, reduction) * float(limits.eps) * (scale + kept.sensitivity / moved_eps) + float(limits.tiny)
 

@@ -1,15 +1,15 @@
-"""What a trial program is told: lines of text, read by `recipe.h`. Arguments go by their place; doubles are "x" and the 16 hexadecimal digits of their bits.
+"""A trial program's input: lines of text, read by `recipe.h`. Arguments are named by their place; doubles are "x" and the 16 hexadecimal digits of their bits.
 
     ansor-trial 1                                   the first line
     fill PLACE DTYPE KEY LOW HIGH                   a float argument: from the generator, in [LOW, HIGH)
     fill PLACE DTYPE KEY FIRST COUNT                any other: integers in [FIRST, FIRST + COUNT)
-    file PLACE DTYPE BYTES PATH                     from the last BYTES bytes of a file, its logical contents
-    stored PLACE BYTES PATH                         the last BYTES bytes of a file, as they lie in the buffer
-    check PLACE SLOT GROWTH EPS TINY STATED         an output, and which of the kept outputs it is compared with; `ansor.measure.verify` explains the bound
-    sums PLACE BLOCK COUNT KEY                      an output's signed sums, COUNT for each BLOCK of elements
-    moves NUMBER KEY EPS SECONDS                    how often a reference runs on inputs moved by EPS of themselves, unless it takes so many seconds
+    file PLACE DTYPE BYTES PATH                     logical contents, from the last BYTES bytes of a file
+    stored PLACE BYTES PATH                         buffer contents, from the last BYTES bytes of a file
+    check PLACE SLOT GROWTH EPS TINY STATED         an output, and the kept output to compare it with; `ansor.measure.verify` explains the bound
+    sums PLACE BLOCK COUNT KEY                      an output's signed sums, COUNT per BLOCK of elements
+    moves NUMBER KEY EPS SECONDS                    how often a reference runs on inputs moved by EPS of themselves, unless it takes SECONDS
     time CLOCK NUMBER REPEAT MORE FLUSH MIN CUT CONTENDER LIMIT BEST     `TimingOptions`; without it nothing is timed
-    count WARM                                      marks around a call, after WARM others, for who counts instructions or cycles
+    count WARM                                      marks around a call, after WARM others, for counting instructions or cycles
     threads NUMBER, outputs PATH                    threads of a call; a file that gets all outputs of a trial
     end                                             the last line
 """
@@ -29,13 +29,13 @@ from ansor.measure.trial.fill import Fill, key_of
 from ansor.measure.verify import growth
 
 HEAD = "ansor-trial 1"
-REPEATS = 256  # that a program has room for
-MOVES, MOVE_SECONDS = 3, 10.0  # runs of a reference on moved inputs, as `ansor.measure.worker` has them
+REPEATS = 256  # the most a program has room for
+MOVES, MOVE_SECONDS = 3, 10.0  # runs of a reference on moved inputs, as in `ansor.measure.worker`
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """Values of an argument on the device: the last `size` bytes of a file hold its logical contents."""
+    """An argument's values on the device: the last `size` bytes of a file hold its logical contents."""
 
     dtype: str
     path: str
@@ -44,7 +44,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An argument on the device: the last `size` bytes of a file are those of its buffer."""
+    """An argument on the device: the last `size` bytes of a file are its buffer's contents."""
 
     path: str
     size: int
@@ -52,7 +52,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class SumsRequest:
-    """Signed sums of an output: `count` for each `block` of elements, signs from the key."""
+    """Signed sums of an output: `count` per `block` of elements, with signs from the key."""
 
     name: str
     block: int
@@ -69,7 +69,7 @@ def recipe_text(lines: Iterable[str]) -> str:
 
 
 def input_lines(arguments: Sequence[Argument], sources: Mapping[str, Source]) -> list[str]:
-    """How inputs and constants are filled."""
+    """How to fill inputs and constants."""
     return [_input(place, sources[one.name]) for place, one in enumerate(arguments) if one.role != "output"]
 
 
@@ -83,18 +83,18 @@ def check_lines(source: CSource, outputs: Sequence[Argument], reduction: int, ro
 
 
 def sums_lines(arguments: Sequence[Argument], requests: Sequence[SumsRequest]) -> list[str]:
-    """Which sums are wanted."""
+    """The requested sums."""
     places = {one.name: place for place, one in enumerate(arguments)}
     return [f"sums {places[one.name]} {one.block} {one.count} {one.key:016x}" for one in requests]
 
 
 def moves_line(seed: int, rounding: str, *, slower: float = 1.0) -> str:
-    """How a reference finds out how far its outputs move. `slower`: than a processor, so many times, the device is."""
+    """How a reference measures how far its outputs move. `slower`: how many times slower than a processor the device is."""
     return f"moves {MOVES} {key_of(seed, 'moves'):016x} {double(float(np.finfo(rounding or 'float32').eps))} {double(MOVE_SECONDS * slower)}"
 
 
 def time_line(options: TimingOptions, best: float | None, wall: bool) -> str:
-    """How a candidate is timed."""
+    """How to time a candidate."""
     repeat = min(options.repeat, REPEATS)
     counts = f"{options.number} {repeat} {min(options.stopping.contender_repeats, REPEATS - repeat)} {options.flush_bytes}"
     shares = (options.min_repeat_ms / 1e3, options.stopping.cut_ratio, options.stopping.contender_ratio, options.timeout_seconds, inf if best is None else best)

@@ -1,4 +1,4 @@
-"""Jobs on a device that runs trial programs: what the programs are told, and what becomes of their answers. Which wire leads there is the transport's."""
+"""Runs jobs on a device by trial programs: writes their input and interprets their answers. The transport reaches the device."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ from ansor.measure.worker import NOT_FINITE, POSITIVE
 from ansor.support.text import clip
 from ansor.targets.unit import INSTRUCTIONS, SECONDS, Unit
 
-REFERENCE_SECONDS = 120.0  # of its run on the device, at least
-TASKS_KEPT = 16  # references whose outputs stay on the device
-_NO_TIME = 1e-9  # seconds: what a clock too coarse for a call says of it
+REFERENCE_SECONDS = 120.0  # for its run on the device, at least
+TASKS_KEPT = 16  # references whose outputs are kept on the device
+_NO_TIME = 1e-9  # seconds: stands for a call too short for the clock
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is known of a task: how its inputs are filled, and which file has the outputs. failure: why nothing can be compared; '' in `kept`: nothing is.
-    here: what it gave on this machine, for devices where nothing stays; prepared: what has its inputs as files of this machine."""
+    """What is known about a task: how its inputs are filled, and which file has the outputs. failure: why nothing can be compared; '' in `kept`: nothing is.
+    here: its results on this machine, for devices that keep nothing; prepared: holds its inputs as files of this machine."""
 
     sources: Mapping[str, Source]
     outputs: tuple[Argument, ...] = ()
@@ -64,10 +64,10 @@ class Reference:
 class TrialRuns:
     """Runs jobs through a transport. unit: INSTRUCTIONS are counted in the first call, other units in the second; for SECONDS the program times itself.
 
-    slower: how many times slower than a processor the device is, for limits of time. proof: what holds a reference against the same on this machine.
-    here: runs references on this machine, for devices where nothing stays; outputs are proved by sums then. prepared: for emulators whose programs read files
-    of this machine; `here` makes what outputs are compared with then. blocks: sums of so many fit into an answer.
-    reference_seconds: what the run of a job's reference there may take; None for a time after which even large ones have ended.
+    slower: how many times slower than a processor the device is, for time limits. proof: checks a reference against this machine.
+    here: runs references on this machine, for devices that keep nothing; sums then verify outputs. prepared: for emulators whose programs read files
+    of this machine; `here` then computes the outputs to compare with. blocks: how many blocks' sums fit into an answer.
+    reference_seconds: how long a job's reference may run there; None for a time by which even large ones have ended.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class TrialRuns:
 
     @property
     def _count(self) -> list[str]:
-        """Instructions are the same in every call; other units are those of a call that finds its data where the one before it left them."""
+        """Instructions are the same in every call; other units are counted in a warm call."""
         return [f"count {0 if self._unit == INSTRUCTIONS else 1}"]
 
     def _observation(self, answer: Answer, ended: Ended, reference: Reference) -> Observation | Failure:
@@ -121,7 +121,7 @@ class TrialRuns:
         return Observation(costs, self._unit, answer.cut_short, _proved(reference), counters)
 
     def _reference(self, job: Job) -> Reference:
-        """The reference of a job's task; its outputs are made when the task is new, and stay on the device."""
+        """The reference of a job's task; its outputs are computed when the task is new, and kept on the device."""
         key = _key(job)
         known = self._references.get(key)
         if known is not None:
@@ -164,7 +164,7 @@ class TrialRuns:
         return Reference(sources, outputs, failure=_meaningless(found.answer, outputs), here=found)
 
     def _define_prepared(self, job: Job, prepared: Prepared, found: Reference, kept: str) -> Reference:
-        """What a reference gave here, as the file of outputs that programs compare theirs with, and its inputs."""
+        """Write a reference's outputs here to the file that programs compare theirs with, and its inputs."""
         if found.failure is not None or found.here is None or job.reference is None:
             return found
         outputs = tuple(one for one in job.reference.source.arguments if one.role == "output")
@@ -173,7 +173,7 @@ class TrialRuns:
         return Reference(found.sources, outputs, kept, prepared=prepared)
 
     def _sources(self, job: Job, *, positive: bool) -> dict[str, Source]:
-        """Where values come from: the generator, and files."""
+        """Where values come from: the generator or files."""
         task, arguments = job.task, job.artifact.source.arguments
         ranges = {one.name: POSITIVE for one in arguments if positive and np.dtype(one.dtype).kind == "f"}
         ranges |= {name: (low, high) for name, low, high in task.ranges}
@@ -191,7 +191,7 @@ class TrialRuns:
         return File(argument.dtype, self._transport.place(path), values.nbytes)
 
     def _made(self, job: Job, reference: Artifact, sources: Mapping[str, Source], kept: str) -> Answer | Failure:
-        """Run the reference; its outputs stay in the file `kept`."""
+        """Run the reference; its outputs are kept in the file `kept`."""
         task, arguments = job.task, reference.source.arguments
         lines = [
             *input_lines(arguments, sources), moves_line(task.seed, task.rounding, slower=self._slower),
@@ -209,14 +209,14 @@ class TrialRuns:
 
 
 def reference_sums(task: MeasureTask, arguments: tuple[Argument, ...], most: int = MOST_BLOCKS) -> list[SumsRequest]:
-    """The sums that prove a task's reference. `arguments`: of a candidate, whose dtypes say what matters."""
+    """The sums that verify a task's reference. `arguments`: of a candidate, whose dtypes decide the precision."""
     outputs = [one for one in arguments if one.role == "output"]
     blocks = [block_for(one.physical_size, one.dtype, len(outputs), most) for one in outputs]
     return [SumsRequest(one.name, block, COUNT, key_of(task.seed, f"sums of {one.name}")) for one, block in zip(outputs, blocks, strict=True)]
 
 
 def answer_of(ended: Ended) -> Answer:
-    """What a program answered; a failure where it answered nothing that can be read."""
+    """A program's answer; a failure if it is unreadable."""
     if ended.failure is not None:
         return Answer(ended.failure)
     try:
@@ -226,7 +226,7 @@ def answer_of(ended: Ended) -> Answer:
 
 
 def wrong_text(check: OutputCheck, argument: Argument) -> str:
-    """A sentence about an output that is wrong, as `ansor.measure.verify` writes it; '' when it is right."""
+    """A sentence about a wrong output, as `ansor.measure.verify` writes it; '' if it is right."""
     example = check.example
     where = tuple(int(one) for one in np.unravel_index(example.at, argument.shape)) if check.size else ()
     if check.unwritten:
@@ -251,7 +251,7 @@ def _mistake(answer: Answer, arguments: tuple[Argument, ...]) -> Failure | None:
 
 
 def _silence(answer: Answer, arguments: tuple[Argument, ...]) -> Failure | None:
-    """A failure for an answer that leaves out an output: what was not compared is not right."""
+    """A failure if the answer omits an output: what was not compared is not right."""
     compared = {check.place: check.size for check in answer.checks}
     for place, one in enumerate(arguments):
         if one.role == "output" and compared.get(place) != one.physical_size:
@@ -260,7 +260,7 @@ def _silence(answer: Answer, arguments: tuple[Argument, ...]) -> Failure | None:
 
 
 def _incomplete(answer: Answer, outputs: tuple[Argument, ...]) -> Failure | None:
-    """A failure for an answer that is not of all outputs of the reference."""
+    """A failure if the answer does not cover all outputs of the reference."""
     sizes, wanted = [one.size for one in answer.kept], [one.physical_size for one in outputs]
     return None if sizes == wanted else Failure("reference", f"the reference kept outputs of {sizes} elements on the device, instead of {wanted}")
 
@@ -270,7 +270,7 @@ def _not_finite(answer: Answer) -> bool:
 
 
 def _meaningless(answer: Answer, outputs: tuple[Argument, ...]) -> Failure | None:
-    """A failure for a reference that says nothing: NaN is never compared, and infinities are, but not alone."""
+    """A failure if a reference verifies nothing: NaN is never compared, and infinities alone are not enough."""
     for one, kept in zip(outputs, answer.kept, strict=True):
         if kept.size and (kept.nan / kept.size > NOT_FINITE or kept.nan + kept.infinite == kept.size):
             shares = f"NaN in {kept.nan / kept.size:.0%} and infinite in {kept.infinite / kept.size:.0%} of its elements"
@@ -280,7 +280,7 @@ def _meaningless(answer: Answer, outputs: tuple[Argument, ...]) -> Failure | Non
 
 
 def _key(job: Job) -> str:
-    """Of a task, its reference and the shapes of its arguments."""
+    """Identifies a task, its reference and the shapes of its arguments."""
     task = job.task
     declared = sorted((one.name, one.shape, one.dtype, one.role) for one in job.artifact.source.arguments)
     about = (task.key, task.reduction, task.ranges, task.seed, task.files, task.rounding, declared, job.reference and job.reference.source.text)

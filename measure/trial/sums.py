@@ -1,15 +1,15 @@
-"""An output proved by few numbers: signed sums of blocks of its elements, beside those of a reference on another machine.
+"""Verifies an output by few numbers: signed sums of blocks of its elements, compared with those of a reference on another machine.
 
-In a block of B elements, x_i of the program and r_i of the reference, the sums are S_j = sum s_ji x_i with signs s_ji that the key makes for each
-element, j from 0 to 11. Errors e_i = x_i - r_i of a right program are at most b each (`verify`), so no difference of two such sums is larger than
+In a block of B elements, x_i of the program and r_i of the reference, the sums are S_j = sum s_ji x_i, j from 0 to 11, with signs s_ji from the key.
+Errors e_i = x_i - r_i of a right program are at most b each (`verify`), so no difference of two such sums is larger than
 
-    B b + 2 B 2^-53 (M + M')        M, M': the sums of |x_i| and |r_i|, which tell how the sums themselves were rounded
+    B b + 2 B 2^-53 (M + M')        M, M': the sums of |x_i| and |r_i|, which bound the rounding of the sums themselves
 
-An error beyond 16 b shows with B = 16: whatever the others do, with one of its two signs the sum is off by 16 b or more, and each of twelve sums draws
-that sign anew, so 1 in 4096 such blocks passes where errors are made to cancel, and none where it is alone. For outputs that were computed in double and
-are wanted in float32, b is 2^-29 of what matters, and blocks are large.
+An error beyond 16 b is detected with B = 16: whatever the other errors are, with one of its two signs the sum is off by 16 b or more, and each of twelve
+sums draws that sign anew, so 1 in 4096 such blocks passes if errors are made to cancel, and none if it is alone. For outputs computed in double but
+wanted in float32, b is 2^-29 of what matters, and blocks are large.
 
-Elements that are no finite numbers are not summed; what and where they are is hashed beside the sums. Integers are hashed altogether: exact or wrong.
+Non-finite elements are not summed; their kind and place are hashed instead. Integers are only hashed: exact or wrong.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ansor.measure.trial.answer import OutputSums
 from ansor.measure.trial.fill import generated, mix
 
-COUNT = 12  # signed sums of a block
+COUNT = 12  # signed sums per block
 BLOCK = 16  # elements, for outputs whose errors are as large as their bound
 LARGE_BLOCK = 4096  # elements of a reference in double precision, for outputs of narrower dtypes
 MOST_BLOCKS = 192  # of a reference: its sums fit into an answer of 64 KiB
@@ -32,13 +32,13 @@ Sum = NDArray[np.float64]
 
 
 def block_for(size: int, dtype: str, outputs: int = 1, most: int = MOST_BLOCKS) -> int:
-    """Elements of a block of the reference of an output of that dtype, one of so many, which was computed in double precision."""
+    """Elements per block for a reference, computed in double precision, of one of `outputs` outputs, of that dtype."""
     least = LARGE_BLOCK if np.dtype(dtype).itemsize < 8 else BLOCK
     return max(least, -(-size // max(1, most // outputs)))
 
 
 def sums_of(place: int, array: NDArray[np.generic], block: int, count: int, key: int) -> OutputSums:
-    """What a trial program says of an output with these elements."""
+    """What a trial program reports for an output with these elements."""
     flat = array.reshape(-1)
     keys = generated(key, flat.size)
     if flat.dtype.kind != "f":
@@ -58,9 +58,9 @@ def sums_of(place: int, array: NDArray[np.generic], block: int, count: int, key:
 
 
 def wrong_blocks(found: OutputSums, expected: OutputSums, size: int, bound: float, unsure: Sequence[int] = ()) -> list[int]:
-    """The blocks that are wrong, for elements that may be off by `bound`; [0] for a wrong hash. `unsure`: blocks that are not compared.
+    """The wrong blocks, if elements may be off by `bound`; [0] for a wrong hash. `unsure`: blocks not to compare.
 
-    Raises ValueError when the sums are not of one output.
+    Raises ValueError if the sums are not of the same output.
     """
     if found.hash is not None or expected.hash is not None:
         return [] if found.hash == expected.hash else [0]
@@ -77,7 +77,7 @@ def wrong_blocks(found: OutputSums, expected: OutputSums, size: int, bound: floa
 
 
 def unsure_blocks(reference: NDArray[np.generic], dtype: str, block: int) -> list[int]:
-    """Blocks of a reference in double precision where a program in `dtype` may lawfully have other numbers that are not finite: NaN, and what overflows."""
+    """Blocks of a reference in double precision where a program in `dtype` may legitimately have other non-finite values: NaN, and overflows."""
     wide = np.asarray(reference, np.float64).reshape(-1)
     with np.errstate(over="ignore"):
         odd = np.isnan(wide) | (np.isfinite(wide) & ~np.isfinite(wide.astype(dtype)))

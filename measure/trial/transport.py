@@ -1,4 +1,4 @@
-"""How a trial program is run where it belongs: what a device's transport does, and what it says afterwards."""
+"""The protocol of transports, which run trial programs on devices, and their results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansor.codegen.artifact import Artifact
 from ansor.measure.failure import Failure
 
 ARGUMENT_BYTES = 1 << 30
-"""Room for a program's arguments, beyond what a candidate may take."""
+"""Memory for a program's arguments, beyond a candidate's limit."""
 
 CLOSED = Failure("machine", "the device was closed while the program ran")
 TOO_MUCH = Failure("exit", "wrote more than an answer may hold")
@@ -19,7 +19,7 @@ TOO_MUCH = Failure("exit", "wrote more than an answer may hold")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a program may take: seconds of wall time, and bytes of memory beyond its arguments."""
+    """Limits of a program: seconds of wall time, and bytes of memory beyond its arguments."""
 
     seconds: float
     memory_bytes: int
@@ -27,8 +27,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A program that ended: what it wrote to standard output; why it failed, where its transport can tell (a signal, no time left, a lost link).
-    counters: by name; INSTRUCTIONS is what the marked call took, where the transport counts."""
+    """A program that ended: its standard output; why it failed, if the transport can tell (a signal, a timeout, a lost link).
+    counters: by name; INSTRUCTIONS: those of the marked call, if the transport counts."""
 
     output: str
     failure: Failure | None = None
@@ -42,17 +42,17 @@ class Transport(Protocol):
     """Runs programs on a device, one at a time."""
 
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
-        """`program MODE KEPT` with the recipe on standard input. `kept`: the name of a file that stays on the device, '-' for none."""
+        """Run `program MODE KEPT` with the recipe on standard input. `kept`: the name of a file kept on the device, '-' for none."""
 
     def place(self, path: Path) -> str:
-        """Bring a file with values of an argument to the device, unless it is there; its path there."""
+        """Bring a file with an argument's values to the device, unless it is there; returns its path there."""
 
     def forget(self, kept: str) -> None:
-        """Remove a file that stayed."""
+        """Remove a kept file."""
 
 
 def failed_by_signal(name: str, number: int, said: str = "") -> Failure:
-    """The failure of a program that a fatal signal of that name ended."""
+    """The failure of a program killed by that signal."""
     kind = {"SIGILL": "instruction", "SIGKILL": "memory"}.get(name, "crash")  # only the system's out-of-memory killer sends SIGKILL
     what = "an instruction that the processor does not have" if kind == "instruction" else f"ended by signal {number}"
     return Failure(kind, f"{name}: {what}{f'; it said: {said}' if said else ''}")

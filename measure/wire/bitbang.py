@@ -15,13 +15,13 @@ from ansor.measure.wire.wire import Abilities, Stopped, Traffic, WireError
 
 MTVEC, MEPC, MCAUSE = 0x305, 0x341, 0x342
 _EBREAKS, _STEP, _MACHINE = 1 << 15 | 1 << 13 | 1 << 12, 1 << 2, 3
-LONGEST_PAUSE = 256  # pairs of clocks between two looks at a program
+LONGEST_PAUSE = 256  # pairs of clocks between two checks of a program
 
 
 def open_bitbang(text: str, silent: float = SILENT_SECONDS) -> BitbangWire:
-    """The board behind `bitbang://HOST:PORT`, halted. silent: seconds without a character after which the server is given up.
+    """The board behind `bitbang://HOST:PORT`, halted. silent: seconds without a character before giving up on the server.
 
-    Raises DeviceError for another text, WireError where no board answers."""
+    Raises DeviceError for another text, WireError if no board answers."""
     try:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
@@ -34,7 +34,7 @@ def open_bitbang(text: str, silent: float = SILENT_SECONDS) -> BitbangWire:
 
 
 class BitbangWire:
-    """The wire. The processor is halted whenever nothing is executed."""
+    """The wire. The processor is halted whenever nothing runs."""
 
     def __init__(self, name: str, host: str, port: int, silent: float = SILENT_SECONDS) -> None:
         self._name, self._place, self._silent = name, (host, port), silent
@@ -55,13 +55,13 @@ class BitbangWire:
 
     @property
     def traffic(self) -> Traffic:
-        """What went through it. overhead: all characters, both ways, as no byte of memory goes as one."""
+        """Its traffic. overhead: all characters, both ways, as no byte of memory is sent as one."""
         overhead = self._before.overhead + self._line.sent + self._line.received
         return Traffic(self._sent, self._received, overhead, self._before.repeated + self._tap.repeated)
 
     @property
     def module(self) -> DebugModule:
-        """The debug module: registers, and what it has."""
+        """The debug module: its registers and parts."""
         return self._module
 
     @property
@@ -81,7 +81,7 @@ class BitbangWire:
         self._sent += len(data)
 
     def execute(self, entry: int, stop: int, seconds: float) -> Stopped:
-        """Run from `entry` to `stop`, in machine mode; an ebreak is put there, or a hardware breakpoint set."""
+        """Run from `entry` to `stop`, in machine mode; puts an ebreak there, or sets a hardware breakpoint."""
         hardware = set_breakpoint(self._module, self._memory, stop)
         self._module.fence()
         self._module.write_register(DCSR, self._module.read_register(DCSR) & ~_STEP | _EBREAKS | _MACHINE)
@@ -95,7 +95,7 @@ class BitbangWire:
         return self._stopped(ended, stop)
 
     def reset(self) -> None:
-        """Reset the board, which keeps its memory, and halt it. Connects again where the connection broke."""
+        """Reset the board, which keeps its memory, and halt it. Reconnects if the connection broke."""
         try:
             self._module.reset()
         except WireError:
@@ -108,7 +108,7 @@ class BitbangWire:
             self._module.reset()
 
     def close(self) -> None:
-        """Let go of the server; the board stays halted."""
+        """Disconnect from the server; the board stays halted."""
         self._closed = True
         self._line.close()
 
@@ -136,7 +136,7 @@ class BitbangWire:
         return Stopped("timeout", place, f"at its trap handler: mcause 0x{cause:x}, mepc 0x{origin:x}")
 
     def _wait(self, seconds: float) -> bool:
-        """Whether it halts in time. Clocks, not sleep: some simulators run only while characters come."""
+        """Whether it halts in time. Clocks it instead of sleeping: some simulators run only while characters come."""
         deadline = time.monotonic() + seconds
         pause = 1
         while not self._module.halted():

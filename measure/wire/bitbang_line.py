@@ -1,4 +1,4 @@
-"""Characters to a remote bitbang server and back, over TCP. No wait is without an end."""
+"""Carries characters to a remote bitbang server and back, over TCP. Every wait has a time limit."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ansor.measure.wire.wire import WireError
 
 CONNECT_SECONDS = 5.0
 SILENT_SECONDS = 10.0
-"""How long a server may neither take a character nor give one."""
+"""How long a server may neither accept nor send a character."""
 
-PIECE = 1 << 16  # characters in one call of the system
-# Servers end when their answers do not go out at once: never are more on the way than a socket takes.
+PIECE = 1 << 16  # characters per system call
+# Servers exit if their answers block: never have more in flight than a socket buffers.
 UNANSWERED = 1 << 15
 ASKING_PIECE = 1 << 14
-# Where many answers are due they are taken many at a time: each time costs both ends more than an answer does.
+# Many answers are received in batches: each receive costs both ends more than an answer.
 FEW, GATHERING_SECONDS = 4096, 5e-4
 
 
 class BitbangLine:
-    """A connection. Counts `sent` and `received` characters. Everything raises WireError; `close` may be called from any thread."""
+    """A connection. Counts `sent` and `received` characters. All methods raise WireError; `close` may be called from any thread."""
 
     def __init__(self, host: str, port: int, silent: float = SILENT_SECONDS) -> None:
         self.name = f"{host}:{port}"
@@ -43,7 +43,7 @@ class BitbangLine:
         self._socket.setblocking(False)
 
     def exchange(self, characters: bytes) -> NDArray[np.uint8]:
-        """Send all of them; the answers, one a `R`, 0 or 1 each. After a failure nothing more is sent: what the server did with the rest is not known."""
+        """Send all of them; returns the answers, 0 or 1 for each `R`. After a failure nothing more is sent: the server's state is unknown."""
         with self._lock:
             if self._broken:
                 raise WireError(f"the connection to the remote bitbang server at {self.name} is closed: {self._broken}; open it again")
@@ -89,7 +89,7 @@ class BitbangLine:
             self._socket.close()
 
     def _move(self, rest: memoryview) -> tuple[int, bytes]:
-        """Wait for a moment; how much was sent, what came."""
+        """Wait briefly; returns how much was sent, and what came."""
         if self._closed:
             raise self._failure("was closed here while something waited for it")
         poll = select.poll()
@@ -113,7 +113,7 @@ class BitbangLine:
         return sent, came
 
     def _acknowledge(self) -> None:
-        """Servers send few characters at a time, and wait with the next until these are acknowledged, which takes the system 40 ms where it is not told."""
+        """Acknowledge at once: servers send few characters at a time and wait for the ACK, which the system delays by 40 ms by default."""
         if hasattr(socket, "TCP_QUICKACK"):
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 

@@ -1,4 +1,4 @@
-"""Where a program behind a RISC-V debug module stops: an ebreak in memory that can be written, a hardware breakpoint elsewhere."""
+"""Sets the breakpoint of a program behind a RISC-V debug module: an ebreak in writable memory, a hardware breakpoint elsewhere."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from ansor.measure.wire.wire import WireError
 
 EBREAK = (0x00100073).to_bytes(4, "little")
 TSELECT, TDATA1, TDATA2 = 0x7A0, 0x7A1, 0x7A2
-# mcontrol: a match of the address executed, in machine, supervisor and user mode, enters debug mode; only the debugger may change it.
+# mcontrol: executing the address, in machine, supervisor or user mode, enters debug mode; only the debugger may change it.
 _KIND, _DEBUGGER, _ENTER, _MODES, _EXECUTE = 2, 1, 1 << 12, 1 << 6 | 1 << 4 | 1 << 3, 1 << 2
 
 
 def set_breakpoint(module: DebugModule, memory: Memory, address: int) -> bool:
-    """Let the processor halt before it executes what is at `address`. Whether a hardware breakpoint was taken, which is to be cleared again.
+    """Make the processor halt before it executes `address`. Returns whether it took a hardware breakpoint, which must be cleared.
 
-    Raises WireError where neither is possible."""
+    Raises WireError if neither is possible."""
     try:
         memory.write(address, EBREAK)
         if memory.read(address, len(EBREAK)) == EBREAK:
             return False
     except WireError as error:
-        # Nothing else fails before memory refuses: a broken wire does it again.
+        # Memory refused; if the wire broke instead, it fails again below.
         refused: WireError | None = error
     else:
         refused = None

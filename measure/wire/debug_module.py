@@ -31,7 +31,7 @@ WORDS = {
 }
 HALT_CAUSES = {1: "ebreak", 2: "a hardware breakpoint", 3: "the debugger asked", 4: "a single step", 5: "reset", 6: "its halt group"}
 ANSWER_SECONDS = 2.0
-"""How long a processor may take to halt, to resume, to be reset, to do one command."""
+"""How long a processor may take to halt, resume, reset or execute one command."""
 
 
 class CommandError(WireError):
@@ -44,7 +44,7 @@ class CommandError(WireError):
 
 @dataclass(frozen=True, slots=True)
 class ModuleParts:
-    """What a debug module has. data, program: words of data and of program buffer; data_address: where programs find the data, None where they do not;
+    """The parts of a debug module. data, program: words of data and of program buffer; data_address: where programs find the data, None if they cannot;
     automatic: a word of data may start a command; ends_itself: an ebreak follows the program buffer."""
 
     data: int
@@ -55,7 +55,7 @@ class ModuleParts:
 
 
 class DebugModule:
-    """One processor (hart 0) behind a port. bits: of its registers. Whatever fails raises WireError; failed commands are forgotten before that."""
+    """One processor (hart 0) behind a port. bits: of its registers. Every failure raises WireError, after clearing the failed command."""
 
     def __init__(self, tap: Tap) -> None:
         self._tap = tap
@@ -64,7 +64,7 @@ class DebugModule:
         self.parts = self._activate()
 
     def run(self, build: Callable[[Batch], T]) -> tuple[Answers, T]:
-        """A batch of which all commands succeed; it is sent again, slower, where they take longer than was waited. Raises CommandError."""
+        """Send a batch until all its commands succeed, each time slower, if they take longer than expected. Raises CommandError."""
         while True:
             answers, built, status = self._try(build)
             code = (status & CMDERR) >> 8
@@ -87,7 +87,7 @@ class DebugModule:
             self.bits = self._width()
 
     def resume(self) -> None:
-        """Let it run on from dpc, with the registers that it had."""
+        """Let it continue from dpc, with its own registers restored."""
         for register in list(self._saved):
             self._write_register(register, self._saved[register])
         self._saved.clear()
@@ -100,7 +100,7 @@ class DebugModule:
         return bool(self._tap.read(DMSTATUS) & ALLHALTED)
 
     def reset(self) -> None:
-        """Reset everything but the debug module, and halt. What programs left in registers is forgotten."""
+        """Reset everything but the debug module, and halt. Saved registers are dropped."""
         self._saved.clear()
         self._tap.write(DMCONTROL, HALTREQ | NDMRESET | ACTIVE)
         self._tap.pass_time(64)
@@ -110,7 +110,7 @@ class DebugModule:
         self._tap.write(DMCONTROL, ACTIVE)
 
     def read_register(self, register: int) -> int:
-        """A register of the halted processor: the number of a CSR, or GPR + n."""
+        """Read a register of the halted processor: the number of a CSR, or GPR + n."""
         if register in self._saved:
             return self._saved[register]
         try:
@@ -137,11 +137,11 @@ class DebugModule:
             self.run(lambda batch: self._execute(batch, 0x00001073 | register << 20 | 8 << 15))  # csrrw zero, register, s0
 
     def held(self, register: int) -> int:
-        """What a register holds now, also when the debugger has borrowed it."""
+        """What a register holds now, even if the debugger has borrowed it."""
         return self._read_register(register)
 
     def borrow(self, *registers: int) -> None:
-        """From now on until it resumes the debugger uses these registers; their values are put back then."""
+        """Save these registers for the debugger's use; `resume` restores them."""
         for register in registers:
             if register not in self._saved:
                 self._saved[register] = self._read_register(register)
@@ -154,7 +154,7 @@ class DebugModule:
         batch.write(COMMAND, self.access(register) | TRANSFER | WRITES, starts=True)
 
     def program(self, batch: Batch, instructions: tuple[int, ...]) -> None:
-        """In a batch: fill the program buffer. Raises WireError for programs that are too long."""
+        """In a batch: fill the program buffer. Raises WireError if the program is too long."""
         if len(instructions) < self.parts.program or not self.parts.ends_itself:
             instructions = (*instructions, EBREAK)
         if len(instructions) > self.parts.program:
@@ -164,11 +164,11 @@ class DebugModule:
             batch.write(PROGBUF0 + index, word)
 
     def access(self, register: int, bits: int = 0) -> int:
-        """The command for a register, to which TRANSFER, WRITES and POSTEXEC are added."""
+        """The command for a register, without TRANSFER, WRITES and POSTEXEC."""
         return (3 if (bits or self.bits) == 64 else 2) << 20 | register
 
     def fence(self) -> None:
-        """Let the processor see instructions that were written."""
+        """Make written instructions visible to the processor."""
         self.run(lambda batch: self._execute(batch, FENCE_I))
 
     def _execute(self, batch: Batch, instruction: int) -> None:

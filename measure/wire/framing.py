@@ -1,6 +1,6 @@
-"""Frames on a line of bytes: made, and found again among whatever else the line brings. docs/wires.md has them as a table.
+"""Encodes frames for a byte stream, and finds them among other bytes. docs/wires.md has a table of them.
 
-Bytes in, frames out; nothing here waits, opens or knows what frames mean.
+Bytes in, frames out; nothing here waits, opens or interprets frames.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ START, ESCAPE, FLIP = 0x7E, 0x7D, 0x20
 HEAD = struct.Struct("<BIIH")
 SUM = struct.Struct("<I")
 LARGEST = 4096
-"""Bytes of a body that a receiver here is ready for."""
+"""The most bytes of a body that a receiver here accepts."""
 
 _ESCAPED = bytes((ESCAPE, ESCAPE ^ FLIP)), bytes((ESCAPE, START ^ FLIP))
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """kind: what it asks or answers. session, number: of the request, which its answer repeats; 32 bits each. body: at most 65,535 bytes."""
+    """kind: what it requests or answers. session, number: of the request, repeated by its answer; 32 bits each. body: at most 65,535 bytes."""
 
     kind: int
     session: int
@@ -29,24 +29,24 @@ class Frame:
 
 
 def encoded(frame: Frame) -> bytes:
-    """The bytes of a frame as they go through the line: a start marker, then header, body and CRC-32 with escapes. No other byte of them is a start marker."""
+    """The bytes of a frame on the line: a start marker, then header, body and CRC-32, escaped. No other byte is a start marker."""
     plain = HEAD.pack(frame.kind, frame.session, frame.number, len(frame.body)) + frame.body
     plain += SUM.pack(zlib.crc32(plain))
     return bytes((START,)) + plain.replace(bytes((ESCAPE,)), _ESCAPED[0]).replace(bytes((START,)), _ESCAPED[1])
 
 
 class Receiver:
-    """Finds frames in what comes. A start marker begins a frame wherever it comes, so that one frame at most is lost behind any damage."""
+    """Finds frames in received bytes. A start marker always begins a frame, so that any damage costs at most one more frame."""
 
     def __init__(self, largest: int = LARGEST) -> None:
         self.damaged = 0
-        """Frames that began, and ended too early or with a wrong sum."""
+        """Frames that ended too early or with a wrong checksum."""
         self._largest = largest
         self._plain = bytearray()
         self._inside = self._escaped = False
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that these bytes complete, in order."""
+        """The frames completed by these bytes, in order."""
         found = []
         for index, part in enumerate(data.split(bytes((START,)))):
             if index:

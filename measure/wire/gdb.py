@@ -2,8 +2,8 @@
 
     open_gdb("gdb://127.0.0.1:3333?reset=reset+halt")       open_gdb("gdb:/dev/ttyACM0?init=swdp_scan&attach=1")
 
-Options: `arch` (where the server does not describe the processor), `reset` and `init` (commands for the server itself, as after `monitor` in GDB; `init`
-may come several times), `attach` (the number of a target to attach to), `timeout` (seconds for an answer), `ack=1` (packets are receipted), `baud`.
+Options: `arch` (if the server does not describe the processor), `reset` and `init` (commands for the server itself, as after `monitor` in GDB; `init`
+may be repeated), `attach` (the number of a target to attach to), `timeout` (seconds for an answer), `ack=1` (packets are acknowledged), `baud`.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ FAULTS = (4, 6, 7, 8, 10, 11)
 INTERRUPTED = 2
 STOPPED = re.compile(rb"[ST]([0-9a-fA-F]{2})")
 HALTING = 5.0
-LOOKING = 20.0  # seconds after which a program is halted for a moment: the message that it stopped may have been lost
-"""Seconds within which a board halts that is asked to."""
+LOOKING = 20.0  # seconds after which a program is halted briefly: its stop message may have been lost
+"""Seconds within which a board must halt on request."""
 TRIES, BETWEEN = 20, 0.1
-"""Of connecting, and seconds between two."""
+"""Attempts to connect, and seconds between two."""
 OPTIONS = ("arch", "reset", "init", "attach", "timeout", "ack", "baud")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the text of a wire says besides where the server is."""
+    """The options in the text of a wire."""
 
     arch: str = ""
     reset: str = ""
@@ -52,7 +52,7 @@ class Options:
 
 @dataclass(slots=True)
 class _Counts:
-    """Bytes and packets, also of connections that are lost."""
+    """Bytes and packets, including lost connections."""
 
     sent: int = 0
     received: int = 0
@@ -64,7 +64,7 @@ class _Counts:
 class GdbWire:
     """See `Wire`. The board is halted whenever no `execute` waits, and stays so when the wire is closed.
 
-    What the server refuses leaves the connection as it was; after any other WireError only `reset` connects again."""
+    A refusal by the server does not affect the connection; after any other WireError only `reset` reconnects."""
 
     def __init__(self, name: str, address: str | tuple[str, int], options: Options) -> None:
         self._name, self._address, self._options = name, address, options
@@ -82,14 +82,14 @@ class GdbWire:
 
     @property
     def abilities(self) -> Abilities:
-        """The server's answer."""
+        """See `Wire`; as negotiated with the server."""
         known = self._server
         bits = known.architecture.pc.bits if known and known.architecture else 0
         return Abilities(halts=True, resets=self._resets, chunk=known.chunk if known else 1, bits=bits)
 
     @property
     def traffic(self) -> Traffic:
-        """What went through it."""
+        """See `Wire`."""
         counts = self._counts
         return Traffic(counts.sent, counts.received, counts.overhead, counts.repeated, counts.damaged)
 
@@ -125,7 +125,7 @@ class GdbWire:
             return execute(server, architecture, (entry, stop), seconds)
 
     def reset(self) -> None:
-        """See `Wire`. It connects again where the connection was lost."""
+        """See `Wire`. It reconnects if the connection was lost."""
         if not self._closed and (self._lost or self._server is None):
             self._connect()
         server, said = self._ready(0, 0), []
@@ -146,7 +146,7 @@ class GdbWire:
             link.close()
 
     def _ready(self, address: int, size: int) -> Server:
-        """The server, if it can be asked that."""
+        """The server, once the request is known to be valid."""
         if self._closed:
             raise WireError(f"the wire {self.name} was closed")
         if self._lost or self._server is None:
@@ -158,7 +158,7 @@ class GdbWire:
 
     @contextlib.contextmanager
     def _asking(self) -> Iterator[None]:
-        """Counts what goes through; errors say of which wire, and the wire remembers whether it is lost."""
+        """Counts traffic, adds the wire's name to errors, and notes whether the connection is lost."""
         if (session := self._session) is None:
             raise WireError(f"{self.name}: there is no connection")
         raw, repeated, damaged = session.raw, session.repeated, session.damaged
@@ -177,7 +177,7 @@ class GdbWire:
             counts.damaged += session.damaged - damaged
 
     def _connect(self) -> None:
-        """A new connection; the board is halted afterwards. A server that hangs up at once is tried again: it may still have to see that the last one ended."""
+        """Connect and halt the board. A server that hangs up at once is retried: it may not have noticed yet that the last connection ended."""
         for _ in range(TRIES - 1):
             try:
                 return self._connect_once()
@@ -188,7 +188,7 @@ class GdbWire:
         return self._connect_once()
 
     def _connect_once(self) -> None:
-        """One try."""
+        """One attempt."""
         options, address = self._options, self._address
         try:
             link: Link = SerialLink(address, options.baud) if isinstance(address, str) else TcpLink(*address)
@@ -215,7 +215,7 @@ class GdbWire:
 
 
 def halted(server: Server) -> None:
-    """Make sure that the board is halted, or raise WireError."""
+    """Make sure the board is halted, or raise WireError."""
     server.session.start(b"?")
     answer = server.session.stopped(server.session.seconds / 2)
     if answer is None:
@@ -252,7 +252,7 @@ def execute(server: Server, architecture: Architecture, span: tuple[int, int], s
 
 
 def _stopped(server: Server, seconds: float) -> tuple[bool, int]:
-    """Wait until the program stops, and halt it where it does not, or its message was lost; whether that was so, and the signal."""
+    """Wait until the program stops; if it does not, or its message was lost, halt it. Returns whether that was needed, and the signal."""
     answer = server.session.stopped(max(0.0, seconds))
     if late := answer is None:
         server.session.interrupt()
@@ -278,7 +278,7 @@ def open_gdb(text: str) -> GdbWire:
 
 
 def _options(text: str, given: list[tuple[str, str]]) -> Options:
-    """The options of a text; each is looked at."""
+    """The validated options of a text."""
     values = dict(given)
     for name, value in given:
         if name not in OPTIONS or not value.isascii() or not value or (name != "init" and values[name] != value):

@@ -1,4 +1,4 @@
-"""The line to a GDB server: TCP, or a serial port. Bytes out, bytes in, each with a limit of time."""
+"""The line to a GDB server: TCP or a serial port. Sends and receives bytes, each with a time limit."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ CONNECTING = 5.0
 
 
 class Link(Protocol):
-    """A line. All raise WireError when it breaks; `close` may come from another thread and ends what waits."""
+    """A line. All methods raise WireError when it breaks; `close` may be called from another thread and ends waits."""
 
     def send(self, data: bytes, seconds: float) -> None:
-        """All of it, or an error."""
+        """Send all of it, or raise."""
 
     def receive(self, seconds: float) -> bytes:
-        """What came, b"" where nothing did in time."""
+        """What came, b"" if nothing did in time."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the line."""
 
 
 class TcpLink:
@@ -68,7 +68,7 @@ class SerialLink:
     """A serial port, or any URL that pyserial knows."""
 
     WAIT = 0.05
-    """Seconds that one look for bytes takes at most: `close` is seen after them."""
+    """The most seconds one read blocks: `close` is noticed after them."""
 
     def __init__(self, url: str, baud: int) -> None:
         try:

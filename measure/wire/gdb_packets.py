@@ -1,4 +1,4 @@
-"""Packets of the GDB remote protocol: `$data#sum`, escapes, runs, and what is between packets. Nothing here reads or writes a line.
+"""Packets of the GDB remote protocol: `$data#sum`, escapes, run lengths, and bytes between packets. Nothing here reads or writes a line.
 
 The protocol is described in "Debugging with GDB", appendix "Remote Protocol".
 """
@@ -14,7 +14,7 @@ from ansor.measure.wire.wire import WireError
 Kind = Literal["packet", "ack", "nack", "damaged"]
 
 LIMIT = 1 << 20
-"""Bytes that a packet may have, and that may come without being one."""
+"""The most bytes of a packet, and of noise between packets."""
 
 BETWEEN = re.compile(rb"[$+-]")
 SPECIAL = re.compile(rb"[#$}*]")
@@ -23,24 +23,24 @@ BREAK = b"\x03"
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What came: a packet with its data, a good or a bad receipt, or a packet with a wrong sum."""
+    """What came: a packet with its data, an acknowledgement, a negative one, or a packet with a wrong checksum."""
 
     kind: Kind
     data: bytes = b""
 
 
 def framed(data: bytes) -> bytes:
-    """A packet of data that is escaped already."""
+    """A packet of data that is already escaped."""
     return b"$%b#%02x" % (data, sum(data) & 0xFF)
 
 
 def escaped(data: bytes) -> bytes:
-    """Binary data as it goes into a packet."""
+    """Binary data, escaped for a packet."""
     return SPECIAL.sub(lambda found: bytes((0x7D, found[0][0] ^ 0x20)), data)
 
 
 def plain(data: bytes) -> bytes | None:
-    """Data without escapes and runs; None where they are not well formed or it becomes longer than `LIMIT`."""
+    """Data without escapes and run lengths; None if they are malformed or the data becomes longer than `LIMIT`."""
     if b"}" not in data and b"*" not in data:
         return data
     made, at = bytearray(), 0
@@ -60,18 +60,18 @@ def plain(data: bytes) -> bytes | None:
 
 @dataclass(slots=True)
 class Decoder:
-    """Bytes as they come, into pieces. Raises WireError when more than `LIMIT` bytes do not form a piece."""
+    """Splits incoming bytes into pieces. Raises WireError if more than `LIMIT` bytes do not form a piece."""
 
     _bytes: bytearray = field(default_factory=bytearray)
     _looked: int = 0
     _noise: int = 0
 
     def feed(self, data: bytes) -> None:
-        """More bytes came."""
+        """Add received bytes."""
         self._bytes += data
 
     def take(self) -> Piece | None:
-        """The next piece; None where more bytes are needed."""
+        """The next piece; None if more bytes are needed."""
         while self._bytes:
             if self._bytes[0] != ord("$"):
                 if (piece := self._between()) is not None:
@@ -87,7 +87,7 @@ class Decoder:
         return None
 
     def _between(self) -> Piece | None:
-        """A receipt, or None after what is nothing was dropped."""
+        """An acknowledgement, or None after dropping noise."""
         byte = self._bytes[0]
         if byte in b"+-":
             del self._bytes[0]
@@ -101,7 +101,7 @@ class Decoder:
         return None
 
     def _packet(self, end: int) -> Piece:
-        """The packet whose data ends before `end`. A `$` in it begins it anew: what was before has lost its end."""
+        """The packet whose data ends before `end`. A `$` in it starts a new packet: the one before has lost its end."""
         start = self._bytes.rfind(b"$", 0, end) + 1
         data, digits = bytes(self._bytes[start:end]), bytes(self._bytes[end + 1:end + 3])
         del self._bytes[:end + 3]

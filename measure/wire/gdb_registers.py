@@ -1,4 +1,4 @@
-"""Which register a GDB server calls the program counter: from its own description (`target.xml`), or by the name of the architecture."""
+"""Finds the program counter of a GDB server: in its own description (`target.xml`), or by the name of the architecture."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansor.measure.wire.wire import WireError
 
 FILES, REGISTERS = 32, 4096
 THUMB_BIT = 0x01000000
-"""In a Cortex-M's xPSR: without it the core takes no instruction."""
+"""In a Cortex-M's xPSR: without it the core executes nothing."""
 
 TAG = re.compile(r"<(architecture|feature|reg|xi:include)\b([^<>]*)>([^<>]*)")
 ATTRIBUTE = re.compile(r"([\w:]+)\s*=\s*[\"']([^\"'<>]*)[\"']")
@@ -18,7 +18,7 @@ ATTRIBUTE = re.compile(r"([\w:]+)\s*=\s*[\"']([^\"'<>]*)[\"']")
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """Its number in the protocol, its bits, and at which byte of all registers it is; -1 where that is not known."""
+    """Its number in the protocol, its bits, and its byte offset among all registers; -1 if unknown."""
 
     number: int
     bits: int
@@ -27,7 +27,7 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """What has to be known to run code. status: a Cortex-M's xPSR. thumb: bit 0 of a code address is not part of the address."""
+    """What is needed to run code. status: a Cortex-M's xPSR. thumb: bit 0 of a code address is not part of the address."""
 
     name: str
     pc: Register
@@ -35,7 +35,7 @@ class Architecture:
 
     @property
     def thumb(self) -> bool:
-        """Whether it runs Thumb code only."""
+        """Whether it only runs Thumb code."""
         return self.status is not None
 
     @property
@@ -52,15 +52,15 @@ KNOWN = {
     "aarch64": Architecture("aarch64", Register(32, 64, 256)),
     "x86-64": Architecture("x86-64", Register(16, 64, 128)),
 }
-"""By the names that `arch=` takes; offsets are those of servers that describe nothing."""
+"""By the names for `arch=`; the offsets are for servers without a description."""
 
 NAMES = (("riscv:rv32", "riscv32"), ("riscv:rv64", "riscv64"), ("aarch64", "aarch64"), ("i386:x86-64", "x86-64"), ("arm", "arm"))
 
 
 def described(load: Callable[[str], str]) -> Architecture | None:
-    """The architecture of a description whose files `load` gives; None where it names no program counter.
+    """The architecture in a description whose files `load` returns; None if it names no program counter.
 
-    Raises WireError where it has more than `FILES` files or `REGISTERS` registers."""
+    Raises WireError if it has more than `FILES` files or `REGISTERS` registers."""
     found: dict[str, Register] = {}
     state = _State()
     _collect("target.xml", load, found, state)
@@ -78,7 +78,7 @@ def described(load: Callable[[str], str]) -> Architecture | None:
 
 @dataclass(slots=True)
 class _State:
-    """What is known so far of a description."""
+    """State while reading a description."""
 
     name: str = ""
     files: int = 0
@@ -86,7 +86,7 @@ class _State:
 
 
 def _collect(file: str, load: Callable[[str], str], found: dict[str, Register], state: _State) -> None:
-    """The registers of a file and of those that it includes."""
+    """Collect the registers of a file and its includes."""
     state.files += 1
     if state.files > FILES:
         raise WireError(f"the description of the processor has more than {FILES} files")
@@ -105,12 +105,12 @@ def _collect(file: str, load: Callable[[str], str], found: dict[str, Register], 
 
 
 def _number(text: str, default: int) -> int:
-    """A small number of a description."""
+    """A small number in a description."""
     return int(text) if text.isdecimal() and len(text) < 6 else default
 
 
 def _with_offsets(found: dict[str, Register]) -> dict[str, Register]:
-    """The same with each register's place: they are in the order of their numbers."""
+    """Registers with their offsets, in the order of their numbers."""
     layout, offset = {}, 0
     for name, register in sorted(found.items(), key=lambda item: item[1].number):
         layout[name] = Register(register.number, register.bits, offset)

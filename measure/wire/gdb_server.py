@@ -1,4 +1,4 @@
-"""What a GDB server can do, and its commands one by one: features, description, registers, breakpoints, monitor commands."""
+"""A GDB server's features and commands: description, registers, breakpoints, monitor commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansor.measure.wire.wire import WireError
 
 SMALLEST, LARGEST = 64, 1 << 14
 HEADER = 40
-"""Bytes of a packet that are no data: a command, an address, a length, the frame."""
+"""Bytes of a packet other than data: a command, an address, a length, the frame."""
 MONITOR_SECONDS = 30.0
 
 
@@ -40,7 +40,7 @@ class Server:
     single: bool = True
 
     def negotiate(self, acks: bool, arch: str, first: tuple[bytes, ...]) -> None:
-        """Ask what it can do. `first`: packets that come before anything is asked of a board."""
+        """Ask what it can do. `first`: packets to send before any request to the board."""
         said = self.session.ask(b"qSupported:swbreak+;hwbreak+").decode("ascii", "replace")
         found = re.search(r"(?:^|;)PacketSize=([0-9a-fA-F]{1,8})(?:;|$)", said)
         size = int(found[1], 16) if found else 400
@@ -55,7 +55,7 @@ class Server:
         self.features.binary = self.session.ask(b"X0,0:") == b"OK"
 
     def _file(self, name: str) -> str:
-        """One file of the description; '' where it gives none."""
+        """One file of the description; '' if there is none."""
         made = bytearray()
         while True:
             step = self.features.packet - HEADER
@@ -68,11 +68,11 @@ class Server:
 
     @property
     def chunk(self) -> int:
-        """Bytes of memory that one packet holds at best."""
+        """The most bytes of memory per packet."""
         return (self.features.packet - HEADER) // 2
 
     def read(self, address: int, size: int) -> bytes:
-        """At most `chunk` bytes of memory."""
+        """Read at most `chunk` bytes of memory."""
         answer = self.session.ask(b"m%x,%x" % (address, size))
         if _is_error(answer):
             raise Refused(f"{size} bytes at {address:#x} cannot be read: the GDB server says {_said(answer)}")
@@ -82,7 +82,7 @@ class Server:
         return data
 
     def write(self, address: int, data: bytes) -> None:
-        """At most `chunk` bytes of memory."""
+        """Write at most `chunk` bytes of memory."""
         if self.features.binary:
             answer = self.session.ask(b"X%x,%x:%b" % (address, len(data), escaped(data)))
         else:
@@ -90,7 +90,7 @@ class Server:
         self._fine(answer, f"{len(data)} bytes at {address:#x} cannot be written")
 
     def set_register(self, register: Register, value: int) -> None:
-        """Write a register, alone or with all others."""
+        """Write a register, alone or together with all others."""
         data = value.to_bytes(register.bits // 8, "little")
         if self.single:
             answer = self.session.ask(b"P%x=%b" % (register.number, data.hex().encode()))
@@ -115,14 +115,14 @@ class Server:
         return int.from_bytes(bytes.fromhex(self._all_registers(register)[place:place + register.bits // 4].decode()), "little")
 
     def _all_registers(self, wanted: Register) -> bytes:
-        """All registers as digits; those that the server does not know are 0."""
+        """All registers as hexadecimal digits; unavailable ones are 0."""
         every = self.session.ask(b"g").replace(b"x", b"0")
         if wanted.offset < 0 or len(every) < 2 * wanted.offset + wanted.bits // 4 or not re.fullmatch(rb"[0-9a-fA-F]+", every):
             raise Refused(f"the GDB server has neither `p` and `P`, nor register {wanted.number} in its answer to `g`: {_said(every)}")
         return every
 
     def set_breakpoint(self, address: int) -> bytes:
-        """A breakpoint, in memory where that works, in the processor otherwise. Returns the packet that takes it away."""
+        """Set a breakpoint, in memory if that works, else in the processor. Returns the packet that removes it."""
         architecture, said = self.architecture, []
         two = architecture is not None and (architecture.thumb or (architecture.half_words and address % 4 != 0))
         for kind in (b"0", b"1"):
@@ -134,7 +134,7 @@ class Server:
         raise Refused(f"no breakpoint can be set at {address:#x}: the GDB server says {said[0]} for one in memory, {said[1]} for one in the processor")
 
     def monitor(self, command: str) -> tuple[bool, str]:
-        """Whether a command for the server itself was taken, and what it printed."""
+        """Whether the server accepted a command for itself, and what it printed."""
         heard = bytearray()
         answer = self.session.ask(b"qRcmd," + command.encode().hex().encode(), MONITOR_SECONDS, heard)
         printed = heard + (b"" if answer == b"OK" or _is_error(answer) else text(answer))
@@ -153,5 +153,5 @@ def _is_error(answer: bytes) -> bool:
 
 
 def _said(answer: bytes) -> str:
-    """An answer, for an error."""
+    """An answer, for error messages."""
     return repr(answer[:60].decode("ascii", "backslashreplace")) if answer else "that it does not know the command"

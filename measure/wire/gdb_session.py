@@ -1,4 +1,4 @@
-"""Questions and answers over a line to a GDB server: receipts, repetition, text that comes in between, and limits of time."""
+"""Requests and answers over a line to a GDB server: acknowledgements, retransmission, console text in between, and time limits."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ansor.measure.wire.wire import WireError
 
 TRIES = 6
 QUIET = 0.05
-"""Seconds of silence after which nothing that was asked before is still on its way."""
+"""Seconds of silence after which no earlier answer is still in flight."""
 
 
 class Session:
-    """One connection. Whatever raises WireError here leaves it in a state that nobody knows: open another one.
+    """One connection. After a WireError its state is unknown: open another one.
 
     heard: whether anything came; hung_up: whether the line broke.
-    Counts: `raw` bytes both ways, packets that were `repeated`, and that came `damaged`. acks: whether packets are receipted.
+    Counts: `raw` bytes both ways, packets that were `repeated`, and that came `damaged`. acks: whether packets are acknowledged.
     """
 
     def __init__(self, link: Link, seconds: float) -> None:
@@ -27,7 +27,7 @@ class Session:
         self._link, self._decoder = link, Decoder()
 
     def ask(self, data: bytes, seconds: float | None = None, heard: bytearray | None = None) -> bytes:
-        """The answer to a packet. `heard` collects the text that comes before it, as far as `LIMIT`."""
+        """The answer to a packet. `heard` collects the console text before it, up to `LIMIT`."""
         limit = self.seconds if seconds is None else seconds
         self._drop()
         self._send(framed(data))
@@ -50,7 +50,7 @@ class Session:
                 return piece.data
 
     def start(self, data: bytes) -> None:
-        """Send a request that is answered when the program stops."""
+        """Send a request that is answered once the program stops."""
         self._drop()
         self._send(framed(data))
 
@@ -73,21 +73,21 @@ class Session:
         self._send(BREAK)
 
     def settle(self) -> None:
-        """Wait until no more bytes arrive: a request that was sent twice is answered twice."""
+        """Wait until no more bytes arrive: a request sent twice is answered twice."""
         end = time.monotonic() + 20 * QUIET
         while time.monotonic() < end and self._piece(time.monotonic() + QUIET) is not None:
             self._receipt()
 
     def greet(self) -> None:
-        """A receipt for what an earlier peer may not have taken."""
+        """Acknowledge what an earlier peer may not have acknowledged."""
         self._send(b"+")
 
     def close(self) -> None:
-        """Let go of the line."""
+        """Close the line."""
         self._link.close()
 
     def _drop(self) -> None:
-        """Forget what came unasked."""
+        """Drop unsolicited bytes."""
         dropped, piece = 0, self._piece(0)
         while piece is not None:
             dropped += len(piece.data) + 4
@@ -98,7 +98,7 @@ class Session:
             piece = self._piece(0)
 
     def _again(self, bad: int, seconds: float) -> float:
-        """Ask for the last packet once more; until when to wait for it."""
+        """Request the last packet again; returns until when to wait for it."""
         if not self.acks:
             raise WireError("a damaged packet came, and the GDB server keeps none to send again; `ack=1` makes it")
         if self.damaged - bad > TRIES:
@@ -107,7 +107,7 @@ class Session:
         return time.monotonic() + seconds / 4
 
     def _repeat(self, data: bytes, sent: int) -> int:
-        """Send a packet once more; how often it was sent then."""
+        """Resend a packet; returns how often it has been sent."""
         if sent == TRIES:
             raise WireError(f"{_shown(data)} arrived damaged {TRIES} times")
         self.repeated += 1
@@ -115,7 +115,7 @@ class Session:
         return sent + 1
 
     def _receipt(self) -> bool:
-        """Say that a packet came."""
+        """Acknowledge a packet."""
         if self.acks:
             self._send(b"+")
         return True
@@ -129,7 +129,7 @@ class Session:
         self.raw += len(data)
 
     def _piece(self, end: float) -> Piece | None:
-        """The next piece that comes until `end`; what came before is looked at in any case."""
+        """The next piece received until `end`; bytes already received always count."""
         while (piece := self._decoder.take()) is None:
             left = end - time.monotonic()
             try:
@@ -147,7 +147,7 @@ class Session:
 
 
 def _is_text(data: bytes, heard: bytearray | None) -> bool:
-    """Whether a packet is console text, which is kept."""
+    """Whether a packet is console text, which is added to `heard`."""
     if not data.startswith(b"O") or data == b"OK":
         return False
     if heard is not None and len(heard) < LIMIT:
@@ -156,7 +156,7 @@ def _is_text(data: bytes, heard: bytearray | None) -> bool:
 
 
 def text(data: bytes) -> bytes:
-    """Bytes of hexadecimal digits; anything else is returned unchanged."""
+    """Decode hexadecimal digits; anything else is returned unchanged."""
     try:
         return bytes.fromhex(data.decode("ascii"))
     except ValueError:
@@ -164,5 +164,5 @@ def text(data: bytes) -> bytes:
 
 
 def _shown(data: bytes) -> str:
-    """The beginning of a packet, for an error."""
+    """The beginning of a packet, for error messages."""
     return repr(data[:24].decode("ascii", "backslashreplace"))

@@ -1,8 +1,8 @@
-"""Clocks of a JTAG port as characters of the remote bitbang protocol, in bulk.
+"""Encodes clocks of a JTAG port as characters of the remote bitbang protocol, in bulk.
 
-A digit sets three pins: 4 is TCK, 2 is TMS, 1 is TDI. `R` asks for TDO. A clock is its low half, at which TDO changes, then its high half, at which TMS and TDI
-are taken; between them TDO is asked for. A scan begins in Run-Test/Idle or in an Update state and ends in an Update state, so that scans may follow each
-other without Run-Test/Idle between them.
+A digit sets three pins: 4 is TCK, 2 is TMS, 1 is TDI. `R` reads TDO. A clock is its low half, at which TDO changes, then its high half, at which TMS and TDI
+are sampled; TDO is read between them. A scan begins in Run-Test/Idle or an Update state and ends in an Update state, so that scans may follow each
+other without Run-Test/Idle in between.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def path(modes: str) -> bytes:
 
 
 def scan(value: int, bits: int, modes: str = "100", answer: tuple[int, int] = (0, 0)) -> bytes:
-    """Shift `bits` of `value` in, the lowest first. modes: TMS on the way to the shift state.
+    """Shift in `bits` of `value`, the lowest first. modes: TMS on the way to the shift state.
 
-    answer: the first bit shifted out that is asked for, and the one after the last."""
+    answer: the first bit shifted out to read, and the one after the last."""
     clocks = [path(modes)]
     for bit in range(bits):
         digit = (value >> bit & 1) + (2 if bit == bits - 1 else 0)
@@ -43,7 +43,7 @@ def scan(value: int, bits: int, modes: str = "100", answer: tuple[int, int] = (0
 
 
 def instruction(value: int, bits: int) -> bytes:
-    """Put a value into the instruction register."""
+    """Load the instruction register."""
     return scan(value, bits, "1100")
 
 
@@ -59,7 +59,7 @@ class ModuleScans:
         return OPERATION_BITS + WORD_BITS + self.address_bits
 
     def one(self, operation: int, address: int = 0, word: int = 0, answer: tuple[int, int] = (0, 0)) -> bytes:
-        """One scan. What it shifts out, from bit answer[0] to before answer[1], is the outcome of the scan before it."""
+        """One scan. The bits it shifts out, from answer[0] up to answer[1], are the outcome of the previous scan."""
         return _module_scan(self.bits, address << 34 | (word & 0xFFFFFFFF) << 2 | operation, answer)
 
     def writes(self, words: NDArray[np.uint32], registers: Sequence[int], after: bytes) -> bytes:
@@ -77,7 +77,7 @@ class ModuleScans:
         return text.tobytes()
 
     def reads(self, rows: int, registers: Sequence[int], after: bytes) -> bytes:
-        """Many rows of reads; each scan shifts out the word of the one before it."""
+        """Many rows of reads; each scan shifts out the word of the previous one."""
         word = (OPERATION_BITS, OPERATION_BITS + WORD_BITS)
         return (b"".join(self.one(READ, register, answer=word) for register in registers) + after) * rows
 
@@ -88,10 +88,10 @@ def _module_scan(bits: int, value: int, answer: tuple[int, int]) -> bytes:
 
 
 def number(bits: NDArray[np.uint8]) -> int:
-    """What was shifted out, the lowest bit first."""
+    """The number that was shifted out, the lowest bit first."""
     return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
 
 def words_of(bits: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Words that were shifted out one after the other. bits: a multiple of 32 of them."""
+    """Words that were shifted out consecutively. bits: a multiple of 32."""
     return np.packbits(bits.reshape(-1, WORD_BITS), axis=1, bitorder="little").view("<u4").reshape(-1)

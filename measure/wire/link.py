@@ -1,7 +1,7 @@
-"""Requests to a monitor, and their answers, over a line that may lose, damage, delay and repeat bytes.
+"""Sends requests to a monitor and receives answers, over a line that may lose, damage, delay and repeat bytes.
 
-Every request has a number one above that of the request before it, and the monitor carries them out in that order, each once. What is not answered in time is
-sent again. An answer counts when it has the session and the number of a request that waits; anything else is of the past and dropped.
+Requests are numbered consecutively, and the monitor executes them in that order, each once. A request not answered in time is
+sent again. An answer counts if it has the session and number of a waiting request; anything else is stale and dropped.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ansor.measure.wire.wire import Abilities, WireError
 
 FIRST_WAIT, WAIT_GROWTH, LONGEST_WAIT = 0.3, 1.6, 3.0
 GREETING_WAIT = 0.06
-"""The first wait for a monitor that has perhaps not started yet."""
+"""The first wait for a monitor that may not have started yet."""
 
 ATTEMPTS = 9
-"""Times that a request is sent before the line counts as broken: 14 seconds of silence."""
+"""How often a request is sent before the line counts as broken: 14 seconds of silence."""
 
 BYTES_PER_SECOND = 11_520
-"""Of the slowest line that is reckoned with when an answer is waited for: 115,200 baud. `Link` takes another."""
+"""The default speed assumed when waiting for answers: 115,200 baud. `Link` accepts another."""
 
 VERSION = 1
 FACTS = struct.Struct("<IIIIQQBBBB")
@@ -33,7 +33,7 @@ TRAP_FACTS = struct.Struct("<BIQ")
 
 
 class Kind(IntEnum):
-    """What frames are. Answers have the kind of the request, and 0x80."""
+    """Kinds of frames. An answer has the kind of its request | 0x80."""
 
     HELLO, OPEN, READ, WRITE, SUM, EXECUTE, RESET, UNPACK = range(1, 9)
     ANSWER = 0x80
@@ -41,16 +41,16 @@ class Kind(IntEnum):
 
 
 class BoardReset(WireError):
-    """The monitor has restarted since the last request: the board's memory is unknown, and its program has ended. The wire works again."""
+    """The monitor has restarted since the last request: the board's memory is unknown, and its program is gone. The wire works again."""
 
 
 class Silence(WireError):
-    """Nothing answers. The next request begins with finding the monitor again."""
+    """Nothing answers. The next request first looks for the monitor again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """kind, and its arguments as bytes. answer_bytes: of memory that the answer will have."""
+    """A kind and its arguments as bytes. answer_bytes: of memory in the answer."""
 
     kind: Kind
     body: bytes
@@ -59,7 +59,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The monitor could not do it. code: 1 memory, 2 a request it does not know, 3 an address it cannot jump from. cause: what the processor says."""
+    """The monitor could not do it. code: 1 memory, 2 a request it does not know, 3 an address it cannot jump from. cause: as the processor reports it."""
 
     code: int
     cause: int
@@ -67,8 +67,8 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a monitor says of itself and its board. window: bytes of frames that it has room for; free: first and last + 1.
-    abilities: `chunk` is of one frame. unpacks: it takes what `packing` makes."""
+    """What a monitor reports about itself and its board. window: bytes of frames it can buffer; free: first and last + 1.
+    abilities: `chunk` is of one frame. unpacks: it accepts data of `packing`."""
 
     boot: int
     session: int
@@ -95,7 +95,7 @@ class Counts:
 
 
 class Link:
-    """One monitor behind a port. `greet` finds it; everything else does so by itself after the line broke."""
+    """One monitor behind a port. `greet` finds it; all other methods do so by themselves after the line broke."""
 
     def __init__(self, port: Port, name: str, bytes_per_second: float = BYTES_PER_SECOND) -> None:
         self.port, self.name = port, name
@@ -107,7 +107,7 @@ class Link:
         self._next = 0  # the number of the next request; 0: no session
         self._echo = False
         self._flight: deque[_Sent] = deque()
-        self._rewound = -1  # the last number that was carried out when the flight was last sent again
+        self._rewound = -1  # the last executed number when the flight was last sent again
 
     @property
     def facts(self) -> Facts:
@@ -117,11 +117,11 @@ class Link:
 
     @property
     def damaged(self) -> int:
-        """Frames that came with a wrong sum."""
+        """Frames that came with a wrong checksum."""
         return self._receiver.damaged
 
     def replace_port(self, port: Port) -> None:
-        """Go on over another port: the board behind it may be another run."""
+        """Continue over another port: the board behind it may have restarted."""
         self.port, self._next, self._facts = port, 0, None
         self._receiver = Receiver()
 
@@ -140,11 +140,11 @@ class Link:
         raise Silence(f"{self.name}: the monitor does not start a session; does another program use the same line?")
 
     def forget(self) -> None:
-        """Note that the board is about to be reset, or was, so that this is expected when the monitor is found again."""
+        """Note that the board is being reset, so that this is expected when the monitor is found again."""
         self._next, self._facts = 0, None
 
     def restart(self) -> Facts:
-        """Let the monitor reset its board, and find it again. Raises Silence where it does not come back, WireError where it was not reset."""
+        """Let the monitor reset its board, and find it again. Raises Silence if it does not come back, WireError if it was not reset."""
         self._ready()
         before, frame = self.facts.boot, encoded(self._numbered(Kind.RESET, b""))
         self.forget()
@@ -155,9 +155,9 @@ class Link:
         raise WireError(f"{self.name}: the monitor was asked to reset the board and did not")
 
     def exchange(self, requests: Sequence[Request]) -> list[bytes | Fault]:
-        """The answers to these requests, which are carried out in order. A write's answer says that it came, not that the memory keeps it.
+        """The answers to these requests, which are executed in order. A write's answer says that it arrived, not that the memory keeps it.
 
-        Raises Silence when the line is broken and BoardReset when the board started anew; which of the requests were carried out is not known then.
+        Raises Silence if the line is broken and BoardReset if the board restarted; it is then unknown which requests were executed.
         """
         self._ready()
         try:
@@ -169,7 +169,7 @@ class Link:
             self._flight.clear()
 
     def run(self, body: bytes, seconds: float) -> bytes | Fault | None:
-        """The answer to a request to execute, None when there is none in that time: the program goes on, or the line is broken."""
+        """The answer to a request to execute, None if there is none in time: the program goes on, or the line is broken."""
         self._ready()
         frame = self._numbered(Kind.EXECUTE, body)
         deadline = self.port.now() + seconds + 2 * FIRST_WAIT + len(encoded(frame)) / self._rate
@@ -215,7 +215,7 @@ class Link:
         return Facts(boot, session, window, (first, last), board, able, bool(abilities & 4))
 
     def _ask(self, frame: Frame, attempts: int) -> Frame:
-        """The answer to a request that is not part of a session."""
+        """The answer to a request outside a session."""
         wait = GREETING_WAIT
         for attempt in range(attempts + 3):
             self._send(encoded(frame), again=attempt > 0)
@@ -262,7 +262,7 @@ class Link:
         return [answer if answer is not None else b"" for answer in answers]
 
     def _fill(self, requests: Sequence[Request], todo: deque[int]) -> None:
-        """Send as much as the monitor has room for."""
+        """Send as much as the monitor can buffer."""
         room = self.facts.window - sum(len(sent.data) for sent in self._flight)
         while todo:
             request = requests[todo[0]]
@@ -275,7 +275,7 @@ class Link:
             self._send(data)
 
     def _settled(self, got: Frame, requests: Sequence[Request], todo: deque[int], answers: list[bytes | Fault | None]) -> bool:
-        """Take what came into account; whether it brought anything new."""
+        """Process a received frame; returns whether it brought anything new."""
         if got.session != self._session or not self._flight:
             return False
         if got.kind == Kind.LOST:
@@ -289,7 +289,7 @@ class Link:
         return True
 
     def _caught_up(self, last: int, requests: Sequence[Request], todo: deque[int], answers: list[bytes | Fault | None]) -> bool:
-        """The monitor said which request it carried out last: it waits for the next one, or has an answer that did not arrive."""
+        """The monitor reported the request it executed last: it waits for the next one, or its answer was lost."""
         before = len(self._flight)
         self._passed(last, requests, todo, answers)
         if self._flight and self._flight[0].number == last + 1 and self._rewound != last:
@@ -298,7 +298,7 @@ class Link:
         return len(self._flight) != before
 
     def _passed(self, last: int, requests: Sequence[Request], todo: deque[int], answers: list[bytes | Fault | None]) -> None:
-        """Requests up to this number were carried out and their answers are lost: whatever only looks is asked again, under a new number."""
+        """Requests up to this number were executed and their answers lost: all but writes are sent again, with new numbers."""
         again = []
         while self._flight and self._flight[0].number <= last:
             index = self._flight.popleft().index
@@ -310,7 +310,7 @@ class Link:
         todo.extendleft(reversed(again))
 
     def _travel_seconds(self, requests: Sequence[Request]) -> float:
-        """How long what is under way takes on a slow line, both ways."""
+        """How long the frames in flight take on a slow line, both ways."""
         return 2 * sum(len(sent.data) + requests[sent.index].answer_bytes for sent in self._flight) / self._rate
 
     def _send_flight_again(self) -> None:
@@ -325,7 +325,7 @@ class Link:
         self.port.send(data)
 
     def _frames(self, until: float) -> list[Frame]:
-        """The frames of a monitor that come until then: those of the first bytes that do."""
+        """The monitor's frames in the first bytes that come until then."""
         data = self.port.receive(max(0.0, until - self.port.now()))
         self.counts.bytes += len(data)
         frames = self._receiver.feed(data)

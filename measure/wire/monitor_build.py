@@ -1,4 +1,4 @@
-"""Builds the monitor: as a process of this machine, and as an ELF file for boards. Each is built once and kept in the cache folder."""
+"""Builds the monitor: as a local process, and as an ELF file for boards. Each is built once and kept in the cache folder."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ RISCV = ("-mcmodel=medany", "-mno-relax")
 
 @dataclass(frozen=True, slots=True)
 class MonitorBoard:
-    """A board that the monitor can be built for. flags: the processor's, for the compiler. sources: C files of `measure/wire/monitor/`, beside monitor.c.
+    """A board that the monitor can be built for. flags: the processor's, for the compiler. sources: C files of `measure/wire/monitor/`, besides monitor.c.
 
-    code, data: where the monitor and its memory (4 KiB) are put; data 0: behind the code. free: first address and last + 1 for programs, 0: behind data.
-    settings: what the sources want to know, as NAME=VALUE. chunk: bytes of memory in one frame; four times as many are kept for what comes meanwhile.
+    code, data: where to put the monitor and its memory (4 KiB); data 0: after the code. free: first address and last + 1 for programs, 0: after data.
+    settings: macros for the sources, as NAME=VALUE. chunk: bytes of memory in one frame; the receive buffer has four times as many.
     """
 
     name: str
@@ -62,11 +62,11 @@ BOARDS = {
         MonitorBoard("rp2040", _thumb("cortex_m0plus"), ("arch_thumb.c", "uart_rp2040.c"), 0x20038000, 0, (0x20000000, 0x20038000), ("CLOCK=6000000",)),
     )
 }
-"""Boards of QEMU, and families of chips: their pins and clocks are settings to be looked at. Others are made like these."""
+"""Boards of QEMU, and families of chips, whose pins and clocks are settings to check. Others are made like these."""
 
 
 def linker_script(board: MonitorBoard) -> str:
-    """Where the parts of the monitor go. Nothing is initialised but constants, so nothing has to be copied when it starts."""
+    """The monitor's memory layout. Only constants are initialised, so nothing must be copied at start."""
     data = f"  . = {board.data:#x};\n" if board.data else ""
     start = f"{board.free[0]:#x}" if board.free[0] else "ALIGN(free_begin, 16)"
     return (
@@ -79,7 +79,7 @@ def linker_script(board: MonitorBoard) -> str:
 def built_monitor(board: MonitorBoard | str) -> Path:
     """The monitor for a board, as an ELF file.
 
-    Raises ToolchainError for a name that is not known and where it does not build, CacheError when it cannot be kept.
+    Raises ToolchainError for an unknown name or if it does not build, CacheError if it cannot be kept.
     """
     if isinstance(board, str):
         if board not in BOARDS:
@@ -91,7 +91,7 @@ def built_monitor(board: MonitorBoard | str) -> Path:
 
 
 def built_process() -> Path:
-    """The monitor as a program of this machine. Raises ToolchainError where it does not build, CacheError when it cannot be kept."""
+    """The monitor as a local program. Raises ToolchainError if it does not build, CacheError if it cannot be kept."""
     return _built("monitor-process", ("monitor.c", "arch_host.c", "board_process.c", "start_process.c"), HOST_FLAGS)
 
 

@@ -1,4 +1,4 @@
-"""Wires by their text: `open_wire("gdb://localhost:3333")`. This is the only place that maps texts to modules."""
+"""Opens wires by their text: `open_wire("gdb://localhost:3333")`. This is the only place that maps texts to modules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansor.measure.wire.wire import Wire
 
 @dataclass(frozen=True, slots=True)
 class WireKind:
-    """A kind of wire. starts: how its texts begin. form: such a text, as a person writes it. open: raises DeviceError, or WireError, which is one."""
+    """A kind of wire. starts: how its texts begin. form: such a text, for messages. open: raises DeviceError, or WireError, which is one."""
 
     name: str
     starts: tuple[str, ...]
@@ -52,7 +52,7 @@ KINDS = (
 
 
 def wire_kind(text: str) -> WireKind | None:
-    """The kind of wire that a text names; None where it names none."""
+    """The kind of wire that a text names; None if it names none."""
     return next((kind for kind in KINDS if text.strip().startswith(kind.starts)), None)
 
 
@@ -62,7 +62,7 @@ def wire_forms() -> str:
 
 
 def open_wire(text: str) -> Wire:
-    """The wire that a text names. Raises DeviceError for another text, WireError where no board answers."""
+    """Open the wire that a text names. Raises DeviceError for another text, WireError if no board answers."""
     kind = wire_kind(text)
     if kind is None:
         raise DeviceError(f"asked for the wire {text!r}, which does not name one; write {wire_forms()}")

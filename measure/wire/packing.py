@@ -1,10 +1,10 @@
-"""Bytes for a slow line: what stood shortly before is named rather than sent. Machine code of loops that are written out becomes half as long.
+"""Compresses bytes for a slow line: recent repetitions are referenced, not sent. Machine code of unrolled loops becomes half as long.
 
-    0nnnnnnn                  n + 1 bytes follow, as they are
-    10nnnnnn oooooooo         n + 3 bytes again, from o + 1 before here
-    11nnnnnn oooooooo oooooooo    n + 4 bytes again, from o before here, low byte first
+    0nnnnnnn                  n + 1 literal bytes follow
+    10nnnnnn oooooooo         copy n + 3 bytes from o + 1 back
+    11nnnnnn oooooooo oooooooo    copy n + 4 bytes from o back, low byte first
 
-Parts are unpacked one after another, each behind the one before: a copy may reach into those before it.
+Parts are unpacked consecutively, so a copy may reach into earlier ones.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections import defaultdict
 LITERALS, COPY = 128, 64
 NEAR_LEAST, FAR_LEAST = 3, 4
 NEAR, FAR = 256, 0xFFFF  # bytes back
-LOOKED_AT = 24  # earlier places that begin alike
+LOOKED_AT = 24  # earlier candidates to compare
 
 
 def packed(data: bytes, most: int) -> list[tuple[int, bytes]]:
-    """Parts of up to `most` (130 at least) packed bytes, each with the place in `data` where its bytes begin."""
+    """Parts of up to `most` (at least 130) packed bytes, each with the place in `data` where its bytes begin."""
     parts, tokens, start, at = [], bytearray(), 0, 0
     for end, token in _tokens(data):
         if len(tokens) + len(token) > most:
@@ -30,7 +30,7 @@ def packed(data: bytes, most: int) -> list[tuple[int, bytes]]:
 
 
 def _tokens(data: bytes) -> list[tuple[int, bytes]]:
-    """Tokens, each with the place behind its bytes."""
+    """Tokens, each with the place after its bytes."""
     places: defaultdict[bytes, list[int]] = defaultdict(list)
     found: list[tuple[int, bytes]] = []
     at = literal = 0
@@ -49,7 +49,7 @@ def _tokens(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def _copy(data: bytes, at: int, places: defaultdict[bytes, list[int]]) -> tuple[int, int, int]:
-    """The copy that saves most here: bytes saved (0 for none), its length, and how far back it begins."""
+    """The copy that saves the most here: bytes saved (0 for none), its length, and how far back it begins."""
     best = (0, 0, 0)
     for place in reversed(places.get(data[at : at + NEAR_LEAST], [])[-LOOKED_AT:]):
         back = at - place

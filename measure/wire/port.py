@@ -1,4 +1,4 @@
-"""Lines of bytes that a monitor can be behind: serial ports, TCP connections, pipes of a process."""
+"""Byte streams to a monitor: serial ports, TCP connections, pipes of a process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PART_BYTES = 1 << 16
 T = TypeVar("T")
 
 SLICE_SECONDS = 0.05
-"""How long a wait goes on before it looks whether the line was closed."""
+"""How long a wait blocks before it checks whether the line was closed."""
 
 SEND_SECONDS = 10.0
 CLOSING_SECONDS = 2.0
@@ -32,17 +32,17 @@ class Port(Protocol):
         """Send all of it, or as much as the line accepts: lost bytes are sent again."""
 
     def receive(self, seconds: float) -> bytes:
-        """What has come, as soon as there is any; b"" when nothing does for so long."""
+        """What has come, as soon as there is any; b"" if nothing comes for that long."""
 
     def now(self) -> float:
-        """The time in seconds by the clock that `receive` waits by."""
+        """Seconds, by the clock of `receive`."""
 
     def close(self) -> None:
-        """Let go of it. May come from another thread, and ends what waits."""
+        """Close the line. May be called from another thread, and ends waits."""
 
 
 class DescriptorPort:
-    """Two descriptors of the system. `ended` is called when the line is closed or breaks."""
+    """Two file descriptors. `release` is called when the line is closed."""
 
     def __init__(self, reader: int, writer: int, name: str, release: Callable[[], None]) -> None:
         self._reader, self._writer, self._name, self._release = reader, writer, name, release
@@ -102,7 +102,7 @@ class DescriptorPort:
 
 
 def socket_port(host: str, port: int, name: str, seconds: float = 5.0) -> DescriptorPort:
-    """A TCP connection: QEMU's `-serial tcp:...`, ser2net, a terminal server in raw mode. Raises WireError when nothing listens there."""
+    """A TCP connection: QEMU's `-serial tcp:...`, ser2net, a terminal server in raw mode. Raises WireError if nothing listens there."""
     try:
         connection = socket.create_connection((host, port), seconds)
     except OSError as error:
@@ -112,7 +112,7 @@ def socket_port(host: str, port: int, name: str, seconds: float = 5.0) -> Descri
 
 
 def process_port(command: Sequence[str], name: str) -> DescriptorPort:
-    """A process that speaks on its standard input and output, and is ended when the line is closed. Raises WireError when it does not start."""
+    """A process that speaks on its standard input and output, and is killed when the line is closed. Raises WireError if it does not start."""
     try:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0)
     except OSError as error:
@@ -132,7 +132,7 @@ def process_port(command: Sequence[str], name: str) -> DescriptorPort:
 
 
 class SerialPort:
-    """What pyserial opens: a device, a pseudo-terminal, or one of its URLs. Raises WireError when it cannot."""
+    """What pyserial opens: a device, a pseudo-terminal, or one of its URLs. Raises WireError if it cannot."""
 
     def __init__(self, url: str, baud: int, name: str) -> None:
         try:
@@ -156,7 +156,7 @@ class SerialPort:
         self._tried(lambda: self._port.write(data))
 
     def receive(self, seconds: float) -> bytes:
-        """What has come. One byte is waited for, since `in_waiting` says nothing on some of pyserial's lines."""
+        """What has come. Waits for one byte, since `in_waiting` is useless on some of pyserial's lines."""
         deadline = self.now() + seconds
         while True:
             if found := self._tried(lambda: self._port.read(1)):
@@ -165,7 +165,7 @@ class SerialPort:
                 return b""
 
     def pulse(self, line: str, seconds: float = 0.1) -> None:
-        """Let a control line, "dtr" or "rts", go active for a moment: most boards with a USB serial chip take that as a reset."""
+        """Pulse a control line, "dtr" or "rts": most boards with a USB serial chip take that as a reset."""
         for level in (True, False):
             self._tried(partial(setattr, self._port, line, level))
             time.sleep(seconds)

@@ -1,4 +1,4 @@
-"""The monitor as a process of this machine: a board to try things on. `open_process("process:")`, or "process:64" for 64 MiB of memory."""
+"""The monitor as a local process: a board for experiments. `open_process("process:")`, or "process:64" for 64 MiB of memory."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MOST_MEGABYTES = 4096
 
 
 def open_process(text: str = PREFIX) -> SerialWire:
-    """A wire to a process that is started for it and ends with it. Programs for it are code of this machine, linked for an address in `facts.free`.
+    """A wire to a process started for it, which ends with it. Programs for it are code of this machine, linked for an address in `facts.free`.
 
-    Raises DeviceError for another text, ToolchainError where the monitor cannot be built, WireError where it does not start.
+    Raises DeviceError for another text, ToolchainError if the monitor cannot be built, WireError if it does not start.
     """
     size = text.strip().removeprefix(PREFIX) or "1"
     if not text.strip().startswith(PREFIX) or not (size.isascii() and size.isdigit() and 0 < int(size[:9]) <= MOST_MEGABYTES):

@@ -1,4 +1,4 @@
-"""Memory through the program buffer of a RISC-V debug module: words go to s1, a short program stores them at s0, and each word of data starts it again."""
+"""Accesses memory through the program buffer of a RISC-V debug module: words go to s1, a short program stores them at s0, and each word restarts it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ansor.measure.wire.debug_module import ABSTRACTAUTO, COMMAND, DATA0, EXCEPT
 from ansor.measure.wire.tap import Answers, Batch
 from ansor.measure.wire.wire import WireError
 
-PART = 1 << 16  # bytes in one batch: one answer says that all of it went well
+PART = 1 << 16  # bytes per batch, which has one answer
 _ZERO, _S0, _S1 = 0, 8, 9
 _WIDTH = {1: 0, 2: 1, 4: 2, 8: 3}
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes that are moved alike. unit: bytes of one load or store; units: loads or stores in one run of the program; runs: how often it runs."""
+    """A range moved uniformly. unit: bytes per load or store; units: loads or stores per run of the program; runs: how often it runs."""
 
     address: int
     unit: int
@@ -28,22 +28,22 @@ class Piece:
 
     @property
     def block(self) -> int:
-        """Bytes that one run moves."""
+        """Bytes per run."""
         return self.unit * self.units
 
     @property
     def size(self) -> int:
-        """Bytes of all of it."""
+        """Bytes of the whole piece."""
         return self.block * self.runs
 
     @property
     def words(self) -> int:
-        """Words of data of one run."""
+        """Words of data per run."""
         return max(self.unit // 4, 1) * self.units
 
 
 def pieces(address: int, size: int, unit: int, units: int) -> Iterator[Piece]:
-    """Cut a range so that each load and store is aligned: small ones, until the largest `unit` fits; blocks of several; what remains."""
+    """Split a range so that each load and store is aligned: small ones until the largest `unit` fits; blocks of several; the rest."""
     end = address + size
     while address < end:
         fits = next(width for width in (8, 4, 2, 1) if width <= unit and address % width == 0 and address + width <= end)
@@ -55,7 +55,7 @@ def pieces(address: int, size: int, unit: int, units: int) -> Iterator[Piece]:
 
 
 class Memory:
-    """What a halted processor sees as its memory. Raises WireError that says which address it refused."""
+    """A halted processor's memory. Raises WireError with the address it refused."""
 
     def __init__(self, module: DebugModule) -> None:
         self._module = module
@@ -64,7 +64,7 @@ class Memory:
         each = self._unit // 4
         room = parts.program + parts.ends_itself
         many = parts.data // each if parts.data_address is not None else 1
-        # A store program: one store, a load and a store for each further unit, one addition, an ebreak. A load program is one longer.
+        # A store program: one store, a load and a store per further unit, an addition, an ebreak. A load program is one longer.
         self._stored = max(1, min(many, (room - 1) // 2))
         self._loaded = max(1, min(many, (room - 2) // 2))
 
@@ -126,7 +126,7 @@ class Memory:
         batch.write_rows(np.hstack([words[1:], again]), (*registers, COMMAND))
 
     def _load(self, batch: Batch, piece: Piece) -> list[Rows]:
-        """One run at a time leaves its units in the data; reading the lowest word of them starts the next."""
+        """Each run leaves its units in the data; reading their lowest word starts the next."""
         command = self._module.access(S1)
         registers = tuple(DATA0 + index for index in reversed(range(piece.words)))
         self._module.put(batch, S0, piece.address)
@@ -136,7 +136,7 @@ class Memory:
             return [*self._each(batch, piece.runs - 1, registers, command | POSTEXEC), _plain(batch, registers)]
         found = []
         if piece.runs > 1:
-            # s1 goes to the data as the next run starts: it is one ahead, and must not load what is after the end.
+            # s1 goes to the data as the next run starts: it is one ahead and must not load beyond the end.
             batch.write(COMMAND, command | TRANSFER | POSTEXEC, starts=True)
             found = [*self._each(batch, piece.runs - 2, registers, command | TRANSFER | POSTEXEC), _plain(batch, registers)]
         batch.write(COMMAND, command | TRANSFER, starts=True)

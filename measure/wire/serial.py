@@ -1,7 +1,7 @@
-"""A wire to the monitor on a board, over a serial line or whatever carries bytes: `open_serial`.
+"""A wire to the monitor on a board, over a serial line or any byte stream: `open_serial`.
 
-The monitor is a small program that stays on the board (`measure/wire/monitor/`); docs/wires.md says how it gets there. Whatever was written is read back by the
-monitor and its CRC-32 compared, so that memory that does not keep what it is given is noticed.
+The monitor is a small resident program on the board (`measure/wire/monitor/`); docs/wires.md says how to install it. It reads back everything written
+to compare its CRC-32, so that bad memory is noticed.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from ansor.measure.wire.port import Port, SerialPort, socket_port
 from ansor.measure.wire.wire import Abilities, Reason, Stopped, Traffic, WireError
 
 SUM_BYTES = 1 << 15
-"""Bytes that the monitor sums up for one answer: well under a second on any board."""
+"""Bytes per checksum request: well under a second on any board."""
 
 WRITE_ATTEMPTS = 3
-LEAST_PACKED = 64  # bytes: less is sent as it is
+LEAST_PACKED = 64  # bytes: less is sent unpacked
 REASONS: dict[int, Reason] = {1: "stop", 2: "trap", 3: "timeout"}
 BAUD = 115_200
 FORMS = "serial:/dev/ttyUSB0?baud=115200&reset=dtr, socket://host:port, loop://, or the path of a terminal"
 
 
 class SerialWire:
-    """A `Wire` over a port with a monitor behind it. `line_reset` resets the board through the line, and gives the port to go on with."""
+    """A `Wire` over a port with a monitor behind it. `line_reset` resets the board through the line and returns the port to continue with."""
 
     def __init__(self, port: Port, name: str, line_reset: Callable[[], Port] | None = None, bytes_per_second: float = BAUD / 10) -> None:
         self._name, self._line_reset = name, line_reset
@@ -50,7 +50,7 @@ class SerialWire:
 
     @property
     def facts(self) -> Facts:
-        """What the monitor says of its board."""
+        """What the monitor reports about its board."""
         return self._facts
 
     @property
@@ -61,7 +61,7 @@ class SerialWire:
 
     @property
     def traffic(self) -> Traffic:
-        """What went through it so far."""
+        """Its traffic so far."""
         counts = self._link.counts
         overhead = max(0, counts.bytes + self._unsent - self._sent - self._received)
         return Traffic(self._sent, self._received, overhead, counts.repeated, self._damaged_before + self._link.damaged)
@@ -82,7 +82,7 @@ class SerialWire:
         return found
 
     def write(self, address: int, data: bytes) -> None:
-        """Write memory, at any address; it is there, and was read back by the monitor, when this returns."""
+        """Write memory, at any address; when this returns, the monitor has read it back."""
         self._check(address, len(data))
         wrong: list[int] = []
         for _ in range(WRITE_ATTEMPTS if data else 0):
@@ -94,7 +94,7 @@ class SerialWire:
         self._sent += len(data)
 
     def crc(self, address: int, size: int) -> int:
-        """CRC-32 of memory, as the monitor finds it; of up to `SUM_BYTES`."""
+        """CRC-32 of up to `SUM_BYTES` of memory, computed by the monitor."""
         self._check(address, size)
         (answer,) = self._link.exchange([Request(Kind.SUM, struct.pack("<QI", address, size), 4)])
         return int.from_bytes(self._fine(answer, "sum up", address, size), "little")
@@ -102,8 +102,8 @@ class SerialWire:
     def execute(self, entry: int, stop: int, seconds: float) -> Stopped:
         """Run from `entry` until `stop` is reached, for `seconds` at most.
 
-        A program that does not end is ended by the monitor where it can do that, else by a reset of the board through the line. Where neither is possible it
-        raises WireError, and somebody has to reset the board.
+        The monitor ends a program that does not end, if it can; else a reset through the line does. If neither is possible, it
+        raises WireError, and somebody must reset the board.
         """
         self._check(entry, 0)
         self._check(stop, 16)
@@ -130,7 +130,7 @@ class SerialWire:
             raise WireError(f"{self._name}: neither the monitor nor the line can reset this board; do it by hand")
 
     def close(self) -> None:
-        """Let go of the board."""
+        """Release the board."""
         self._closed = True
         self._link.port.close()
 
@@ -145,7 +145,7 @@ class SerialWire:
         return [(address + start, min(most, size - start)) for start in range(0, size, most)]
 
     def _written(self, address: int, data: bytes) -> list[int]:
-        """Write once; the addresses of the parts that are not there afterwards."""
+        """Write once; returns the addresses of the parts that are wrong afterwards."""
         sums = self._pieces(address, len(data), SUM_BYTES)
         parts = self._writes(address, data)
         requests = [*parts]
@@ -155,7 +155,7 @@ class SerialWire:
         return [at for (at, _), found, right in zip(sums, answers[len(parts) :], expected, strict=True) if found != right]
 
     def _writes(self, address: int, data: bytes) -> list[Request]:
-        """Requests that write it: packed, where the monitor unpacks and that is shorter."""
+        """Requests that write it: packed, if the monitor unpacks and that is shorter."""
         chunk = self._facts.abilities.chunk
         parts = packed(data, chunk) if self._facts.unpacks and len(data) >= LEAST_PACKED and chunk > LITERALS else []
         saved = len(data) - sum(len(tokens) for _, tokens in parts)
@@ -173,7 +173,7 @@ class SerialWire:
 
     def _does_not_end(self, entry: int, seconds: float) -> Stopped:
         if self._line_reset is None:
-            # Perhaps the answer was lost and not the program.
+            # Perhaps only the answer was lost.
             cure = "reset the board by hand, or give the line a way to do it"
             raise WireError(f"{self._name}: the program at {entry:#x} did not end in {seconds:g} s, and this line cannot halt it; {cure}")
         self._reset_by_line(self._line_reset)
@@ -191,7 +191,7 @@ class SerialWire:
 
 @dataclass(frozen=True, slots=True)
 class SerialAddress:
-    """What a text that opens a wire says. reset: "dtr" or "rts", the control line that resets the board, or ''."""
+    """The parsed text of a serial wire. reset: "dtr" or "rts", the control line that resets the board, or ''."""
 
     url: str
     baud: int = BAUD
@@ -199,7 +199,7 @@ class SerialAddress:
 
 
 def parse_address(text: str) -> SerialAddress:
-    """Parse a text, one of `FORMS`. Raises DeviceError with a sentence about the mistake."""
+    """Parse a text, one of `FORMS`. Raises DeviceError that explains the mistake."""
     path, _, query = text.strip().partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
     url = path.removeprefix("serial:")
@@ -216,7 +216,7 @@ def parse_address(text: str) -> SerialAddress:
 
 
 def open_serial(text: str) -> SerialWire:
-    """The wire that a text names: one of `FORMS`. Raises DeviceError for another text, and WireError where no monitor answers."""
+    """Open the wire that a text names: one of `FORMS`. Raises DeviceError for another text, WireError if no monitor answers."""
     address = parse_address(text)
     if address.url.startswith("socket://"):
         return SerialWire(_connected(address, text), text)

@@ -18,7 +18,7 @@ IDCODE, DTMCS, DMI = 0x01, 0x10, 0x11
 INSTRUCTION_BITS = 5
 DMI_RESET = 1 << 16
 FAILED, BUSY = 2, 3
-"""How an operation went, of the two lowest bits of a scan."""
+"""Outcomes of an operation, in the two lowest bits of a scan."""
 
 ALL = (0, jtag.OPERATION_BITS + jtag.WORD_BITS)
 TRIES = 12
@@ -27,11 +27,11 @@ MOST_IDLE = 4096
 
 
 class ModuleBusy(Exception):
-    """An operation came while the one before it was not done. What came after it was ignored."""
+    """An operation came before the previous one was done. Later ones were ignored."""
 
 
 class Batch:
-    """Scans that are sent together. idle: clocks in Run-Test/Idle after each scan; wait: after what starts a command."""
+    """Scans sent together. idle: clocks in Run-Test/Idle after each scan; wait: after one that starts a command."""
 
     def __init__(self, scans: ModuleScans, idle: int, wait: int) -> None:
         self.scans = scans
@@ -41,18 +41,18 @@ class Batch:
         self._answers = 0
 
     def write(self, register: int, word: int, starts: bool = False) -> None:
-        """Write a register. starts: this starts a command, which takes time."""
+        """Write a register. starts: it starts a command, which takes time."""
         self._parts += (self.scans.one(jtag.WRITE, register, word), self._wait if starts else self._idle)
 
     def read(self, register: int) -> int:
-        """Read a register; where its answer will be among the bits."""
+        """Read a register; returns where its answer will be among the bits."""
         at = self._answers
         self._parts += (self.scans.one(jtag.READ, register), self._idle, self.scans.one(jtag.NOTHING, answer=ALL), self._idle)
         self._answers += ALL[1]
         return at
 
     def write_rows(self, words: NDArray[np.uint32], registers: tuple[int, ...]) -> None:
-        """Rows of words into these registers; each row starts a command."""
+        """Write rows of words to these registers; each row starts a command."""
         if self._idle:
             for row in words.tolist():
                 for register, word in zip(registers, row, strict=True):
@@ -61,7 +61,7 @@ class Batch:
             self._parts.append(self.scans.writes(words, registers, self._wait))
 
     def read_rows(self, rows: int, registers: tuple[int, ...]) -> int:
-        """Rows of reads of these registers, each of which starts a command; where the answers will be: 32 bits each, and 32 that mean nothing before them."""
+        """Read these registers in rows, each of which starts a command; returns where the answers will be: 32 bits each, after 32 meaningless ones."""
         at = self._answers
         if self._idle:
             word = (jtag.OPERATION_BITS, ALL[1])
@@ -74,13 +74,13 @@ class Batch:
         return at
 
     def characters(self) -> bytes:
-        """All of it, and a last scan that says how it went."""
+        """The whole batch, and a last scan that reads the outcome."""
         return b"".join((*self._parts, self.scans.one(jtag.NOTHING, answer=ALL), IDLE))
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a batch gave."""
+    """The results of a batch."""
 
     bits: NDArray[np.uint8]
 
@@ -95,7 +95,7 @@ class Answers:
 
 
 class Tap:
-    """A port behind a line. idcode, version (1 is 0.13), address_bits: what it says of itself. repeated: batches that were sent again."""
+    """A port behind a line. idcode, version (1 is 0.13), address_bits: what it reports about itself. repeated: batches sent again."""
 
     def __init__(self, line: BitbangLine) -> None:
         self.line = line
@@ -113,17 +113,17 @@ class Tap:
         self._clear()
 
     def read(self, register: int) -> int:
-        """A register of the debug module."""
+        """Read a register of the debug module."""
         return self.run(lambda batch: batch.read(register))[0].word(0)
 
     def write(self, register: int, word: int) -> None:
-        """Write a register of the debug module; twice, where it was busy."""
+        """Write a register of the debug module; perhaps twice, if it was busy."""
         self.run(lambda batch: batch.write(register, word))
 
     def run(self, build: Callable[[Batch], T]) -> tuple[Answers, T]:
-        """Send a batch; the answers, and what `build` returns.
+        """Send a batch; returns the answers and `build`'s result.
 
-        It is built and sent again, slower, where the debug module was busy: it has to be one that may go twice."""
+        If the debug module was busy, it is rebuilt and sent again, slower: it must be repeatable."""
         for _ in range(TRIES):
             try:
                 return self.once(build)
@@ -133,7 +133,7 @@ class Tap:
         raise WireError(f"the debug module at {self.line.name} stays busy, with {self._idle} clocks of waiting after each scan; reset it")
 
     def once(self, build: Callable[[Batch], T]) -> tuple[Answers, T]:
-        """Send a batch one time. Raises ModuleBusy when some of it was ignored."""
+        """Send a batch once. Raises ModuleBusy if part of it was ignored."""
         batch = Batch(self._scans, self._idle, self._wait)
         built = build(batch)
         bits = self.line.exchange(batch.characters())
@@ -153,12 +153,12 @@ class Tap:
             raise WireError(f"the debug module at {self.line.name} was busy although nothing was asked of it; reset it")
 
     def wait_longer(self) -> None:
-        """Commands take longer than was waited for them."""
+        """Wait longer for commands from now on."""
         self.repeated += 1
         self._wait = self._slower(self._wait)
 
     def pass_time(self, clocks: int) -> None:
-        """Stay in Run-Test/Idle until the port did so: a simulator may run only as the clock does."""
+        """Stay in Run-Test/Idle for these clocks: a simulator may run only as the clock does."""
         self.line.exchange(IDLE * clocks + b"R")
 
     def _slower(self, clocks: int) -> int:
@@ -167,7 +167,7 @@ class Tap:
         return max(1, 2 * clocks)
 
     def _clear(self) -> None:
-        """Forget what went wrong, and choose the debug module interface."""
+        """Clear errors, and select the debug module interface."""
         clear = jtag.instruction(DTMCS, INSTRUCTION_BITS) + jtag.scan(DMI_RESET, 32) + IDLE
         self.line.exchange(clear + jtag.instruction(DMI, INSTRUCTION_BITS) + IDLE * max(self._wait, self._idle))
 

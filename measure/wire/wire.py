@@ -1,10 +1,10 @@
-"""A wire to a board without an operating system: memory, and running code. A person's own board is one class with these methods.
+"""The protocol of wires to boards without an operating system: accessing memory and running code. Your own board needs one class with these methods.
 
     read, write ── bytes at addresses
-    execute     ── from one address until another is reached, or time is up
-    reset       ── from the beginning, memory kept where the board keeps it
+    execute     ── from one address to another, or until time is up
+    reset       ── restart; memory is kept if the board keeps it
 
-Whatever goes through a wire is counted, so that a test can say what did not. `ansor.testing.wire_contract` has the tests that every wire passes.
+All traffic is counted, so that a test can tell what was not sent. Every wire passes the tests in `ansor.testing.wire_contract`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class WireError(DeviceError):
 class Abilities:
     """What a wire can do.
 
-    halts: it can stop a program that does not end, and say where it was. resets: it can start the board anew.
-    chunk: bytes that one read or write moves at best; more is cut into pieces. bits: of an address and a register, 0 where the wire does not know.
+    halts: it can stop a program that does not end, and say where it was. resets: it can restart the board.
+    chunk: the most bytes per read or write; more is split. bits: of an address and a register, 0 if unknown.
     """
 
     halts: bool
@@ -37,8 +37,8 @@ class Abilities:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What went through a wire since it was opened. sent, received: bytes of memory written and read. overhead: all other bytes, both ways.
-    repeated: packets that went twice. damaged: packets that came with a wrong sum."""
+    """A wire's traffic since it was opened. sent, received: bytes of memory written and read. overhead: all other bytes, both ways.
+    repeated: packets sent again. damaged: packets that came with a wrong checksum."""
 
     sent: int = 0
     received: int = 0
@@ -50,7 +50,7 @@ class Traffic:
 @dataclass(frozen=True, slots=True)
 class Stopped:
     """How a run ended. stop: it reached the address; trap: the processor stopped for another reason; timeout: it was halted when its time was up.
-    pc: where it is, None where the wire cannot tell. cause: what the wire knows of a trap, in words."""
+    pc: where it is, None if unknown. cause: what is known about a trap, in words."""
 
     reason: Reason
     pc: int | None = None
@@ -58,9 +58,9 @@ class Stopped:
 
 
 class Wire(Protocol):
-    """One board behind a wire. One thread at a time; `close` may come from another and ends what waits.
+    """One board behind a wire. One thread at a time; `close` may be called from another and ends waits.
 
-    All methods raise WireError when the wire breaks. Afterwards `reset` (or opening it anew) leads back to a board that works, if anything does.
+    All methods raise WireError when the wire breaks. Afterwards `reset` (or reopening it) recovers the board, if anything does.
     """
 
     @property
@@ -73,7 +73,7 @@ class Wire(Protocol):
 
     @property
     def traffic(self) -> Traffic:
-        """What went through it so far."""
+        """Its traffic so far."""
 
     def read(self, address: int, size: int) -> bytes:
         """`size` bytes of memory, from any address."""
@@ -87,15 +87,15 @@ class Wire(Protocol):
         16 bytes at `stop` belong to the wire: it may put a breakpoint, or a jump, there."""
 
     def reset(self) -> None:
-        """Restart the board and halt it. The contents of memory afterwards depend on the board. Raises WireError where `abilities.resets` is False."""
+        """Restart the board and halt it. The contents of memory afterwards depend on the board. Raises WireError if `abilities.resets` is False."""
 
     def close(self) -> None:
-        """Let go of the board. Nothing else may be called afterwards."""
+        """Release the board. Nothing else may be called afterwards."""
 
 
 @runtime_checkable
 class Summing(Protocol):
-    """A wire whose board sums up its memory, which is less to send than the memory."""
+    """A wire whose board can compute checksums of its memory, so that less must be sent."""
 
     def crc(self, address: int, size: int) -> int:
-        """CRC-32 of so many bytes. Raises WireError."""
+        """CRC-32 of `size` bytes. Raises WireError."""
