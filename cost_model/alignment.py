@@ -1,8 +1,8 @@
-"""How many of the vectors that a statement moves lie in two cache lines, each of which is then asked for.
+"""Estimates how many of a statement's vector accesses cross a cache line, and so touch two lines.
 
-Where a vector begins is a sum of steps, one for each loop but that of its own lanes, from the beginning of a buffer, which is that of a line. So it begins at
-a multiple of the largest power of two g that divides all of them. Of the line / g places that there are, those less than a vector before the end of a line
-are W / g - 1, for vectors of W bytes: a share of (W - g) / line, if all places are as frequent.
+A vector's offset from the start of its buffer, which is line-aligned, is a sum of steps, one per loop except that of its lanes. So it begins at
+a multiple of the largest power of two g that divides all of them. Of the line / g possible places, W / g - 1 are less than a vector before the end of a
+line, for vectors of W bytes: a share of (W - g) / line, if all places are equally frequent.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from ansor.cost_model.touched import Footprint
 from ansor.ir.columns import Flag, Row, choose, larger, negated, power_of_two_in, smaller
 
 LEAST_GRAIN = 4.0
-"""Bytes; smaller elements are taken to begin at a multiple of them."""
+"""Bytes; smaller elements are assumed to begin at a multiple of them."""
 
 
 def across_lines(nest: Nest, touched: Footprint, element_bytes: int, vector_bytes: int, line_bytes: int) -> Row:
-    """Share of the vectors read or written in a buffer that lie in two lines, 0 .. 1; 0 where it is not read or written in vectors of neighbours."""
+    """Share of a buffer's vector accesses that cross a line, 0 .. 1; 0 if it is not accessed in contiguous vectors."""
     lanes = [_in_lanes(nest, touched, level) for level in range(len(nest.loops))]
     if all(flag is False for flag in lanes):
         return 0.0
@@ -33,6 +33,6 @@ def across_lines(nest: Nest, touched: Footprint, element_bytes: int, vector_byte
 
 
 def _in_lanes(nest: Nest, touched: Footprint, level: int) -> Flag:
-    """Where neighbours in a vector are those of this loop."""
+    """Where this loop forms the lanes of contiguous vectors."""
     step = touched.strides[level]
     return False if step is None else nest.loops[level].vectorized & nest.real[level] & (step == 1.0)

@@ -1,11 +1,11 @@
-"""How long a program should take, from first principles: instructions of its register tiles, and bytes between the levels of memory.
+"""Estimates a program's time from first principles: instructions of its register tiles, and bytes moved between memory levels.
 
-Knows of a machine its vector width, registers and cache sizes, and the few numbers of its `Prior`. It is rough (of the programs of an operator, two thirds are
-within a factor of 1.5 of it, once it is scaled to fit that operator) and costs nothing to have, so it picks the first programs to measure where no model is,
-has a say where nothing is measured, and is what the learned model corrects.
+Of the machine it uses the vector width, registers and cache sizes, and the few numbers of its `Prior`. It is rough (two thirds of an operator's programs are
+within a factor of 1.5, once scaled to that operator) but free, so it picks the first programs to measure without a model,
+contributes before anything is measured, and is the base that the learned model corrects.
 
-The model of memory is the classical one: of the loops around a statement, those whose data fit a cache together load it once; what lies outside loads it
-again each time, but for what does not move with it (roofline of the innermost loop, cache footprints as in Halide's and ROLLER's models).
+The memory model is the classical one: loops whose data fit a cache together load them once; loops outside reload them each time, except for buffers that
+do not move with the loop (roofline of the innermost loop, cache footprints as in Halide's and ROLLER's models).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ansor.te.fold import walk
 
 
 class Core(Machine, Protocol):
-    """What the estimate needs of a target: what scheduling asks of it, its caches (0: not there), and what a core is taken to do in a cycle."""
+    """What the estimate needs of a target: all that scheduling needs, its caches (0: absent), and what a core does per cycle."""
 
     @property
     def caches(self) -> Caches: ...
@@ -42,7 +42,7 @@ class Core(Machine, Protocol):
 
 
 def first_cache(core: Core) -> FirstCache:
-    """How the touched data fits in the first cache of a core."""
+    """The geometry of a core's first cache."""
     return FirstCache(core.caches.line_bytes, core.prior.traffic.way_bytes)
 
 
@@ -50,8 +50,8 @@ def first_cache(core: Core) -> FirstCache:
 class Tile:
     """The register tile of a statement, one number per program.
 
-    elements: iterations of the tile's loops; vectors: instructions they take; packed: bodies that the compiler runs at once, in vectors of its own; reads:
-    memory reads of one body, by buffer; runs: how often the tile is entered; bodies: how often its body runs; partial: its innermost reduction runs in vectors
+    elements: iterations of the tile's loops; vectors: instructions they take; packed: bodies that the compiler vectorizes together by itself; reads:
+    memory reads per body, by buffer; runs: how often the tile is entered; bodies: how often its body runs; partial: its innermost reduction runs in vectors
     of partial results.
     """
 
@@ -65,13 +65,13 @@ class Tile:
 
     @cached_property
     def loads(self) -> Row:
-        """Memory reads of one body."""
+        """Memory reads per body."""
         return sum(self.reads.values(), start=0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What a statement costs, one number per program. instructions, transfers: cycles of all threads together, as the functions of these names say.
+    """What a statement costs, one number per program. instructions, transfers: cycles of all threads together, see `instruction_cycles` and `transfers`.
 
     lanes: elements of its vectors; threads: how many have work.
     """
@@ -84,12 +84,12 @@ class Estimate:
 
     @property
     def cycles(self) -> Row:
-        """Of the whole statement."""
+        """Cycles of the whole statement."""
         return (self.instructions + sum(self.transfers, start=0.0)) / self.threads
 
     @property
     def log_cycles(self) -> Row:
-        """Their logarithm, at least 0."""
+        """The logarithm of the cycles, at least 0."""
         return log(larger(self.cycles, 1.0))
 
 
@@ -110,7 +110,7 @@ def estimated_cycles(loops: Loops, count: int, core: Core) -> NDArray[np.float64
 
 
 def register_tile(statement: Statement, lanes: int) -> Tile:
-    """The loops that are written out: those inside the innermost reduction, or the vectorised one of a statement that reduces nothing."""
+    """The unrolled loops: those inside the innermost reduction, or the vectorised one of a statement without a reduction."""
     nest = statement.nest
     elements: Row = 1.0
     vectors: Row = 1.0
@@ -124,7 +124,7 @@ def register_tile(statement: Statement, lanes: int) -> Tile:
         loop, extent = nest.loops[level], nest.extents[level]
         if loop.stage != nest.store.stage:
             break
-        if loop.intrinsic:  # written out with the vectors around it
+        if loop.intrinsic:  # unrolled with the vectors around it
             elements = elements * extent
             continue
         in_vectors = row(vector_pieces(loop.var.extent, lanes))
@@ -152,16 +152,16 @@ def register_tile(statement: Statement, lanes: int) -> Tile:
 
 
 def _loads_of(statement: Statement, buffer: Buffer, level: int, vectorized: Flag, pieces: Row) -> Row:
-    """Loads of a buffer for a loop that is written out: one for each iteration, or for each of the vectors that it is in."""
+    """Loads of a buffer in an unrolled loop: one per iteration, or per vector."""
     nest = statement.nest
-    groups = bool(nest.loops) and bool(nest.loops[-1].intrinsic)  # neighbours in a vector are a group apart
+    groups = bool(nest.loops) and bool(nest.loops[-1].intrinsic)  # adjacent lanes are a group apart
     factor = choose(vectorized & (_moves_by(1.0, statement, buffer, level) | groups), pieces, nest.extents[level])
     # Every second element: two vectors and a shuffle.
     return choose(vectorized & _moves_by(2.0, statement, buffer, level), smaller(3.0 * pieces, nest.extents[level]), factor)
 
 
 def lanes_of(statement: Statement, core: Core) -> int:
-    """Elements of its vectors."""
+    """Elements per vector."""
     widest = max(layout.element_bytes for buffer, layout in statement.layouts.items() if buffer in statement.footprints)
     lanes = max(1, core.vector_bytes // widest)
     intrinsic = statement.nest.path[-1].intrinsic if statement.nest.path else None
@@ -174,7 +174,7 @@ def _moves_by(elements: float, statement: Statement, buffer: Buffer, level: int)
 
 
 def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
-    """Cycles of a statement's arithmetic and loads when all data are in the first cache, of all threads together."""
+    """Cycles of a statement's arithmetic and loads if all data are in the first cache, of all threads together."""
     value, issue, overhead, reduction = statement.nest.store.value, core.prior.issue, core.prior.overhead, core.prior.reduction
     calls = sum(isinstance(node, Call) for node in walk(value))
     choices = sum(isinstance(node, Select) for node in walk(value))
@@ -192,35 +192,35 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
 
 
 def runs_at_once(tile: Tile, issue: Issue) -> Row:
-    """Runs of a tile in flight at the same time, at least 1: a processor goes on with the next where one is short, while its sums wait for each other.
+    """Runs of a tile in flight at the same time, at least 1: if one is short, a processor starts the next while its sums wait for each other.
 
-    A run is its bodies, each with a step of the loop, and three instructions for each vector of results: to begin, to add up and to store it.
+    A run is its bodies, each with a loop step, and three instructions per result vector: to initialise, accumulate and store it.
     """
     instructions = tile.bodies / tile.runs * (tile.vectors + tile.loads + 1.0) + 3.0 * tile.vectors
     return larger(issue.window / instructions, 1.0)
 
 
 def transfers(statement: Statement, core: Core) -> list[Row]:
-    """Cycles that a statement's data take on their way into each cache, the first one first, of all threads together; 0 for a cache that is not there."""
+    """Cycles to bring a statement's data into each cache, the first one first, of all threads together; 0 for an absent cache."""
     return [loaded / rate for loaded, rate in zip(cache_loads(statement, core), core.prior.traffic.rates, strict=True)]
 
 
 def cache_loads(statement: Statement, core: Core) -> list[Row]:
-    """Bytes that enter each cache while a statement runs, the first one first; 0 for a cache that is not there."""
+    """Bytes that enter each cache while a statement runs, the first one first; 0 for an absent cache."""
     touched, fill = (statement.room, statement.bytes, statement.bytes), core.prior.traffic.fill
     return [_loaded(statement, fill * size, taken) if size else 0.0 for size, taken in zip(core.caches.sizes, touched, strict=True)]
 
 
 def _loaded(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:
-    """Bytes that enter a cache of this capacity: what the outermost loops whose data fit load, as `Statement.loads` counts it; none where all that the
-    program touches stays there from one run to the next. taken: bytes of the cache that data take, by boundary.
+    """Bytes that enter a cache of this capacity: what the outermost loops whose data fit load, by `Statement.loads`; none if everything the
+    program touches stays cached between runs. taken: bytes of the cache that data take, by boundary.
     """
     once_more = statement.once(("loaded", capacity, taken is statement.room), lambda: _loaded_again(statement, capacity, taken))
     return choose(statement.resident <= capacity, 0.0, once_more)
 
 
 def _loaded_again(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:
-    """The same where nothing stays from one run to the next."""
+    """The same if nothing stays cached between runs."""
     loaded = statement.loads[-1]
     for size, load in reversed(list(zip(taken[:-1], statement.loads[:-1], strict=True))):
         loaded = choose(size <= capacity, load, loaded)
@@ -228,7 +228,7 @@ def _loaded_again(statement: Statement, capacity: float, taken: Sequence[Row]) -
 
 
 def threads_at_work(nest: Nest, core: Core) -> Row:
-    """Threads that have work on the whole, given the iterations of the parallel loops: 3 iterations on 2 threads keep 1.5 busy."""
+    """Average number of busy threads, given the iterations of the parallel loops: 3 iterations on 2 threads keep 1.5 busy."""
     degree: Row = 1.0
     if core.threads == 1:
         return degree

@@ -1,4 +1,4 @@
-"""Which loops around a statement are vectorised, unrolled and parallel, and where they stand."""
+"""Which loops around a statement are vectorised, unrolled and parallel, and their positions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def stages_of(loops: Loops) -> Stages:
 
 
 def annotation_columns(nest: Nest, prefix: str, stages: Stages) -> dict[str, Row]:
-    """The columns of one annotation: number, product, innermost extent, and the one that tells the position."""
+    """The columns of one annotation: number, product, innermost extent, and position."""
     flagged: list[tuple[int, Flag]] = [(level, getattr(loop, FLAGS[prefix])) for level, loop in enumerate(nest.loops)]
     chosen = [(level, nest.real[level] & flag) for level, flag in flagged if anywhere(flag)]
     number: Int = 0
@@ -49,7 +49,7 @@ def _position_columns(nest: Nest, prefix: str, chosen: list[tuple[int, Flag]], s
 
 
 def _positions(nest: Nest, level: int, stages: Stages) -> dict[str, Flag]:
-    """Position -> where the loop has it."""
+    """Position -> the programs where the loop has it."""
     loop = nest.loops[level]
     if loop.kind == "reduce":
         return _reduce_positions(nest, level)
@@ -67,7 +67,7 @@ def spatial_position(loop: For, store: Store) -> str:
 
 
 def _reduce_positions(nest: Nest, level: int) -> dict[str, Flag]:
-    """Among the real reduction loops of the same stage; a single one is the innermost."""
+    """The position among the real reduction loops of the same stage; a single one is the innermost."""
     loop = nest.loops[level]
     outside: Flag = False
     inside: Flag = False

@@ -1,4 +1,4 @@
-"""What a cost model is: three batched methods, and how models are saved. Start here.
+"""The interface of cost models: three batched methods, and how models are saved. Start here.
 
 A model scores programs by their feature rows; higher is better. It learns from measured programs, failures included.
 """
@@ -19,7 +19,7 @@ from ansor.ir.feature_rows import FeatureRows
 from ansor.support.safe_files import write_whole
 
 PACKAGE = "package"
-"""Asks for the package's model, also where one was fitted to this machine."""
+"""Requests the package's model, even if one was fitted to this machine."""
 
 FORMAT = 1
 """Version of the header of a saved model; raised when an older reader would misread the file."""
@@ -37,7 +37,7 @@ class CostModel(Protocol):
         """Learn from measured programs, in addition to all earlier ones.
 
         `seconds` `[n]`: time of each program, NaN or infinity for a program that failed; `tasks` `[n]`: the task each
-        belongs to, as times are compared within a task only. Raises CostModelError when the shapes do not agree.
+        belongs to, as times are only compared within a task. Raises CostModelError if the shapes do not agree.
         """
         ...
 
@@ -51,7 +51,7 @@ class CostModel(Protocol):
 
 
 def write_document(path: Path, kind: str, content: dict[str, object]) -> None:
-    """Save a model as one JSON document with a header, compressed for a name in .gz; the file appears whole or not at all."""
+    """Save a model atomically as one JSON document with a header, compressed if the name ends in .gz."""
     text = json.dumps({"format": FORMAT, "kind": kind, **content}).encode()
     write_whole(path, gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
 
@@ -74,7 +74,7 @@ def read_document(path: Path, kind: str | None = None) -> dict[str, object]:
 
 
 def features_version(width: int | None) -> int | None:
-    """What a saved model notes of the features it learned from: the version of the package's own, None for others."""
+    """The version of features that a saved model records: that of the package's own, None for others."""
     return FEATURES_VERSION if width == WIDTH else None
 
 
@@ -86,7 +86,7 @@ def check_features_version(path: Path, document: Mapping[str, object]) -> None:
 
 
 def check_width(asked: FeatureRows, width: int | None) -> None:
-    """Guard of every predict: rows must be as wide as the ones the model learned from (None = not known yet)."""
+    """Called by every predict: rows must be as wide as the ones the model learned from (None = not known yet)."""
     if width is not None and asked.width != width:
         raise CostModelError(f"asked to score rows of {asked.width} features; this model knows {width}: use a model "
                              "trained with this feature version")

@@ -1,4 +1,4 @@
-"""The eighteen features of a buffer in a statement: how much is touched, and how soon it is touched again."""
+"""The eighteen features of a buffer in a statement: how much is touched, and how soon it is reused."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Statement:
     """One store of the program with everything it touches.
 
     footprints: stored buffer first, then those read, in order; bytes: touched in all buffers, by boundary; room: bytes of the first cache that they take.
-    loads: bytes that the whole program loads into a cache that has room for what the loops inside that boundary touch, and no more.
-    blocks: the buffers that get a block of features; resident: bytes that the whole program touches, all its statements together.
+    loads: bytes that the whole program loads into a cache just large enough for what the loops inside that boundary touch.
+    blocks: the buffers that get a block of features; resident: bytes touched by all statements of the program together.
     """
 
     nest: Nest
@@ -39,7 +39,7 @@ class Statement:
     resident: Row = 0.0
 
     def once(self, name: Hashable, find: Callable[[], T]) -> T:
-        """What `find` finds, under a name of its own. It may depend on nothing but the statement and what the name says."""
+        """The cached result of `find` under a unique name. It may only depend on the statement and the name."""
         known = self.nest.found
         if name not in known:
             known[name] = find()
@@ -48,7 +48,7 @@ class Statement:
 
 
 def statements_of(loops: Loops, cache: FirstCache = USUAL, known: dict[Store, Statement] | None = None) -> list[Statement]:
-    """Every store of the program, in order. known: of stores in nests that other programs have, too; all of this program's are added."""
+    """Every store of the program, in order. known: statements of stores shared with other programs; this program's are added."""
     known = {} if known is None else known
     program = []
     for path, store in stores(loops.body):
@@ -86,8 +86,8 @@ def _bytes(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, L
 
 
 def _loads(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, Layout]) -> tuple[Row, ...]:
-    """Bytes loaded in the whole program, by boundary, when what lies inside it fits; a buffer that does not move with the next loops outside is loaded once
-    for all of their iterations."""
+    """Bytes loaded in the whole program, by boundary, if everything inside it fits; a buffer that does not move with the next outer loops is loaded once
+    for all their iterations."""
     total: list[Row] = [0.0] * len(nest.counts.inside)
     for buffer, print_ in touched.items():
         size = float(layouts[buffer].element_bytes)
@@ -101,7 +101,7 @@ def _loads(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, L
 
 
 def _room(touched: dict[Buffer, Footprint]) -> tuple[Row, ...]:
-    """Never less than that of what lies further in."""
+    """Total room by boundary, never less than that of an inner one."""
     found: list[Row] = []
     for parts in reversed(list(zip(*(print_.room for print_ in touched.values()), strict=True))):
         total = parts[0]
@@ -112,7 +112,7 @@ def _room(touched: dict[Buffer, Footprint]) -> tuple[Row, ...]:
 
 
 def _shown(stored: Buffer, walked: dict[Buffer, int]) -> tuple[Buffer, ...]:
-    """The buffers that get a block: chosen by structure, so that a block means the same buffer in all programs of a sketch."""
+    """The buffers that get a block, chosen by structure, so that a block is the same buffer in all programs of a sketch."""
     if len(walked) <= BUFFER_BLOCKS:
         return tuple(walked)
     kept = sorted((buffer for buffer in walked if buffer is not stored), key=lambda buffer: -walked[buffer])[: BUFFER_BLOCKS - 1]
@@ -121,7 +121,7 @@ def _shown(stored: Buffer, walked: dict[Buffer, int]) -> tuple[Buffer, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Reuse:
-    """The nearest reuse of a buffer; uses is 0 without any."""
+    """The nearest reuse of a buffer; without any, uses is 0."""
 
     by_loop: Flag
     serial: bool
@@ -131,7 +131,7 @@ class Reuse:
 
 
 def reuse_of(statement: Statement, buffer: Buffer, program: Sequence[Statement]) -> Reuse:
-    """Going outwards: the first loop that repeats the access, or whose body holds another statement that touches the buffer."""
+    """The innermost loop that repeats the access, or whose body holds another statement that touches the buffer."""
     nest, print_ = statement.nest, statement.footprints[buffer]
     by_loop: Flag = False
     iterations: Row = 0.0
@@ -149,7 +149,7 @@ def reuse_of(statement: Statement, buffer: Buffer, program: Sequence[Statement])
         for other in body:
             distance = distance + other.bytes[boundary]
         uses = float(len(touching) - 1)
-    # A loop outside the one shared with another statement repeats less soon; one around an allocation repeats nothing.
+    # A loop outside the one shared with another statement repeats later; one around an allocation repeats nothing.
     first = max(shared - 1, _allocation_depth(nest, buffer), 0)
     for depth in range(first, len(nest.path)):
         level = nest.level.get(nest.path[depth].var)
@@ -164,7 +164,7 @@ def reuse_of(statement: Statement, buffer: Buffer, program: Sequence[Statement])
 
 
 def _shared_depth(a: Statement, b: Statement) -> int:
-    """How many loops from the outermost on are around both."""
+    """How many outermost loops are around both."""
     depth = 0
     for x, y in zip(a.nest.path, b.nest.path, strict=False):
         if x is not y:
@@ -181,7 +181,7 @@ def _allocation_depth(nest: Nest, buffer: Buffer) -> int:
 
 
 def allocation(statement: Statement) -> tuple[Row, Row, Row]:
-    """Of the stored buffer: bytes, elements over the whole run, loops around the allocation (iterations)."""
+    """The stored buffer's bytes, elements over the whole run, and iterations of the loops around its allocation."""
     nest, buffer = statement.nest, statement.nest.store.buffer
     layout = statement.layouts[buffer]
     outer: Row = nest.counts.outside[nest.kept_before[_allocation_depth(nest, buffer)]]
@@ -191,7 +191,7 @@ def allocation(statement: Statement) -> tuple[Row, Row, Row]:
 
 
 def block(statement: Statement, buffer: Buffer, program: Sequence[Statement]) -> BlockColumns:
-    """The features of one buffer, see the feature table."""
+    """The features of one buffer; see the feature table."""
     reuse = reuse_of(statement, buffer, program)
     columns = dict(statement.once(("block", buffer), lambda: _own_block(statement, buffer)))
     loop = row(reuse.by_loop)
@@ -207,7 +207,7 @@ def block(statement: Statement, buffer: Buffer, program: Sequence[Statement]) ->
 
 
 def _own_block(statement: Statement, buffer: Buffer) -> BlockColumns:
-    """The features that the rest of the program has nothing to do with."""
+    """The features that do not depend on the rest of the program."""
     nest, print_, size = statement.nest, statement.footprints[buffer], float(statement.layouts[buffer].element_bytes)
     columns: BlockColumns = {f"acc_{_kind(nest.store, buffer)}": 1.0}
     columns["bytes"] = nest.iterations * (print_.places * size)

@@ -1,10 +1,10 @@
-"""Loops that no annotation puts in vectors, and that the C compiler runs in vectors by itself.
+"""Guesses which loops without annotations the C compiler vectorizes by itself.
 
-It takes the innermost loop that it does not write out: around a reduction, that is the next loop outside, when the reduction is so short that it is written out
-as a whole. Whatever moves with that loop has to lie in neighbouring places, or in groups so narrow that a few shuffles take them apart.
+It vectorizes the innermost loop that it does not unroll: around a reduction, that is the next outer loop, if the reduction is short enough to be fully
+unrolled. Accesses that move with that loop must be contiguous, or in groups so narrow that a few shuffles separate them.
 
-This is a guess at what compilers do, and kept short. It knows nothing of loops that hold other statements, of loops inside a reduction that are not written
-out, and of what shuffles cost; an index read from data counts as moving by one.
+This is a deliberately short guess at what compilers do. It ignores loops that hold other statements, loops inside a reduction that are not
+unrolled, and the cost of shuffles; an index read from data counts as moving by one.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from ansor.ir.columns import Flag, Row, anywhere, choose, larger, negated, row
 from ansor.ir.loops import Buffer
 from ansor.schedule.legality import vector_pieces
 
-WRITTEN_OUT = 8.0  # statements that a loop is written out into without being asked to
-APART = 8.0  # elements from one lane to the next that shuffles still take apart
+WRITTEN_OUT = 8.0  # statements up to which a loop is unrolled unasked
+APART = 8.0  # the most elements from one lane to the next that shuffles still handle
 
 
 def lanes_by_compiler(statement: Statement, elements: Row, lanes: int) -> Row:
-    """How many iterations of a statement's body run at once; 1 where the compiler leaves it as it is. elements: iterations that the body writes out."""
+    """How many iterations of a statement's body run at once; 1 if the compiler does not vectorize it. elements: unrolled iterations in the body."""
     nest = statement.nest
     found: Row = 1.0
     if any(loop.intrinsic for loop in nest.loops):
@@ -28,7 +28,7 @@ def lanes_by_compiler(statement: Statement, elements: Row, lanes: int) -> Row:
     for loop, real in zip(nest.loops, nest.real, strict=True):
         free = free & negated(real & loop.vectorized)
     written: Row = elements
-    reduced: Flag = nest.store.combiner is None  # a loop of the reduction lies further in, or there is none
+    reduced: Flag = nest.store.combiner is None  # an inner loop is a reduction, or there is none
     for level in range(len(nest.loops) - 1, -1, -1):
         loop, extent, real = nest.loops[level], nest.extents[level], nest.real[level]
         if loop.kind == "reduce":
@@ -46,7 +46,7 @@ def lanes_by_compiler(statement: Statement, elements: Row, lanes: int) -> Row:
 
 
 def _is_near(statement: Statement, buffer: Buffer, level: int) -> Flag:
-    """Whether what one vector touches of a buffer lies together, or does not move at all."""
+    """Whether a vector's accesses to a buffer are close together, or do not move at all."""
     footprint = statement.footprints[buffer]
     stride = footprint.strides[level]
     if stride is None:

@@ -2,11 +2,11 @@
 
 The first 164 and their order are those of Ansor (auto_scheduler of TVM 0.9): 57 for the statement, five blocks of 18 for the buffers it touches, 10 points
 of arithmetic intensity, 4 for the memory it stores to and 3 for the loops around it. Numbers are stored as log2(1 + x), so that products become sums;
-columns marked `plain` are stored as they are. What Ansor got wrong there (fused multiply-adds never seen, positions never set, lines of the wrong loop)
-is meant here as its name says. The last 28 are our own: parts of the analytic estimate, and the machine.
+columns marked `plain` are stored as they are. Ansor's errors there (fused multiply-adds never seen, positions never set, lines of the wrong loop)
+are corrected to what the names say. The last 28 are our own: parts of the analytic estimate, and the machine.
 
-Words used below. *Iterations*: product of the extents of all loops around the statement; conditions around it are taken to hold always. A *real* loop
-has an extent above 1; others count nowhere. A loop *indexes* a buffer when the address read or written moves with it. *Touched*: distinct elements.
+Words used below. *Iterations*: product of the extents of all loops around the statement; conditions around it are assumed true. A *real* loop
+has an extent above 1; others never count. A loop *indexes* a buffer when the address read or written moves with it. *Touched*: distinct elements.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 FEATURES_VERSION = 5
-"""Raised whenever a column changes its place or meaning: models are trained for one version."""
+"""Incremented whenever a column changes its place or meaning: models are trained for one version."""
 
 BUFFER_BLOCKS = 5
 CURVE_POINTS = 10
@@ -23,7 +23,7 @@ CURVE_POINTS = 10
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One column. unit: what is counted; plain: stored as it is, not as log2(1 + x)."""
+    """One column. unit: what is counted; plain: stored as is, not as log2(1 + x)."""
 
     name: str
     unit: str
@@ -89,7 +89,7 @@ def _device() -> Iterator[Feature]:
 
 
 def _buffer(k: int) -> Iterator[Feature]:
-    """Block 0 is the buffer stored to; then those read, in order of first reading. Of more than five, those with most loops in their index stay."""
+    """Block 0 is the stored buffer; then those read, in order of first read. Of more than five, those with the most loops in their index are kept."""
     for access in ("read", "write", "readwrite"):
         yield Feature(f"B{k}.acc_{access}", "0 or 1", "kind of access", plain=True)
     yield Feature(f"B{k}.bytes", "bytes", "moved if nothing were reused: iterations * element size * different places read or written in an iteration")
@@ -160,7 +160,7 @@ _MACHINE = (
     ("threads", "log2(1 + threads)", "that run a kernel"),
 )
 MACHINE_NAMES = tuple(name for name, _, _ in _MACHINE)
-"""Columns that `machine_features` makes: parts of the estimate, relative to the whole and to the machine, and the machine itself."""
+"""Columns of `machine_features`: parts of the estimate, relative to the whole and to the machine, and the machine itself."""
 
 
 FEATURES: tuple[Feature, ...] = (
@@ -182,5 +182,5 @@ WIDTH = len(FEATURES)
 
 
 def table_text() -> str:
-    """The table for people: column, name, unit, meaning."""
+    """The table as text: column, name, unit, meaning."""
     return "\n".join(f"{k:3}  {f.name:28}  {f.unit:28}  {f.comment}" for k, f in enumerate(FEATURES))

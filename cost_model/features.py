@@ -1,7 +1,7 @@
-"""From a lowered population to feature rows. `extract` is the whole interface; `ansor.cost_model.feature_table` says what the columns mean.
+"""Extracts feature rows from a lowered population. `extract` is the whole interface; `ansor.cost_model.feature_table` explains the columns.
 
 Everything is arithmetic on float64 rows [n] over the programs, and nothing branches on a value in a way that changes a number: the features of a program
-are the same bits whether it is lowered alone or among ten thousand. So the arithmetic can be recorded, too: `statement_columns` are the columns of one
+are the same bits whether it is lowered alone or among ten thousand. So the arithmetic can also be recorded: `statement_columns` are the columns of one
 statement, whatever the numbers of the program are.
 """
 
@@ -43,12 +43,12 @@ def extract(loops: Loops, count: int = 1, *, cache_line_bytes: int = 64, core: C
 
 
 def segments(count: int, statements: int) -> NDArray[np.int64]:
-    """Which program each row belongs to."""
+    """The program of each row."""
     return np.repeat(np.arange(count, dtype=np.int64), statements)
 
 
 def statement_columns(statement: Statement, program: Sequence[Statement], stages: Stages, machine: tuple[Estimate, Core] | None) -> dict[int, Row]:
-    """Column -> value, each on its scale, of a statement of `program`; columns left out are 0: those of the machine without its estimate."""
+    """Column -> scaled value, of a statement of `program`; omitted columns are 0, such as the machine's without an estimate."""
     columns, operations = statement.once("own columns", lambda: _own_columns(statement, stages))
     columns = dict(columns)
     for k, buffer in enumerate(statement.blocks):
@@ -59,7 +59,7 @@ def statement_columns(statement: Statement, program: Sequence[Statement], stages
 
 
 def _own_columns(statement: Statement, stages: Stages) -> tuple[dict[int, Row], float]:
-    """The columns that neither the rest of the program nor the machine has to do with, and operations of arithmetic in an iteration."""
+    """The columns that depend neither on the rest of the program nor on the machine, and arithmetic operations per iteration."""
     nest = statement.nest
     counts, operations = operation_counts(nest)
     columns = _scaled({name: amount * nest.iterations for name, amount in counts.items()})
@@ -77,5 +77,5 @@ def _own_columns(statement: Statement, stages: Stages) -> tuple[dict[int, Row], 
 
 
 def _scaled(values: Mapping[str, Row], prefix: str = "") -> dict[int, Row]:
-    """Columns by number, on the scale the table says."""
+    """Columns by number, on the scale of the table."""
     return {(column := COLUMN[prefix + name]): value if _PLAIN[column] else log2_of_one_more(value) for name, value in values.items()}

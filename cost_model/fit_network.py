@@ -1,7 +1,7 @@
-"""Trains a network for the log time of statement rows on the programs of many tasks, by PyTorch.
+"""Trains a network for the log time of statement rows on the programs of many tasks, with PyTorch.
 
-A program's time is the sum of exp(prior + output) over its rows. Two losses within each task, whose level is free: how far log times are off (Huber), and how
-sure pairs are put in the right order (logistic, as in RankNet, Burges et al., ICML 2005). Pairs count by how far apart they are and how fast the faster is.
+A program's time is the sum of exp(prior + output) over its rows. There are two losses within each task, whose level is free: the error of log times (Huber), and the
+order of pairs (logistic, as in RankNet, Burges et al., ICML 2005). Pairs are weighted by how far apart they are and how fast the faster is.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from ansor.ir.feature_rows import FeatureRows
 if TYPE_CHECKING:
     from torch import Tensor
 
-LIMIT = 4.0  # deviations from the mean at which features are held
-SLOWEST = 50.0  # times as long as the best: slower programs, and those that failed, count as that slow
-SLOW_WEIGHT = 0.25  # of a very slow program beside the best
+LIMIT = 4.0  # standard deviations from the mean at which features are clipped
+SLOWEST = 50.0  # times as long as the best: slower and failed programs count as this slow
+SLOW_WEIGHT = 0.25  # of a very slow program, relative to the best
 HUBER = 0.3  # in log time
 SAME = 0.02  # log times closer than this have no order
-FAR = 0.3  # difference of log times beyond which pairs count the same
-SHARPNESS = 4.0  # of the logistic: log times some 1 / SHARPNESS apart make a pair sure
+FAR = 0.3  # difference of log times beyond which pairs weigh the same
+SHARPNESS = 4.0  # of the logistic: it saturates for log times about 1 / SHARPNESS apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkOptions:
-    """units: of each of `layers` + 1 layers; batch: tasks at a time; dropout: between layers."""
+    """units: of each of `layers` + 1 layers; batch: tasks per step; dropout: between layers."""
 
     units: int = 128
     layers: int = 2
@@ -52,9 +52,9 @@ class _Task(NamedTuple):
 
 
 def fit_network(tasks: Sequence[tuple[FeatureRows, NDArray[np.float64]]], options: NetworkOptions, start: Network | None = None) -> Network:
-    """tasks: features and seconds `[n]` of the programs of each, infinite for one that failed. On one thread; the same network for the same seed on a machine.
+    """tasks: features and seconds `[n]` of the programs of each, infinite for a failed one. Runs on one thread; deterministic for a seed on a machine.
 
-    start: the network that is trained further, as large as it is; None begins at random. Raises ValueError without a task.
+    start: a network to train further, keeping its size; None: start from random weights. Raises ValueError without a task.
     """
     if not tasks:
         raise ValueError("a network needs a task to learn from")
@@ -85,7 +85,7 @@ def _scaling(features: Sequence[FeatureRows]) -> tuple[NDArray[np.float32], NDAr
     """Mean of each column, and one over its deviation."""
     rows = np.concatenate([one.rows for one in features]).astype(np.float64)
     mean, deviation = rows.mean(axis=0), rows.std(axis=0)
-    scale = np.where(deviation > 1e-6 * (1 + np.abs(mean)), 1 / np.maximum(deviation, 1e-30), 0.0)  # 0: a constant says nothing
+    scale = np.where(deviation > 1e-6 * (1 + np.abs(mean)), 1 / np.maximum(deviation, 1e-30), 0.0)  # 0: a constant carries no information
     return mean.astype(np.float32), scale.astype(np.float32)
 
 
@@ -111,7 +111,7 @@ def _initial(inputs: int, options: NetworkOptions, rng: np.random.Generator) -> 
 
 
 def _parameters(layers: Layers) -> list[Tensor]:
-    """Those of a network, in the order of `_initial`."""
+    """The parameters of a network, in the order of `_initial`."""
     import torch
 
     further = [one for pair in zip(layers.weights, layers.bias, strict=True) for one in pair]

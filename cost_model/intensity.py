@@ -1,4 +1,4 @@
-"""Arithmetic intensity: operations per byte, as a curve over how many of the innermost loops are run."""
+"""Arithmetic intensity: operations per byte, as a curve over how many innermost loops run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def intensity_curve(nest: Nest, touched_bytes: Sequence[Row], operations: float)
         return [0.0] * CURVE_POINTS
     intensity = [log2_of_one_more(inside * operations / touched) for inside, touched in zip(nest.counts.inside, touched_bytes, strict=True)]
     done = [log2(inside) for inside in nest.counts.inside]
-    # The slope of the curve changes at every boundary. A real loop does at least twice the iterations; one of extent 1 has no rise, so its width does not
+    # The slope of the curve changes at every boundary. A real loop at least doubles the iterations; one of extent 1 has no rise, so its width does not
     # matter.
     slopes = [(intensity[level] - intensity[level + 1]) / larger(done[level] - done[level + 1], 0.5) for level in range(len(nest.loops))]
     turns = [slope - before for slope, before in zip(slopes, [*slopes, 0.0][1:], strict=True)]

@@ -1,8 +1,8 @@
-"""What programs that were measured say of others that are like them.
+"""Predicts a model's errors on programs from its errors on similar measured ones.
 
-A Gaussian process (kriging): the errors that a model made on measured programs are taken to be one draw of a random function that hardly differs between
-programs that are alike, and its mean given these errors is what the model is expected to be wrong by elsewhere. The covariance of two programs falls
-exponentially with their distance, which lets the function be rough: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 2.2 and 4.2.1.
+A Gaussian process (kriging): a model's errors on measured programs are assumed to be a sample of a random function that hardly differs between
+similar programs; its mean given these errors is the model's expected error elsewhere. The covariance of two programs falls
+exponentially with their distance, which allows a rough function: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 2.2 and 4.2.1.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from ansor.cost_model.network import read_array, written_array
 from ansor.support.blas import one_blas_thread
 
 RANGE = 0.15
-"""Distance, in log time, over which the covariance falls by e. Of programs of 121 held-out tasks, learned from 8, 16 and 32 others, this and its double put
-most pairs in order; a half and three times as much were within 0.1 %."""
+"""Distance, in log time, over which the covariance falls by e. For programs of 121 held-out tasks, learned from 8, 16 and 32 others, this and its double
+ordered the most pairs; a half and three times as much were within 0.1 %."""
 
 NOISE = 0.1
-"""Variance of what does not carry over at all, relative to what does."""
+"""Variance of the part that does not carry over, relative to the part that does."""
 
 DECIMALS = 9
-"""Coefficients are rounded to this, so that the order of sums in a solver (threads) does not show."""
+"""Coefficients are rounded to this, so that the order of sums in a solver (threads) does not matter."""
 
 Points = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
 class Kriging:
-    """points: [n, width], where errors are known; coefficients: [n]. Called with points [m, width], it gives the error expected of each, [m].
+    """points: [n, width], where errors are known; coefficients: [n]. Called with points [m, width], it returns the expected error of each, [m].
 
     Raises ValueError for other shapes.
     """
@@ -55,7 +55,7 @@ class Kriging:
         return distances_from(self.points)
 
     def document(self) -> dict[str, object]:
-        """As JSON."""
+        """The JSON form."""
         return {"points": written_array(self.points, "<f4"), "coefficients": written_array(self.coefficients, "<f8")}
 
 
@@ -65,7 +65,7 @@ def kriging_from_document(document: Mapping[str, Any]) -> Kriging:
 
 
 def fit_kriging(points: Points, errors: NDArray[np.float64], weights: NDArray[np.float64]) -> Kriging:
-    """errors, weights: [n] of points [n, width]; an error of a small weight is taken for noise more easily."""
+    """errors, weights: [n] of points [n, width]; an error with a small weight counts more as noise."""
     covariance = _covariance(distances_from(points)(points)) + np.diag(NOISE / weights)
     with one_blas_thread():
         coefficients = np.asarray(np.linalg.solve(covariance, errors), np.float64)

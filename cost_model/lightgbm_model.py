@@ -1,4 +1,4 @@
-"""Boosted trees over statement rows, on top of a smooth model: what learns where nothing was learned beforehand.
+"""Boosted trees over statement rows, on top of a smooth model: the model used where none was trained beforehand.
 
 A smooth model plus a tree ensemble gives each statement row a log time f, relative to the best program of the task; the program's slowness is the sum
 of exp(f) over its rows and its score 1 / slowness. Trained on log slowness, weighted towards the fast.
@@ -36,7 +36,7 @@ LEAVES = 31
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """What one training made: a smooth model, or None, and ensembles of trees whose outputs are averaged. The row logs of several stages add up."""
+    """The result of one training: a smooth model, or None, and ensembles of trees whose outputs are averaged. The row logs of several stages add up."""
 
     smooth: SmoothModel | None
     trees: "tuple[lightgbm.Booster, ...]"
@@ -54,12 +54,12 @@ class Stage:
 
 
 class LightGBMModel:
-    """Smooth model and LightGBM on all programs told so far, trained anew at an update that brings enough of them.
+    """Smooth model and LightGBM on all programs so far, retrained at an update that brings enough new ones.
 
-    `growth`: retrain when the programs grew by this share since the last training (0 = at each update); at 0.03 a round of 16
-    always retrains below 500 programs, and later a large network does not pay a second of training per round.
+    `growth`: retrain once the programs grew by this share since the last training (0 = at each update); at 0.03 a round of 16
+    always retrains below 500 programs, and a large network later avoids a second of training per round.
     `informed`: the feature rows carry a prior, so scores mean something before anything is learned.
-    Raises CostModelError when the lightgbm library does not load (libgomp.so.1 is missing on some bare machines).
+    Raises CostModelError if the lightgbm library does not load (libgomp.so.1 is missing on some bare machines).
     """
 
     def __init__(self, seed: int = 0, trees: int = TREES, learning_rate: float = 0.15, growth: float = 0.03, *, informed: bool = False) -> None:
@@ -72,7 +72,7 @@ class LightGBMModel:
         self._data = TrainingSet()
         self._trained_on = 0
         self._width: int | None = None
-        self._base: list[Stage] = []  # of a saved model; what is learned later corrects it
+        self._base: list[Stage] = []  # of a saved model; later training corrects it
         self._learned: list[Stage] = []
 
     @property
@@ -133,7 +133,7 @@ class LightGBMModel:
 
 
 def stage_model(stage: Stage) -> LightGBMModel:
-    """A model that knows what a stage knows, and learns on from there."""
+    """A model that starts from a stage and learns on from there."""
     model = LightGBMModel()
     model._base = [stage]
     return model
@@ -145,13 +145,13 @@ def _stage_from(document: Mapping[str, Any], library: ModuleType) -> Stage:
 
 
 def _anything_varies(features: FeatureRows) -> bool:
-    """Whether there is something to split on; LightGBM aborts otherwise. It takes values below 1e-35 for zero."""
+    """Whether there is something to split on; LightGBM aborts otherwise. It treats values below 1e-35 as zero."""
     rows = np.where(np.abs(features.rows) < 1e-30, 0, features.rows)
     return len(rows) > 1 and bool((rows != rows[0]).any())
 
 
 def _smallest_leaf(programs: int) -> int:
-    """Rows a leaf needs: few while there are few programs, so that the first round of 16 already teaches something."""
+    """Minimum rows per leaf: few while there are few programs, so that the model already learns from the first round of 16."""
     return int(np.clip(programs // 32, 2, 12))
 
 

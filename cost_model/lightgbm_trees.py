@@ -1,4 +1,4 @@
-"""The trees of a LightGBM model, read from its own text, for an evaluation that takes a fraction of the time of LightGBM's."""
+"""Reads the trees of a LightGBM model from its own text, to evaluate them in a fraction of LightGBM's time."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import lightgbm
 
 NUMERICAL = (0, 2)
-"""Decision types that compare numbers and do nothing special for a missing one; which side that would take does not matter."""
+"""Decision types that compare numbers without special treatment of missing values; their default side does not matter."""
 
 
 def sums_of(booster: lightgbm.Booster) -> Sums:
-    """What computes `booster.predict(rows, raw_score=True)`, the fast way where there is one."""
+    """A function equal to `booster.predict(rows, raw_score=True)`, in the fast way if there is one."""
 
     def predicted(rows: NDArray[np.float32]) -> NDArray[np.float64]:
         found: NDArray[np.float64] = booster.predict(rows, raw_score=True, num_threads=1)
@@ -27,9 +27,9 @@ def sums_of(booster: lightgbm.Booster) -> Sums:
 
 
 def fast_sums(text: str) -> Sums | None:
-    """What `Booster.predict(raw_score=True)` gives for the model of `model_to_string`, in the same bits.
+    """A function bitwise equal to `Booster.predict(raw_score=True)`, for a model's `model_to_string`.
 
-    None where it takes LightGBM: without a C compiler, for trees of many leaves, for decisions that are not comparisons.
+    None if LightGBM is needed: without a C compiler, for trees with many leaves, for decisions other than comparisons.
     """
     trees = [_tree(dict(line.partition("=")[::2] for line in part.splitlines())) for part in text.split("\nTree=")[1:]]
     known = [tree for tree in trees if tree is not None]

@@ -1,6 +1,6 @@
-"""What the estimate of a statement is made of, and the machine it is for: columns of a feature row.
+"""The columns of a feature row that describe the parts of a statement's estimate, and the machine.
 
-Numbers relative to the estimate, to a cache or to a register file say the same of small and large operators, so that what is learned of one serves another.
+Numbers relative to the estimate, to a cache or to a register file mean the same for small and large operators, so that learning transfers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ansor.schedule.legality import accumulators, registers_for
 
 
 def machine_columns(statement: Statement, estimate: Estimate, operations: float, core: Core) -> dict[str, Row]:
-    """Name -> value, of the columns that the feature table calls the machine's. operations: of arithmetic, in an iteration."""
+    """Name -> value, of the columns `MACHINE_NAMES`. operations: arithmetic ones per iteration."""
     return dict(zip(MACHINE_NAMES, _values(statement, estimate, operations, core), strict=True))
 
 
@@ -61,7 +61,7 @@ def _share(touched: Row, cache: int) -> Row:
 
 
 def _of_a_run(statement: Statement, amounts: Sequence[Row], runs: Row) -> Row:
-    """Of amounts by boundary, that from entering a register tile to leaving it."""
+    """Of amounts by boundary, the one for a run of a register tile."""
     found = amounts[-1]
     for amount, outside in reversed(list(zip(amounts[:-1], statement.nest.counts.outside[:-1], strict=True))):
         found = choose(outside >= runs, amount, found)

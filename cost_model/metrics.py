@@ -1,6 +1,6 @@
-"""How good are scores? The measures TenSet defines, over the programs of one task.
+"""Metrics of scores, as TenSet defines them, over the programs of one task.
 
-`labels` are best_seconds / seconds of each program (1 = best, 0 = failed); `scores` are what a model predicted.
+`labels` are best_seconds / seconds of each program (1 = best, 0 = failed); `scores` are a model's predictions.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ def rmse(labels: Floats, scores: Floats) -> float:
 
 
 def pairwise_accuracy(labels: Floats, scores: Floats) -> float:
-    """Share of pairs i < j for which (score_i > score_j) agrees with (label_i > label_j); 0.5 below two programs."""
+    """Share of pairs i < j for which (score_i > score_j) agrees with (label_i > label_j); 0.5 for fewer than two programs."""
     if len(labels) <= 1:
         return 0.5
     first, second = np.triu_indices(len(labels), k=1)
@@ -25,7 +25,7 @@ def pairwise_accuracy(labels: Floats, scores: Floats) -> float:
 def peak(labels: Floats, scores: Floats, k: int) -> float:
     """TenSet's peak score@k: mean over n = 1..k of (best label among the n best scored) / (best label), in [0, 1].
 
-    k beyond the number of programs counts the last value on. 1 when there is no program or none is valid, as nothing
+    k beyond the number of programs repeats the last value. 1 if there is no valid program, as nothing
     was missed. Equal scores keep their order.
     """
     if not len(labels) or labels.max() <= 0:
@@ -35,7 +35,7 @@ def peak(labels: Floats, scores: Floats, k: int) -> float:
 
 
 def rank_correlation(labels: Floats, scores: Floats) -> float:
-    """Spearman's, in [-1, 1]: 1 where both put the programs in one order, -1 in opposite ones; equal values share their mean rank. 0 when all are equal."""
+    """Spearman's, in [-1, 1]: 1 for the same order, -1 for the opposite one; equal values share their mean rank. 0 if all are equal."""
     if len(labels) < 2:
         return 0.0
     a, b = (_ranks(values) - (len(labels) - 1) / 2 for values in (labels, scores))
@@ -44,7 +44,7 @@ def rank_correlation(labels: Floats, scores: Floats) -> float:
 
 
 def _ranks(values: Floats) -> Floats:
-    """0 for the smallest; the mean of their places for equal ones."""
+    """Ranks from 0 for the smallest; equal values share their mean rank."""
     _, member, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Floats = (np.cumsum(counts) - (counts + 1) / 2)[member]
     return ranks

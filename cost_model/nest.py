@@ -1,4 +1,4 @@
-"""The loops around a statement, with numbers for one program or for a population.
+"""The loops around a statement, with numbers for one program or a population.
 
 A *boundary* b splits the loops of a statement into those outside, 0 .. b - 1, and those inside, b .. count - 1. Boundary 0 is the whole program, the last
 one a single iteration. Loops whose extent is 1 in every program are left out: no feature depends on them.
@@ -17,7 +17,7 @@ from ansor.ir.loops import For, Store
 
 @dataclass(frozen=True, eq=False)
 class Iterations:
-    """Products of lengths of the loops inside and outside, by boundary."""
+    """Products of the extents of the loops inside and outside, by boundary."""
 
     inside: tuple[Row, ...]
     outside: tuple[Row, ...]
@@ -27,9 +27,9 @@ class Iterations:
 class Nest:
     """path: every loop around the store, outermost first; loops: those kept; level: variable -> position among the kept.
 
-    kept_before: per depth of `path`, how many kept loops are further out, so it turns a depth into a boundary.
+    kept_before: per depth of `path`, how many kept loops are outside, which turns a depth into a boundary.
     extents, real: per loop, its length, and whether that is above 1; counts: of iterations.
-    found: what was found out about the statement already, whatever program it stands in.
+    found: cached results about the statement that do not depend on the rest of the program.
     """
 
     store: Store
@@ -44,7 +44,7 @@ class Nest:
 
     @property
     def iterations(self) -> Row:
-        """Of all loops."""
+        """Iterations of all loops."""
         return self.counts.inside[0]
 
 

@@ -1,4 +1,4 @@
-"""A small residual network for the log time of statement rows: what it is, and how it is written down. `fit_network` makes one."""
+"""A small residual network for the log time of statement rows, and its serialization. `fit_network` trains one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LAYERS = tuple(one.name for one in fields(Layers) if one.name != "inputs")
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Called with rows [r, width], it gives what is added to the log time of each, [r]. The result for a row has the same bits whatever the other rows are."""
+    """Called with rows [r, width], it returns the correction of each row's log time, [r]. A row's result is bitwise independent of the other rows."""
 
     layers: Layers
 
@@ -36,16 +36,16 @@ class Network:
         return self._outputs(rows)
 
     def in_parts(self, rows: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-        """The same, and what each unit of the last layer adds to it, [r, units]."""
+        """The same, and the contribution of each unit of the last layer, [r, units]."""
         return self._outputs.in_parts(rows)
 
     @property
     def width(self) -> int:
-        """Of the rows that it takes."""
+        """The width of its input rows."""
         return len(self.layers.inputs.mean)
 
     def document(self) -> dict[str, object]:
-        """As JSON: numbers of half precision as base64, but for means and scales, which have the range of the features."""
+        """The JSON form: base64 of half-precision numbers, except means and scales, which have the range of the features."""
         inputs, layers = self.layers.inputs, self.layers
         numbers = {name: getattr(inputs, name) for name in SCALING} | {name: getattr(layers, name) for name in LAYERS}
         return {name: _written(name, value) for name, value in numbers.items()}
@@ -58,7 +58,7 @@ def network_from_document(document: Mapping[str, Any]) -> Network:
 
 
 def rounded(layers: Layers) -> Layers:
-    """With the precision that is written down, so that a network is the same before and after."""
+    """Round to the saved precision, so that a network is the same before and after saving."""
     return network_from_document(Network(layers).document()).layers
 
 
@@ -75,7 +75,7 @@ def _read(name: str, written: Any) -> Any:
 
 
 def written_array(array: NDArray[Any], dtype: str) -> object:
-    """As JSON: shape and base64 of the numbers as `dtype`."""
+    """The JSON form: shape, and base64 of the numbers as `dtype`."""
     return [list(array.shape), base64.b64encode(array.astype(dtype).tobytes()).decode()]
 
 

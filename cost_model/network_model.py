@@ -1,8 +1,8 @@
-"""Networks that learned from many operators, corrected by what is measured while they are used: the default cost model.
+"""Networks trained on many operators, corrected by new measurements during use: the default cost model.
 
-A network adds something to the estimated log time of each statement; times add up over statements, and a program's score is 1 / their sum. What the networks
-are wrong about on the programs measured so far, compared within each task, is carried over to programs that are like them (`kriging`). Two programs are alike
-where the first network's output is made of the same parts, each statement counted by its share of the time: what the network learned to tell apart counts.
+A network corrects the estimated log time of each statement; times add up over statements, and a program's score is 1 / their sum. The networks' errors
+on the programs measured so far, compared within each task, are carried over to similar programs (`kriging`). Two programs are similar
+if the first network's output consists of the same parts, each statement weighted by its share of the time: the network's own distinctions count.
 
 Why not trees that learn on top: from few programs they learn worse than nothing. docs/cost_model.md has the figures.
 """
@@ -27,19 +27,19 @@ from ansor.ir.feature_rows import FeatureRows
 KIND = "networks"
 
 MOST = 2048
-"""Programs that errors are carried over from; of more, the fastest of each task, as many of each."""
+"""The most programs to carry errors over from; of more, the fastest of each task, equally many of each."""
 
 FARTHEST = 2.0
-"""Errors beyond this, in log time, count as this: of a program that failed, or that the networks did not understand at all."""
+"""Errors are clipped to this, in log time: those of failed programs, or of ones the networks did not understand at all."""
 
 DECIMALS = 6
-"""Corrections are rounded to this, so that the order of a sum does not show."""
+"""Corrections are rounded to this, so that the order of a sum does not matter."""
 
 
 class NetworkModel:
-    """networks: members whose outputs are averaged, one or more, of rows of the same width. corrections: what was carried over before.
+    """networks: one or more members for rows of the same width, whose outputs are averaged. corrections: earlier ones.
 
-    Raises ValueError without a network, and for corrections of points that are not in the first one's parts.
+    Raises ValueError without a network, and for corrections whose points do not match the first network's parts.
     """
 
     def __init__(self, networks: Sequence[Network], corrections: Sequence[Kriging] = ()) -> None:
@@ -57,12 +57,12 @@ class NetworkModel:
 
     @property
     def networks(self) -> tuple[Network, ...]:
-        """Its members, without corrections."""
+        """The members, without corrections."""
         return self._networks
 
     @property
     def fitted(self) -> bool:
-        """Networks know something before anything is measured."""
+        """Always: networks are useful before anything is measured."""
         return True
 
     def update(self, features: FeatureRows, seconds: NDArray[np.float64], tasks: NDArray[np.int64]) -> None:
@@ -98,12 +98,12 @@ class NetworkModel:
         return self._earlier if self._correction is None else (*self._earlier, self._correction)
 
     def save(self, path: Path) -> None:
-        """Networks and corrections, as numbers in a JSON document."""
+        """Write networks and corrections to a JSON document."""
         write_networks(path, self._networks, corrections=self._corrections())
 
     @classmethod
     def load(cls, path: Path) -> NetworkModel:
-        """A saved model; updates then correct it further."""
+        """Load a saved model; updates then correct it further."""
         document = read_document(path, KIND)
         check_features_version(path, document)
         try:
@@ -115,11 +115,11 @@ class NetworkModel:
             raise CostModelError(f"asked to load {path}; found a damaged model ({error}): save it again") from error
 
     def another(self) -> NetworkModel:
-        """One that knows the same and learns on its own."""
+        """An independent copy that learns on its own."""
         return NetworkModel(self._networks, self._corrections())
 
     def _rows(self, features: FeatureRows) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Rows of features as the networks are shown them, each once, and which of these each row is."""
+        """The distinct feature rows as shown to the networks, and the index of each row among them."""
         return distinct(without_shared_loops(features.rows, self._networks[0].layers.inputs))
 
     def _members(self, features: FeatureRows) -> NDArray[np.float64]:
@@ -129,7 +129,7 @@ class NetworkModel:
         return members
 
     def _described(self, features: FeatureRows) -> tuple[NDArray[np.float64], Points]:
-        """Log time of each row by each network, `[networks, r]`, and where each program stands: the parts of the first network's output, `[n, units]`."""
+        """Log time of each row by each network, `[networks, r]`, and each program's point: the parts of the first network's output, `[n, units]`."""
         rows, places = self._rows(features)
         first, parts = self._networks[0].in_parts(rows)
         members = features.prior_logs() + np.array([first[places], *(network(rows)[places] for network in self._networks[1:])])
@@ -148,7 +148,7 @@ class NetworkModel:
         return -np.log(np.maximum(scores(logs, features), 1e-300)) + earlier
 
     def _correct(self, points: Points) -> NDArray[np.float64]:
-        """Log time to be added for each program, `[n]`."""
+        """Log time to add for each program, `[n]`."""
         return sum((one(points) for one in self._corrections()), np.zeros(len(points))).round(DECIMALS)
 
     def _carried_over(self) -> Kriging:
@@ -161,7 +161,7 @@ class NetworkModel:
 
 
 def write_networks(path: Path, networks: Sequence[Network], about: Mapping[str, object] | None = None, corrections: Sequence[Kriging] = ()) -> None:
-    """Save a model that `NetworkModel.load` reads. about: how it was made, for people."""
+    """Save a model that `NetworkModel.load` reads. about: how it was made, for information."""
     width = networks[0].width
     write_document(path, KIND, {
         "about": dict(about or {}), "width": width, "features": features_version(width), "networks": [network.document() for network in networks],
@@ -170,7 +170,7 @@ def write_networks(path: Path, networks: Sequence[Network], about: Mapping[str, 
 
 
 def _fastest(slowness: NDArray[np.float64], tasks: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Indices of so many programs, at most, ascending: the fastest of each task, tasks taking turns."""
+    """Indices of at most `most` programs, ascending: the fastest of each task, tasks taking turns."""
     if len(tasks) <= most:
         return np.arange(len(tasks))
     order = np.lexsort((slowness, tasks))

@@ -1,4 +1,4 @@
-"""How many operations of each kind one execution of a statement takes."""
+"""Counts the operations of each kind in one execution of a statement."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Tally:
         self.counts[column] = self.counts.get(column, 0.0) + amount
 
     def arithmetic(self, op: str, dtype: str, operands: tuple[Expr, ...]) -> None:
-        """One operation on data; an addition takes up one multiplication among its operands."""
+        """One operation on data; an addition is fused with one multiplication among its operands."""
         prefix = "float" if is_float(dtype) else "int"
         self.data += 1
         if op in ("add", "sub") and any(isinstance(operand, Binary) and operand.op == "mul" for operand in operands):
@@ -54,7 +54,7 @@ class _Tally:
         self.add(f"{prefix}_{_KINDS.get(op, 'divmod')}", 1.0)
 
     def value(self, expr: Expr) -> None:
-        """Everything below `expr`."""
+        """Count everything below `expr`."""
         for node in walk(expr):
             if isinstance(node, IndexValue):
                 self.index_arithmetic(node.value)
@@ -65,7 +65,7 @@ class _Tally:
                 self.node(node)
 
     def node(self, expr: Expr) -> None:
-        """One node of a value."""
+        """Count one node of a value."""
         if isinstance(expr, Select):
             self.add("select_op", 1.0)
         elif isinstance(expr, Not) or (isinstance(expr, Binary) and expr.op in LOGIC):
@@ -86,7 +86,7 @@ class _Tally:
             self.add("float_otherfunc" if floating else "int_otherfunc", 1.0)
 
     def index_arithmetic(self, linear: Linear) -> None:
-        """An index used as a value: multiplications by other than 1, additions, divisions. Loops that are not real are 0 and cost nothing."""
+        """An index used as a value: multiplications by numbers other than 1, additions, divisions. Loops that are not real are 0 and free."""
         terms = _count(linear.const != 0)
         for atom, coefficient in linear.terms:
             if isinstance(atom, Var) and atom not in self.nest.level:
@@ -98,7 +98,7 @@ class _Tally:
         self.divisions(linear)
 
     def divisions(self, linear: Linear) -> None:
-        """Quotients and remainders of an index, as often as their operand changes; and what data-dependent parts compute."""
+        """Quotients and remainders in an index, as often as their operand changes, and operations of data-dependent parts."""
         for atom in _atoms(linear):
             if isinstance(atom, Opaque):
                 self.value(atom.value)
@@ -107,14 +107,14 @@ class _Tally:
                 self.add("int_divmod", self._changes(atom) / self.nest.iterations * row(atom.divisor > 1))
 
     def _changes(self, atom: Quotient | Remainder) -> Row:
-        """How often the operand changes: iterations of the loops up to the innermost real one in it."""
+        """How often the operand changes: the iterations of the loops up to the innermost real one in it."""
         times: Row = 1.0
         for level in sorted({self.nest.level[var] for var in atom_variables(atom) if var in self.nest.level}):
             times = choose(self.nest.real[level], self.nest.counts.outside[level + 1], times)
         return times
 
     def conditions(self, store: Store) -> None:
-        """One comparison where any condition is needed."""
+        """Count one comparison if any condition is needed."""
         needed: Flag = False
         for guard in store.guards:
             needed = needed | guard.needed

@@ -1,4 +1,4 @@
-"""A model that knows nothing: the baseline every other model must beat, and what a search without a model uses."""
+"""A model that knows nothing: the baseline that every other model must beat, used by a search without a model."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from ansor.ir.feature_rows import FeatureRows
 
 
 class RandomModel:
-    """Scores are random numbers in [0, 1); a seed gives the same sequence of answers in any process."""
+    """Scores are random numbers in [0, 1); a seed gives the same sequence in any process."""
 
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
@@ -36,5 +36,5 @@ class RandomModel:
 
     @classmethod
     def load(cls, path: Path) -> "RandomModel":
-        """The model with the saved seed, from its start."""
+        """Load a model with the saved seed, from the start of its sequence."""
         return cls(seed=int(str(read_document(path, "random")["seed"])))

@@ -1,7 +1,7 @@
-"""What is left over where tiles do not divide an axis.
+"""Features of remainders, if tiles do not divide an axis.
 
-The loops cover more than there is, the last tile is shorter and runs in code of its own with fewer vectors, and the innermost loop ends within a vector. Which
-of that happens how often hangs on remainders, which no other feature shows: sizes are told by their logarithms.
+The loops cover more than the axis, the last tile is shorter and has its own code with fewer vectors, and the innermost loop ends within a vector. How
+often each happens depends on remainders, which no other feature shows: sizes are given by their logarithms.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ansor.ir.loops import Guard
 
 @dataclass(frozen=True, eq=False)
 class Rests:
-    """Over all axes of a statement that tiles do not divide.
+    """Totals over all axes of a statement that tiles do not divide.
 
-    excess: log2 of iterations, of those that do something; inner_excess: the same of the innermost loop of each axis, were it alone; cut: share of an axis that
-    lies in its last, shorter tile, the greatest of all.
+    excess: log2 of all iterations per useful one; inner_excess: the same for the innermost loop of each axis, taken alone; cut: the greatest share of an
+    axis in its last, shorter tile.
     """
 
     excess: Row
@@ -28,7 +28,7 @@ class Rests:
 
 
 def rests_of(nest: Nest) -> Rests:
-    """What the guards of a statement cut off."""
+    """What a statement's guards cut off."""
     excess: Row = 0.0
     inner_excess: Row = 0.0
     cut: Row = 0.0
@@ -44,8 +44,8 @@ def rests_of(nest: Nest) -> Rests:
 
 
 def _walk(nest: Nest, guard: Guard) -> tuple[Row, Row, Row]:
-    """Of the value that a guard holds below its end: how far the loops take it, its greatest step (that of the outermost loop, the length of a whole tile),
-    and the extent of the loop that takes it by single steps."""
+    """For the value that a guard bounds: how far the loops take it, its greatest step (that of the outermost loop, the length of a whole tile),
+    and the extent of the loop with step 1."""
     covered: Row = 1.0
     tile: Row = 1.0
     inner: Row = 1.0

@@ -1,4 +1,4 @@
-"""Models that were saved, of any kind."""
+"""Loads saved models of any kind."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Programs for several threads, as networks see them that learned from programs of another number of threads.
+"""Adapts features of multi-threaded programs for networks trained on another number of threads.
 
-Such networks have seen parallel loops, but none that threads share: what they learned of them says nothing here, and every program for several threads has
-some. They are shown the loops as if they were not parallel; what threads save is in the estimate. On two threads of a Zen 4, programs that are picked for the
-operators of MobileNet-V2, ResNet-18, ResNet-50 and BERT run 1.13 times as fast so (geometric mean).
+Such networks have seen parallel loops, but none shared by threads: what they learned about them does not apply here, and every multi-threaded program has
+some. So they see the loops as not parallel; the estimate contains what threads save. On two threads of a Zen 4, this makes the programs picked for the
+operators of MobileNet-V2, ResNet-18, ResNet-50 and BERT 1.13 times as fast (geometric mean).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOT_PARALLEL = np.array([float(name == "parallel_type_none") for name in COLUMN 
 
 
 def without_shared_loops(rows: NDArray[np.float32], learned: Scaling) -> NDArray[np.float32]:
-    """Feature rows `[r, width]`. learned: the scaling of networks; a column that was the same in all that they learned from has the scale 0."""
+    """Feature rows `[r, width]`. learned: the scaling of networks; a column that was constant in their training data has the scale 0."""
     if rows.shape[1] != WIDTH or learned.scale[THREADS] != 0:
         return rows  # another table of features, or programs of several numbers of threads
     shared = rows[:, THREADS] != learned.mean[THREADS]

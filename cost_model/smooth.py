@@ -1,6 +1,6 @@
 """A smooth model of row times: log time = bias + linear + square of each standardised feature, fitted by ridge regression.
 
-Trees cannot extrapolate and need many programs; a bowl in every feature says useful things after 16. So this comes first
+Trees cannot extrapolate and need many programs; a bowl in every feature is useful after 16. So this comes first
 and trees correct it.
 """
 
@@ -15,17 +15,17 @@ from ansor.ir.feature_rows import FeatureRows
 from ansor.support.blas import one_blas_thread
 
 RIDGE = 300.0
-"""Held close to zero: there are more features than programs, and a bowl that follows 16 of them runs away on the next. Learned from the first 16 trials of
+"""Strong, as there are more features than programs, and a bowl that fits 16 of them diverges on the next. Learned from the first 16 trials of
 68 operators, the rank correlation with the later ones was 0.29 with 0.3, 0.61 with 300, and 0.63 for the estimate alone."""
 ITERATIONS = 6
 CLIP = 4.0
-"""Standard deviations beyond which a feature is held: a square must not run away on a program unlike all others."""
+"""Standard deviations at which a feature is clipped: a square must not diverge on a program unlike all others."""
 
 BLOCK = 512
-"""Rows at a time, so that what is computed of them stays in the caches: 4,000 rows take a twentieth of the time."""
+"""Rows at a time, so that intermediates stay in the caches: 4,000 rows take a twentieth of the time."""
 
 DECIMALS = 6
-"""Row logs are rounded to this, so that the order of sums in a matrix product (batch size, threads) does not show."""
+"""Row logs are rounded to this, so that the order of sums in a matrix product (batch size, threads) does not matter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +65,7 @@ def fit_smooth(features: FeatureRows, slowness: NDArray[np.float64], weights: ND
                base: NDArray[np.float64]) -> SmoothModel:
     """Weighted least squares on log slowness `[n]`, where a program's slowness is the sum of exp(base + row log) over its rows.
 
-    Gauss-Newton with a ridge; always solvable, also with fewer programs than features.
+    Gauss-Newton with a ridge; always solvable, even with fewer programs than features.
     """
     mean = features.rows.mean(axis=0, dtype=np.float64)
     deviation = features.rows.std(axis=0, dtype=np.float64)

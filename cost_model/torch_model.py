@@ -2,8 +2,8 @@
 
 Aggregation, target and weights are those of `lightgbm_model`, which says why.
 
-For features of one's own where LightGBM does not load, and as the second opinion on which kind of model ranks better.
-Parameters are a plain tuple of arrays made by a NumPy generator, so training touches no global torch state but the number of threads, which it puts back.
+Useful for custom features if LightGBM does not load, and for comparing kinds of models.
+Parameters are plain arrays made by a NumPy generator, so training touches no global torch state but the number of threads, which it restores.
 """
 
 import base64
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HIDDEN = 64
 CLIP = 6.0
-"""Standard deviations beyond which a feature is held, so that a program unlike all others gets no absurd score."""
+"""Standard deviations at which a feature is clipped, so that a program unlike all others gets no absurd score."""
 
 
 class TorchModel:
@@ -123,7 +123,7 @@ class TorchModel:
 def _initial_parameters(features: FeatureRows, generator: np.random.Generator) -> list[NDArray[np.float32]]:
     mean = features.rows.mean(axis=0, dtype=np.float64)
     deviation = features.rows.std(axis=0, dtype=np.float64)
-    scale = np.where(deviation > 1e-6 * (1 + np.abs(mean)), 1 / np.maximum(deviation, 1e-30), 0.0)  # 0: a constant says nothing
+    scale = np.where(deviation > 1e-6 * (1 + np.abs(mean)), 1 / np.maximum(deviation, 1e-30), 0.0)  # 0: a constant carries no information
     parameters = [mean.astype(np.float32), scale.astype(np.float32)]
     for inputs, outputs in ((features.width, HIDDEN), (HIDDEN, HIDDEN), (HIDDEN, HIDDEN), (HIDDEN, 1)):
         gain = 2.0 if outputs > 1 else 0.1  # scores start near equal
@@ -146,7 +146,7 @@ def _forward(layers: "list[Tensor]", rows: "Tensor") -> "Tensor":
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Torch on one thread: same answer on every machine, and the other cores stay free for measuring."""
+    """Run torch on one thread: the result is the same on every machine, and the other cores stay free for measuring."""
     import torch
 
     before = torch.get_num_threads()

@@ -1,8 +1,8 @@
-"""What one statement touches of one buffer, boundary by boundary of its loops.
+"""What one statement touches of one buffer, by boundary of its loops.
 
-An index is a sum over loops, so with the outer loops standing still it covers a span of its dimension: 1 + sum of |coefficient| * (extent - 1) over the
-inner loops. The span may have holes (a stride of 2); so no more than the product of those extents is counted. Both are exact for tiles of any depth and
-for windows that overlap; an index through a fused loop is taken to start at a multiple of its divisor, and one read from data may be anywhere.
+An index is a sum over loops, so with fixed outer loops it covers a span of its dimension: 1 + sum of |coefficient| * (extent - 1) over the
+inner loops. The span may have holes (a stride of 2), so at most the product of those extents is counted. Both are exact for tiles of any depth and
+for overlapping windows; an index through a fused loop is assumed to start at a multiple of its divisor, and one read from data may be anywhere.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Layout:
 
 
 def layout_of(buffer: Buffer) -> Layout:
-    """The numbers of `buffer`."""
+    """The layout of `buffer`."""
     shape = tuple(row(extent) for extent in buffer.shape)
     strides: list[Row] = []
     size: Row = 1.0
@@ -50,12 +50,12 @@ def layout_of(buffer: Buffer) -> Layout:
 class Footprint:
     """What a statement touches of one buffer.
 
-    places: different elements one iteration reads or writes there.
+    places: distinct elements accessed per iteration.
     elements: per boundary, elements touched by the loops inside it.
-    strides: per loop, elements by which the address moves; None where no index has that loop.
-    moves: per loop, where the address moves with it.
+    strides: per loop, elements by which the address moves; None if no index contains that loop.
+    moves: per loop, whether the address moves with it.
     unique_lines, lines: cache lines touched over all loops, and visited (see the feature table).
-    room: per boundary, bytes of the first cache that it takes, given how it spreads over the sets.
+    room: per boundary, bytes it takes in the first cache, given how it spreads over the sets.
     """
 
     places: Row
@@ -68,7 +68,7 @@ class Footprint:
 
 
 def accesses(store: Store) -> dict[Buffer, list[Index]]:
-    """Every element a statement reads or writes in an iteration: the stored buffer first, then in order of first reading."""
+    """All elements a statement accesses per iteration: the stored buffer first, then in order of first read."""
     found: dict[Buffer, list[Index]] = {store.buffer: [store.index]}
     for index in store.index:
         _note_linear(index, found)
@@ -106,7 +106,7 @@ def reads_of(store: Store) -> set[Buffer]:
 def footprint(nest: Nest, layout: Layout, indices: Sequence[Index], cache: FirstCache) -> Footprint:
     """What the accesses at `indices`, all of one buffer, touch together.
 
-    Accesses that walk along the same loops overlap and are taken as one with a wider start (a stencil); others are taken to lie apart.
+    Accesses along the same loops overlap and count as one with a wider start (a stencil); others are assumed disjoint.
     """
     groups: dict[tuple[tuple[Atom, ...], ...], list[Index]] = {}
     for index in indices:
@@ -119,7 +119,7 @@ def footprint(nest: Nest, layout: Layout, indices: Sequence[Index], cache: First
 
 
 def _pattern(group: list[Index]) -> Pattern:
-    """The same for groups that touch as much in the same way: those that differ by where they begin only."""
+    """Equal for groups with equal footprints: those that only differ in their start."""
     return tuple(tuple((_terms(one), _value(one.const) if len(group) > 1 else 0) for one in index) for index in group)
 
 
@@ -134,12 +134,12 @@ def _atom(atom: Atom) -> object:
 
 
 def _value(value: Int) -> object:
-    """Numbers are the same when they are equal; of columns it is only known when they are one."""
+    """Numbers compare by value, columns only by identity."""
     return value if isinstance(value, int) else (id(value),)
 
 
 def _together(parts: list[tuple[Footprint, float]], layout: Layout) -> Footprint:
-    """Of groups that lie apart; parts: one of those that are alike, and how many these are."""
+    """The footprint of disjoint groups; parts: one of each kind, and their number."""
     prints = [print_ for print_, _ in parts]
     elements = tuple(smaller(_sum([(print_.elements[b], times) for print_, times in parts]), layout.size) for b in range(len(prints[0].elements)))
     strides = tuple(_greatest([print_.strides[k] for print_ in prints]) for k in range(len(prints[0].strides)))
@@ -151,7 +151,7 @@ def _together(parts: list[tuple[Footprint, float]], layout: Layout) -> Footprint
 
 
 def _sum(values: Sequence[tuple[Row, float]]) -> Row:
-    """Of values, each so many times."""
+    """The sum of values, each with a factor."""
     total: Row = 0.0
     for value, times in values:
         total = total + value * times
@@ -202,7 +202,7 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], cache: Firs
 
 
 def _walked(dimensions: list[_Dimension], levels: int) -> tuple[list[Flag], Flag]:
-    """Which loops any dimension moves with, and whether two move with the same."""
+    """Which loops any dimension moves with, and whether two dimensions share one."""
     walked: list[Flag] = []
     crossing: Flag = False
     for level in range(levels):
@@ -238,10 +238,10 @@ class _Composite:
 
 @dataclass(eq=False)
 class _Dimension:
-    """The part of one dimension that the loops inside the present boundary cover.
+    """The part of one dimension covered by the loops inside the current boundary.
 
-    size: of the dimension; span: distance from the first to the last element by plain terms; points: how many different values there can be;
-    steps: level -> coefficient; levels: of every loop that occurs.
+    size: of the dimension; span: distance from the first to the last element by plain terms; points: the most distinct values;
+    steps: level -> coefficient; levels: of all loops in the index.
     """
 
     size: Row
@@ -257,12 +257,12 @@ class _Dimension:
         self._settle()
 
     def moves(self, level: int) -> Flag:
-        """Where the index changes with a loop."""
+        """Whether the index changes with a loop."""
         step = self.steps.get(level, 0.0)
         return any(level in composite.levels for composite in self.composites) or step != 0
 
     def extend(self, nest: Nest, level: int) -> None:
-        """Take one more loop inside."""
+        """Move one more loop inside the boundary."""
         step = self.steps.get(level)
         if step is not None:
             self.span = self.span + magnitude(step) * (nest.extents[level] - 1.0)
@@ -301,7 +301,7 @@ def _dimension(nest: Nest, layout: Layout, d: int, members: list[Linear]) -> _Di
 
 
 def _variables(atom: Quotient | Remainder | Opaque) -> Iterator[Var]:
-    """Loop variables, also those that data-dependent parts are read at."""
+    """Loop variables, including those in the indices of data-dependent parts."""
     if not isinstance(atom, Opaque):
         for inner, _ in atom.value.terms:
             yield from (inner,) if isinstance(inner, Var) else _variables(inner)
@@ -315,7 +315,7 @@ def _variables(atom: Quotient | Remainder | Opaque) -> Iterator[Var]:
 
 
 def _composite_span(nest: Nest, composite: _Composite, boundary: int, size: Row) -> Row:
-    """Distance between the least and the greatest value with the loops outside `boundary` standing at 0."""
+    """Distance between the least and the greatest value with the loops outside `boundary` at 0."""
     found = _range(nest, composite.atom, boundary)
     if found is None:
         inner = _points(nest, set(composite.levels), boundary)
@@ -353,11 +353,11 @@ def _touched(dimensions: list[_Dimension]) -> Row:
 
 
 COMPARED = 200
-"""Accesses up to which each is compared with each, in every program of a population; of more, those are told apart that are written differently."""
+"""The most accesses to compare pairwise in every program of a population; more are only compared by their form."""
 
 
 def _places(group: list[Index]) -> Row:
-    """How many of the accesses differ."""
+    """How many distinct accesses there are."""
     if len(group) > COMPARED:
         return float(len({_terms_of(index) for index in group}))
     total: Row = 1.0
@@ -374,7 +374,7 @@ def _terms_of(index: Index) -> Pattern:
 
 
 def _same(a: Index, b: Index) -> Flag:
-    """Where two accesses over the same loops name the same element."""
+    """Whether two accesses over the same loops name the same element."""
     same: Flag = True
     for x, y in zip(a, b, strict=True):
         if x is y:
@@ -386,7 +386,7 @@ def _same(a: Index, b: Index) -> Flag:
 
 
 def _strides(nest: Nest, dimensions: list[_Dimension], layout: Layout) -> tuple[Row | None, ...]:
-    """Elements by which the address moves from one iteration of each loop to the next; through a fused loop, by which it mostly moves."""
+    """Elements by which the address moves per iteration of each loop; through a fused loop, the usual step."""
     plain: dict[int, Row] = {}
     fused: dict[int, Row] = {}
     for dimension, stride in zip(dimensions, layout.strides, strict=True):
@@ -408,7 +408,7 @@ def _stride(plain: Row | None, fused: Row | None) -> Row | None:
 
 
 def _stands(nest: Nest, atom: Quotient | Remainder | Opaque, level: int) -> Flag:
-    """Where a loop leaves a quotient as it is: its whole range lies within one multiple of the divisor (tile i_1 of 4 in (i_0 * 4 + i_1) // 32);
+    """Whether a loop does not change a quotient: its whole range lies within one multiple of the divisor (tile i_1 of 4 in (i_0 * 4 + i_1) // 32);
     or a remainder: each of its steps is a multiple of the divisor."""
     if isinstance(atom, Opaque):
         return False
@@ -417,7 +417,7 @@ def _stands(nest: Nest, atom: Quotient | Remainder | Opaque, level: int) -> Flag
         return False
     if isinstance(atom, Remainder):
         return step % atom.divisor == 0
-    reach = larger(step * nest.loops[level].var.extent, 1)  # a step of 0 stands
+    reach = larger(step * nest.loops[level].var.extent, 1)  # a step of 0 changes nothing
     stands = (atom.divisor % reach == 0) & (atom.value.const % reach == 0)
     for _, other in atom.value.terms:
         stands = stands & ((magnitude(other) <= step) | (other % reach == 0))
@@ -425,7 +425,7 @@ def _stands(nest: Nest, atom: Quotient | Remainder | Opaque, level: int) -> Flag
 
 
 def _unique_lines(dimensions: list[_Dimension], touched: Row, layout: Layout, line_bytes: int) -> Row:
-    """Lines of a contiguous run, times the number of runs. A run goes on into the next dimension where it covers a whole row."""
+    """Lines per contiguous run, times the number of runs. A run continues into the next dimension if it covers a whole row."""
     if not dimensions:
         return 1.0
     last = dimensions[-1]
@@ -448,7 +448,7 @@ def _room(dimensions: list[_Dimension], touched: Row, layout: Layout, met: Seque
 
 
 def _line_visits(nest: Nest, layout: Layout, elements: list[Row], strides: tuple[Row | None, ...], moves: tuple[Flag, ...], line_bytes: int) -> Row:
-    """Lines of one run of the innermost real loop that moves, times the iterations outside it."""
+    """Lines per run of the innermost real loop that moves, times the iterations outside it."""
     times: Row = 1.0
     touched: Row = 1.0
     stride: Row = 0.0

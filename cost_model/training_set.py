@@ -1,4 +1,4 @@
-"""All measured programs a model has been told of, and what it should learn from them: labels and weights."""
+"""All measured programs given to a model, and their labels and weights for training."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,7 @@ from ansor.errors import CostModelError
 from ansor.ir.feature_rows import FeatureRows, join
 
 SLOWEST = float(np.log(64.0))
-"""Log slowness of a failed program, and the ceiling for a valid one: past 64 times the best all are equally useless."""
+"""Log slowness of a failed program, and the maximum for a valid one: beyond 64 times the best, all are equally useless."""
 
 FAILURE_WEIGHT = 0.5
 """Weight of a failed program, so that the model learns to avoid it (a weight of 0 would teach nothing)."""
@@ -16,7 +16,7 @@ SLOW_WEIGHT = 0.3
 """Weight of a valid program that is infinitely slow; one as fast as the best weighs 1. Ranking the fast ones matters."""
 
 LIMIT = 30.0
-"""Row logs are held within plus and minus this, so that no exponential overflows."""
+"""Row logs are clipped to plus and minus this, so that no exponential overflows."""
 
 TINY = 1e-12
 """Keeps logarithms and divisions finite for a program without rows."""
@@ -41,7 +41,7 @@ def estimated_scores(features: FeatureRows) -> NDArray[np.float64]:
 
 
 class TrainingSet:
-    """Grows by `add`; labels are recomputed on demand because a new best program of a task changes all of them."""
+    """Grows by `add`; labels are recomputed on demand, because a new best program of a task changes them all."""
 
     def __init__(self) -> None:
         self._parts: list[FeatureRows] = []
@@ -87,7 +87,7 @@ class TrainingSet:
         return member
 
     def features(self) -> FeatureRows:
-        """Rows of all programs told so far, in order of telling."""
+        """Rows of all programs so far, in order of `add`."""
         whole = join(self._parts)
         self._parts = [whole]
         return whole
@@ -107,7 +107,7 @@ class TrainingSet:
         return -np.log(np.maximum(self.labels(), np.exp(-SLOWEST)))
 
     def shifted(self, row_logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Row logs `[r]` of `features()`, shifted for each task so that its programs' totals are their slowness on the whole."""
+        """Row logs `[r]` of `features()`, shifted per task so that its programs' totals match their slowness on average."""
         features = self.features()
         totals = np.log(np.maximum(features.sums(np.exp(np.clip(row_logs, -LIMIT, LIMIT))), TINY))
         weights = np.where(self.valid(), self.weights(), 1e-3)

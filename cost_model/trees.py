@@ -1,7 +1,7 @@
-"""Boosted trees for the log time of statement rows, when what is known is the time of whole programs.
+"""Boosted trees for the log time of statement rows, if only the times of whole programs are known.
 
-A program's time is the sum of exp(base + tree output) over its rows. With `share` a row's part of it, d(log of the sum) / d(row) = share, and a step of the
-same size in all rows of a program moves its log by that size: hessian = share makes the Newton step exact.
+A program's time is the sum of exp(base + tree output) over its rows. With `share` a row's part of it, d(log of the sum) / d(row) = share, and an
+equal step in all rows of a program moves its log by that step: hessian = share makes the Newton step exact.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     import lightgbm
 
 SMALLEST_HESSIAN = 0.02
-"""LightGBM estimates how many rows a side of a split has from hessians; near-zero ones made it split off nothing and abort."""
+"""LightGBM estimates the rows on each side of a split from hessians; near-zero ones made it split off nothing and abort."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeOptions:
-    """Sizes of an ensemble. `smallest_leaf`: rows; `l2`: holds leaves close to zero; `features`, `rows`: share of both that each tree sees."""
+    """Sizes of an ensemble. `smallest_leaf`: rows; `l2`: shrinks leaves towards zero; `features`, `rows`: share of both that each tree sees."""
 
     trees: int
     learning_rate: float
@@ -40,7 +40,7 @@ class TreeOptions:
 
 
 def import_lightgbm(asked: str = "the LightGBM cost model", otherwise: str = "use the torch model") -> ModuleType:
-    """The library. Raises CostModelError where it does not load (libgomp.so.1 is missing on some bare machines); `asked`, `otherwise`: words of its message."""
+    """The library. Raises CostModelError if it does not load (libgomp.so.1 is missing on some bare machines); `asked`, `otherwise`: words of the message."""
     try:
         return importlib.import_module("lightgbm")
     except (ImportError, OSError) as error:
@@ -51,8 +51,8 @@ def fit_trees(features: FeatureRows, slowness: NDArray[np.float64], weights: NDA
               tasks: NDArray[np.int64] | None = None) -> lightgbm.Booster:
     """Weighted least squares on log slowness `[n]`, on top of the row logs `base` `[r]`.
 
-    `tasks` `[n]`: the task of each program, counted from 0; the slowness of each task is then known but for a factor that is fitted along, so that only
-    differences within a task are learned. One thread, the same answer on every machine.
+    `tasks` `[n]`: the task of each program, counted from 0; the slowness of each task is then known up to a fitted factor, so that only
+    differences within a task are learned. Runs on one thread, with the same result on every machine.
     """
     library = import_lightgbm()
     row_weight = weights[features.segment]
