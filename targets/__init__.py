@@ -1,4 +1,4 @@
-"""Targets. `cpu` is known once anything of the package is imported, its other families when they are asked for: `BUILTIN` in `base`; other packages offer
+"""Targets. Importing the package registers `cpu`; its other kinds (`BUILTIN` in `base`) are imported on request. Other packages provide
 theirs by entry points."""
 
 from ansor.targets import cpu as cpu

@@ -1,7 +1,7 @@
-"""Targets: what we generate code for, as data.
+"""Targets: the machines we generate code for, as data.
 
-A target is text with options, read once into a frozen value: `parse_target("cpu -mcpu=znver3 -threads=1")`. A kind of target (`cpu`) knows which
-options there are and what they are when nobody says; `register_kind` adds kinds, and other packages offer theirs through the entry point group
+A target is text with options, read once into a frozen value: `parse_target("cpu -mcpu=znver3 -threads=1")`. A kind of target (`cpu`) defines the
+options and their defaults; `register_kind` adds kinds, and other packages provide theirs through the entry point group
 `ansor.targets` (a name and a `Kind`).
 """
 
@@ -37,13 +37,13 @@ from ansor.targets.unit import SECONDS, Unit
 
 GROUP = "ansor.targets"
 BUILTIN = {"arm": "ansor.targets.arm", "armv7": "ansor.targets.arm", "cpu": "ansor.targets.cpu", "micro": "ansor.targets.micro", "vta": "ansor.targets.vta"}
-"""The package's own kinds, and the modules that register them, which are imported when one is asked for: who compiles for this machine needs none but cpu."""
+"""The package's own kinds, and the modules that register them. They are imported on request: compiling for this machine needs only cpu."""
 
 LOCAL = "local"
-"""The device that is this machine."""
+"""The device for this machine."""
 
 DEVICES = ("cuda", "opencl", "vulkan", "metal", "rocm", "hip", "webgpu", "hexagon", "gpu", "mps", "nvptx", "sycl")
-"""Kinds that people ask for, and that exist elsewhere."""
+"""Kinds that exist in other systems and that people ask for."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,7 +56,7 @@ class Target:
     rules: the sketch rules in the order in which they are tried, by name, with knobs that differ
         from the defaults behind it: `pack_operands(reuse=4)`.
     dialect: how C for it is written.
-    prior: what the estimate of its programs' times goes by.
+    prior: constants for the estimate of its programs' times.
     """
 
     kind: str
@@ -68,7 +68,7 @@ class Target:
     prior: Prior = Prior()
 
     def __str__(self) -> str:
-        """Canonical text: the kind, the processor, the threads, and whatever else differs from what this processor has."""
+        """Canonical text: the kind, the processor, the threads, and all options that differ from the processor's defaults."""
         kind = find_kind(self.kind)
         default = kind.default(self.mcpu)
         shown = [option for option in kind.options if option.always or option.of(self) != option.of(default)]
@@ -80,22 +80,22 @@ class Target:
 
     @property
     def threads(self) -> int:
-        """How many run a kernel."""
+        """How many threads run a kernel."""
         return self.hardware.threads
 
     @property
     def vector_bytes(self) -> int:
-        """Of a vector register."""
+        """Bytes of a vector register."""
         return self.hardware.vector_bytes
 
     @property
     def vector_registers(self) -> int:
-        """Of one core."""
+        """Vector registers of one core."""
         return self.hardware.vector_registers
 
     @property
     def vector_group(self) -> int:
-        """Registers of which one vector of `vector_bytes` is made."""
+        """Registers per vector of `vector_bytes`."""
         return self.hardware.vector_group
 
     @property
@@ -105,59 +105,59 @@ class Target:
 
     @property
     def capacities(self) -> Mapping[str, int]:
-        """Bytes that each memory holds, by its scope; those that are not here have no limit."""
+        """The capacity of each memory in bytes, by scope; missing ones are unlimited."""
         return self.hardware.memory.capacities
 
     @property
     def unit(self) -> Unit:
-        """What the devices of its kind count."""
+        """The unit of costs on devices of its kind."""
         unit = find_kind(self.kind).unit
         return unit(self) if callable(unit) else unit
 
     @property
     def intrinsics(self) -> tuple[Intrinsic, ...]:
-        """The instructions that it has, of those that its kind knows, in the order in which they are preferred."""
+        """The instructions it has, of those its kind knows, in order of preference."""
         return available(find_kind(self.kind).codegen.intrinsics, self.hardware.features, self.vector_bytes)
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """Names of algorithms that its programs may follow, beside those of every target."""
+        """Names of algorithms for its programs, besides those of every target."""
         algorithms = find_kind(self.kind).codegen.algorithms.names
         return algorithms(self) if callable(algorithms) else algorithms
 
     @property
     def limits(self) -> tuple[Limit, ...]:
-        """What a program for it may not exceed."""
+        """Limits that a program for it may not exceed."""
         limits = find_kind(self.kind).codegen.limits
         return limits(self) if callable(limits) else limits
 
     @property
     def open_loops(self) -> bool:
-        """Whether loop orders, locations and annotations are open once the rules have been tried."""
+        """Whether loop orders, locations and annotations are open after the rules."""
         return find_kind(self.kind).codegen.loops.open
 
     @property
     def plain_loops(self) -> bool:
-        """Whether its devices run the plain loops of a declaration."""
+        """Whether its devices can run the plain loops of a declaration."""
         return find_kind(self.kind).codegen.loops.plain
 
     @property
     def estimates(self) -> bool:
-        """Whether its kind has an estimate of its own."""
+        """Whether its kind has its own estimate."""
         return find_kind(self.kind).codegen.cost is not None
 
     def cost(self, loops: Loops) -> Row | None:
-        """What programs should cost by the estimate of its kind, one number for each; None: by the estimate for processors, which goes by `prior`."""
+        """The estimated cost of each program by the estimate of its kind; None: use the estimate for processors, based on `prior`."""
         estimate = find_kind(self.kind).codegen.cost
         return None if estimate is None else estimate(self, loops)
 
     def refusal(self, dag: Dag) -> str:
-        """Why its devices cannot run any program of a computation; '' where they may."""
+        """Why its devices cannot run any program of a computation; '' if they can."""
         return find_kind(self.kind).codegen.refusal(self, dag)
 
     @property
     def device(self) -> str:
-        """The device that its programs are measured on by default."""
+        """The default device for measuring its programs."""
         device = find_kind(self.kind).device
         return device(self) if callable(device) else device
 
@@ -168,7 +168,7 @@ class Target:
 
     @property
     def alignment(self) -> int:
-        """Bytes to which buffers are aligned."""
+        """The alignment of buffers in bytes."""
         return self.dialect.alignment
 
     def emit(self, loops: Loops, entry: str) -> CSource:
@@ -176,12 +176,12 @@ class Target:
         return find_kind(self.kind).codegen.emit(self, loops, entry)
 
     def called(self, source: CSource) -> CSource:
-        """A program of another declaration, whose arguments are those of the workload now."""
+        """A program of another declaration, adapted to the workload's arguments."""
         called = find_kind(self.kind).codegen.algorithms.called
         return source if called is None else called(source)
 
     def passes(self, loops: Loops, entry: str) -> Iterator[Shown]:
-        """The program after every pass that makes its text."""
+        """The program after each pass that generates its text."""
         emit = find_kind(self.kind).codegen.emit
         if emit is _as_c:
             return shown(PASSES, draft_of(loops, self.machine, entry))
@@ -189,11 +189,11 @@ class Target:
 
     @property
     def machine(self) -> Machine:
-        """What C for it depends on."""
+        """What generated C depends on."""
         return Machine(self.vector_bytes, self.threads, self.dialect, self.hardware.memory.workspace_bytes)
 
     def toolchain(self) -> Toolchain:
-        """What builds its programs. Raises ToolchainError when it cannot be started."""
+        """What builds its programs. Raises ToolchainError if it cannot be started."""
         return find_kind(self.kind).codegen.toolchain(self)
 
     def lanes(self, dtype_bytes: int) -> int:
@@ -208,7 +208,7 @@ Whole = TypeVar("Whole")
 
 @dataclass(frozen=True)
 class Bounds:
-    """The numbers that an option takes: from `least` to `most`, and with `power` powers of two."""
+    """The valid numbers of an option: from `least` to `most`; with `power`, only powers of two."""
 
     least: int = 1
     most: int = 1 << 40
@@ -220,10 +220,10 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Option:
-    """`-name=value` sets `field` of the target: `mcpu`, or a place in it such as `hardware.caches.l1_bytes`.
+    """`-name=value` sets `field` of the target: `mcpu`, or a path such as `hardware.caches.l1_bytes`.
 
-    A count is an integer, and a size takes K, M and G, within `bounds`; features are `+one,-other` of those `known`, a
-    change of what the processor has. `always`: part of every canonical text. `starts_program`: its value names a program that is started, so that texts from
+    A count is an integer, and a size takes K, M and G, within `bounds`; features are `+one,-other` of those `known`,
+    relative to the processor's. `always`: part of every canonical text. `starts_program`: its value names a program to start, so that texts from
     files may not have it (`program_options`).
     """
 
@@ -237,16 +237,16 @@ class Option:
     known: tuple[str, ...] = ()
 
     def of(self, target: Target) -> Value:
-        """What a target has there."""
+        """The value of a target's field."""
         value: Value = attrgetter(self.field)(target)
         return value
 
     def put(self, target: Target, value: Value) -> Target:
-        """The target with that value there."""
+        """The target with that value in the field."""
         return _put(target, self.field, value)
 
     def parse(self, kind: str, text: str, default: Value = "") -> Value:
-        """The value that `text` stands for, or a TargetError. `default` is what the processor has."""
+        """The value of `text`. Raises TargetError. `default`: the processor's value."""
         if isinstance(default, frozenset):
             return self._changed(kind, text, default)
         if self.reading == "text":
@@ -268,7 +268,7 @@ class Option:
         return features
 
     def text(self, value: Value, default: Value = "") -> str:
-        """What `parse` reads back."""
+        """The text that `parse` reads back."""
         if isinstance(value, frozenset) and isinstance(default, frozenset):
             return ",".join([*(f"+{name}" for name in sorted(value - default)), *(f"-{name}" for name in sorted(default - value))])
         if self.reading != "size" or not isinstance(value, int):
@@ -305,8 +305,8 @@ def _c_compiler(target: Target) -> Toolchain:
 
 @dataclass(frozen=True)
 class OwnAlgorithms:
-    """What programs of a kind may follow, beside what those of every target may (`ansor.algorithms.base`). names: of them, a function of the target where that
-    depends on it. called: a program of another declaration, for the arguments of the workload; None: its text says nothing of them."""
+    """A kind's own algorithms, besides those of every target (`ansor.algorithms.base`). names: of the algorithms, or a function of the
+    target. called: adapts a program of another declaration to the workload's arguments; None: its text does not mention them."""
 
     names: tuple[str, ...] | Callable[[Target], tuple[str, ...]] = ()
     called: Callable[[CSource], CSource] | None = None
@@ -314,8 +314,8 @@ class OwnAlgorithms:
 
 @dataclass(frozen=True)
 class LoopUse:
-    """open: loop orders, locations and annotations are tried after the rules; where rules decide all of that, they are not. plain: devices run loops without a
-    schedule, which serve where there is no other program."""
+    """open: loop orders, locations and annotations are tried after the rules, unless rules decide all of that. plain: devices can run loops without a
+    schedule, which are the fallback if there is no other program."""
 
     open: bool = True
     plain: bool = True
@@ -343,8 +343,8 @@ class CodeGenerator:
 
 @dataclass(frozen=True)
 class Meaning:
-    """What the options of a target say together. settled: the target with them held against each other; it raises TargetError for those that do
-    not go together. words: the machine in a few, where vectors and caches are not what says most of it.
+    """How the options of a target combine. settled: resolves them against each other; raises TargetError for incompatible
+    ones. words: a short description of the machine, if vectors and caches do not describe it best.
     """
 
     settled: Callable[[Target], Target] = _as_it_is
@@ -353,10 +353,10 @@ class Meaning:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of target. `default(mcpu)` is the target when only the processor is given; it raises TargetError for one it does not know.
+    """A kind of target. `default(mcpu)`: the target if only the processor is given; raises TargetError for an unknown one.
 
-    unit, device: what its devices count, and the text of the default one; functions of the target
-    where it depends on that. codegen: how its programs are written and built. meaning: what its options say together.
+    unit, device: the unit of its devices, and the text of the default one, or functions of the
+    target. codegen: how its programs are written and built. meaning: how its options combine.
     """
 
     name: str
@@ -374,13 +374,13 @@ _aliases = {"llvm": "cpu"}
 
 
 def register_kind(kind: Kind) -> Kind:
-    """Make a kind of target known. Raises TargetError when another has its name, and for a name that no text of a target can begin with."""
+    """Register a kind of target. Raises TargetError if another has its name, or if no text of a target can begin with it."""
     if not isinstance(kind, Kind):
         raise TargetError(f"asked to register {kind!r:.80}, which is {with_article(type(kind).__name__)}; give a Kind of ansor.targets.base")
     if not re.fullmatch(r"[A-Za-z][\w-]*", kind.name):
         raise TargetError(f"asked to register target kind {kind.name!r}; give it a name of letters, digits, - and _: texts of targets begin with it")
     if kind.name in BUILTIN and kind.name not in _kinds:
-        import_module(BUILTIN[kind.name])  # the name is ours, even if it was never asked for
+        import_module(BUILTIN[kind.name])  # the name is ours, even if not imported yet
     if _kinds.get(kind.name, kind) is not kind or kind.name in _aliases:
         raise TargetError(f"asked to register target kind {kind.name!r}, which exists already; choose another name")
     declare(kind.codegen.intrinsics)
@@ -389,21 +389,21 @@ def register_kind(kind: Kind) -> Kind:
 
 
 def kind_names() -> list[str]:
-    """Names of all kinds, those of other packages included."""
+    """Names of all kinds, including those of other packages."""
     from importlib.metadata import entry_points
 
     return sorted({*BUILTIN, *_kinds, *(point.name for point in entry_points(group=GROUP))})
 
 
 def known_kinds() -> tuple[Kind, ...]:
-    """The package's own kinds, and those that were registered, or found, so far."""
+    """The package's own kinds, and those registered or found so far."""
     for module in BUILTIN.values():
         import_module(module)
     return tuple(_kinds.values())
 
 
 def find_kind(name: str) -> Kind:
-    """The kind of that name. Other packages are asked only when we have none."""
+    """The kind of that name. Other packages are searched only if we have none."""
     if name not in _kinds and name in BUILTIN:
         import_module(BUILTIN[name])
     if name not in _kinds:
@@ -423,11 +423,11 @@ def _ask_packages(name: str) -> None:
 
 
 def _loaded(point: Any) -> Kind:
-    """The kind that an entry point names. Raises TargetError where it cannot be loaded, or has another name."""
+    """The kind that an entry point names. Raises TargetError if it cannot be loaded or has another name."""
     what = f"target kind {point.name!r}, which a package offers as {point.value}"
     try:
         kind: Kind = point.load()
-    except Exception as error:  # another package's own code is run here
+    except Exception as error:  # this runs another package's code
         raise TargetError(f"asked for {what}: it cannot be loaded ({type(error).__name__}: {error}); fix or remove that package") from error
     if getattr(kind, "name", None) != point.name:
         raise TargetError(f"asked for {what}: {getattr(kind, 'name', kind)!r:.80} is there; name a Kind with that name")
@@ -438,14 +438,14 @@ declare_later(known_kinds)
 
 
 def find_intrinsic(name: str) -> Intrinsic | None:
-    """The intrinsic of that name of any kind that is known. Asked here, as kinds are known once this package is imported."""
+    """The intrinsic of that name, of any known kind. Defined here because importing this module makes kinds known."""
     return intrinsic_named(name)
 
 
 def parse_target(text: str | Target) -> Target:
-    """The target `text` stands for: a kind and options, `cpu -mcpu=znver3 -threads=1`. A Target is returned unchanged.
+    """Parse a target: a kind and options, `cpu -mcpu=znver3 -threads=1`. A Target is returned unchanged.
 
-    `-cc` names a program that is started later: a text from a file goes to `program_options.read_target` instead.
+    `-cc` names a program that is started later: use `program_options.read_target` for text from a file.
     Raises TargetError for an unknown kind, option or processor, and for a value out of range.
     """
     if isinstance(text, Target):

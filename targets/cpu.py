@@ -18,16 +18,16 @@ from ansor.targets.prior import OUT_OF_ORDER
 INTRINSICS = (*x86_intrinsics.INTRINSICS, *neon.DOTS)
 FEATURES = intrinsics.features_of(INTRINSICS)
 RULES = (
-    "always_inline",  # first and exclusive: everything below sees through what costs nothing
-    "simplify_const_tensor",  # exclusive: a stage that multiplies with constants is unrolled, never tiled for reuse
-    "add_rfactor",  # beside tiling, not instead of it; before packing, because partial sums are read through fused loops
-    "pack_constants",  # exclusive: a constant read in loop order is never slower; then the same stage is visited again
-    "add_cache_write",  # makes the consumer that the next rule needs
-    "pack_operands",  # beside the next: a copy costs, so both ways are tried
-    "reduce_in_vectors",  # beside the next: which is faster depends on the lengths
-    "tensorize",  # exclusive: tiles as the two below do, with an instruction inside; without it the same program is several times slower
-    "multi_level_tiling_with_fusion",  # beside plain tiling, unless the stage was made to be fused
-    "multi_level_tiling",  # exclusive: where data are used again, not tiling is not worth a trial
+    "always_inline",  # first and exclusive: everything below sees through free stages
+    "simplify_const_tensor",  # exclusive: a stage that multiplies by constants is unrolled, never tiled for reuse
+    "add_rfactor",  # in addition to tiling, not instead of it; before packing, because partial sums are read through fused loops
+    "pack_constants",  # exclusive: reading a constant in loop order is never slower; then the same stage is visited again
+    "add_cache_write",  # creates the consumer that the next rule needs
+    "pack_operands",  # in addition to the next: a copy costs, so both ways are tried
+    "reduce_in_vectors",  # in addition to the next: which is faster depends on the lengths
+    "tensorize",  # exclusive: tiles as the two below, with an instruction inside; without it the same program is several times slower
+    "multi_level_tiling_with_fusion",  # in addition to plain tiling, unless the stage was made to be fused
+    "multi_level_tiling",  # exclusive: with data reuse, not tiling is not worth a trial
     "skip_stage",
 )
 
@@ -118,7 +118,7 @@ def _native() -> Target:
 
 @lru_cache
 def _detected() -> tuple[Processor, int]:
-    """This machine's core and its cache line in bytes. What the system does not tell is taken from a plain processor of its kind."""
+    """This machine's core and its cache line in bytes. What the system does not report comes from a plain processor of its kind."""
     flags = _cpu_flags(Path("/proc/cpuinfo"))
     core, line = vectors_of(platform.machine(), flags), 64
     core = replace(core, features=core.features | features_of(flags))
@@ -130,7 +130,7 @@ def _detected() -> tuple[Processor, int]:
 
 
 def vectors_of(machine: str, flags: frozenset[str]) -> Processor:
-    """The plainest processor with these capabilities: `machine` as uname says, `flags` as /proc/cpuinfo lists them."""
+    """The plainest processor with these capabilities: `machine` from uname, `flags` from /proc/cpuinfo."""
     if machine.lower() in ("aarch64", "arm64"):
         return PROCESSORS["cortex-a72"]
     if {"avx512f", "avx512vl", "avx512dq", "avx512bw"} <= flags:
@@ -141,7 +141,7 @@ def vectors_of(machine: str, flags: frozenset[str]) -> Processor:
 
 
 def features_of(flags: frozenset[str]) -> frozenset[str]:
-    """The features that intrinsics need, by the names of compilers, from those of /proc/cpuinfo."""
+    """The features that intrinsics need, by compilers' names, from flags of /proc/cpuinfo."""
     return frozenset({CPUINFO_NAMES.get(flag, flag) for flag in flags}) & frozenset(FEATURES)
 
 
@@ -158,7 +158,7 @@ def _cpu_flags(path: Path) -> frozenset[str]:
 
 
 def caches_of(folder: Path) -> dict[tuple[int, str], tuple[int, int]]:
-    """(level, type) -> (KiB, bytes of a line), as Linux lists the caches of one core; empty where it does not."""
+    """(level, type) -> (KiB, bytes per line), as Linux lists the caches of one core; empty if it does not."""
     found = {}
     for index in sorted(folder.glob("index*")):
         try:

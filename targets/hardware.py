@@ -1,4 +1,4 @@
-"""What a machine has, as numbers: threads, vectors, caches and memories."""
+"""The numbers of a machine: threads, vectors, caches and memories."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansor.schedule.scopes import INSIDE, WHOLE
 
 @dataclass(frozen=True)
 class Caches:
-    """Bytes of the first and second cache of a core and of the third, which is shared, 0 = there is none; line_bytes: of a cache line."""
+    """Bytes of a core's first and second cache and of the shared third, 0 = none; line_bytes: of a cache line."""
 
     l1_bytes: int
     l2_bytes: int = 0
@@ -19,7 +19,7 @@ class Caches:
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """Bytes of each, the first one first."""
+        """Bytes of each, from first to third."""
         return self.l1_bytes, self.l2_bytes, self.l3_bytes
 
 
@@ -27,8 +27,8 @@ class Caches:
 class Memory:
     """Bytes that programs may use.
 
-    stack_bytes: how much a kernel may keep in local buffers of one thread. workspace_bytes: in whole intermediates, 0 = as much as there is.
-    others: further memories that stages may be kept in, as (scope, bytes). code: the one that programs are in, where there is a choice.
+    stack_bytes: for a kernel's local buffers of one thread. workspace_bytes: for whole intermediates, 0 = unlimited.
+    others: further memories for stages, as (scope, bytes). code: the memory of programs, if there is a choice.
     """
 
     stack_bytes: int = 512 * 1024
@@ -38,7 +38,7 @@ class Memory:
 
     @property
     def capacities(self) -> Mapping[str, int]:
-        """Bytes that each memory holds, by its scope; those that are not here have no limit."""
+        """The capacity of each memory in bytes, by scope; missing ones are unlimited."""
         workspace = {WHOLE: self.workspace_bytes} if self.workspace_bytes else {}
         return {INSIDE: self.stack_bytes, **workspace, **dict(self.others)}
 
@@ -47,9 +47,9 @@ class Memory:
 class Hardware:
     """A machine as programs see it.
 
-    threads: how many run a kernel. vector_bytes, vector_registers: of one core; a machine without vectors has those of one number.
-    vector_group: registers of which one such vector is made. Of vectors of `vector_bytes / 2` there is room for twice as many, and so on down to one register.
-    features: instructions beyond arithmetic that the processor has, of those that intrinsics need, as compilers name them.
+    threads: how many run a kernel. vector_bytes, vector_registers: of one core; a machine without vectors has vectors of one number.
+    vector_group: registers per vector. Twice as many vectors of `vector_bytes / 2` fit, and so on down to one register.
+    features: the processor's instructions beyond arithmetic that intrinsics need, by compilers' names.
     """
 
     threads: int

@@ -1,4 +1,4 @@
-"""Instructions of Cortex-M processors with Helium (M55, M85), as arm_mve.h says them: sixteen products of bytes, or eight of 16 bits, onto one sum."""
+"""Instructions of Cortex-M processors with Helium (M55, M85), from arm_mve.h: sixteen products of bytes, or eight of 16 bits, added to one sum."""
 
 from __future__ import annotations
 

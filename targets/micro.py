@@ -1,4 +1,4 @@
-"""The kind `micro`: boards without an operating system. A board is a file of data; `-board=NAME`, or the path of one's own.
+"""The kind `micro`: boards without an operating system. A board is a data file: `-board=NAME`, or the path of your own.
 
 Programs are images (`ansor.codegen.image`). Costs are what the board counts.
 """
@@ -27,8 +27,8 @@ from ansor.targets.prior import Issue, Overhead, Prior, Reduction, Traffic
 from ansor.targets.room import needs_of, room_of, too_large
 from ansor.targets.unit import Unit
 
-EMBEDDED = "zig"  # the only compiler that has everything for other machines
-INTRINSICS = (*helium.DOTS, *dsp.DOTS, dsp.PAIRS)  # the first that fits is taken
+EMBEDDED = "zig"  # the only compiler with everything for cross-compiling
+INTRINSICS = (*helium.DOTS, *dsp.DOTS, dsp.PAIRS)  # the first that fits is used
 RULES = (
     "always_inline",
     "simplify_const_tensor",
@@ -41,11 +41,11 @@ RULES = (
     "multi_level_tiling",
     "skip_stage",
 )
-"""Those of `cpu` without what wants vectors or caches."""
+"""Those of `cpu` except the ones for vectors or caches."""
 
 ALGORITHMS = ("winograd_integer",)
 PACKED = {"riscv32": ("bytes_in_32", "winograd_tiles"), "riscv64": ("packed_products_64", "winograd_tiles")}
-"""Of cores that multiply one register at a time, by what a register holds. Others have instructions that multiply and add."""
+"""For cores that multiply one register at a time, by register size. Others have multiply-add instructions."""
 
 OPTIONS = (
     Option("board", "mcpu", "text", "the board, or the path of a file that describes one", always=True),
@@ -54,7 +54,7 @@ OPTIONS = (
     Option("code", "hardware.memory.code", "text", "the memory that code is in: ram or flash, or its name"),
     Option("index", "dialect.index_bits", "count", "bits of loop variables: 16, 32 or 64", Bounds(16, 64, power=True)),
 )
-# Instructions alone are counted: nothing runs beside anything else, and memory is as near as a register.
+# Only instructions count: nothing runs in parallel, and memory is as fast as a register.
 COUNTED = Prior(
     Issue(arithmetic=1.0, loads=1.0, latency=1.0, window=1.0, each=1.0), Overhead(call=80.0, result=3.0, spill=2.0, loop=4.0),
     Traffic((1e6, 1e6, 1e6)), Reduction(1.0, 1.0, 2.0),
@@ -62,7 +62,7 @@ COUNTED = Prior(
 
 
 SCALAR = 4
-"""Bytes of what boards call a vector that have none."""
+"""The vector size of boards without vectors."""
 INDEX = {16: "short", 32: "int", 64: "long long"}
 """Types of loop variables, by their bits."""
 
@@ -85,7 +85,7 @@ def _default(name: str) -> Target:
 
 
 def _settled(target: Target) -> Target:
-    """Which memory `-code` means. Raises TargetError where there is none, and for more stack than the board keeps free."""
+    """Resolve the memory of `-code`. Raises TargetError if there is none, or for more stack than the board reserves."""
     board, memory = find_board(target.mcpu), target.hardware.memory
     if memory.stack_bytes > board.run.stack:
         has = f"the whole stack of {board.name} has {board.run.stack:,} bytes (`run.stack` of its file; -stack is the part of it for local buffers)"
@@ -107,21 +107,21 @@ def _algorithms(target: Target) -> tuple[str, ...]:
 
 
 def _words(target: Target) -> str:
-    """What a board has, and what counts there."""
+    """A board's memories and its unit of cost, in words."""
     board = board_of(target)
     memories = ", ".join(f"{one.name} {one.size >> 10:,} KiB{' (flash)' if one.flash else ''}" for one in board.memories)
     return f"{board.about}; {memories}; code in {board.code.name}; counts {_unit(target)}"
 
 
 def _has_room(loops: Loops, machine: Machine) -> Flag:
-    """Arguments, intermediates and code have room on the board, beside what is there for trials."""
+    """Whether arguments, intermediates and code fit on the board beside the trial harness."""
     assert isinstance(machine, Target)
     board = board_of(machine)
     return room_of(board).holds(needs_of(loops, board, machine.alignment))
 
 
 def _short_loops(loops: Loops, machine: Machine) -> Flag:
-    """Loop variables hold the number of their iterations."""
+    """Whether loop variables can hold their number of iterations."""
     assert isinstance(machine, Target)
     most = most_iterations(machine.dialect.index_bits)
     result: Flag = True

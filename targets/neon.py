@@ -1,4 +1,4 @@
-"""Instructions of ARM processors, in the words of arm_neon.h."""
+"""Instructions of ARM processors, from arm_neon.h."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ VECTOR_BYTES = 16
 
 
 def _dot(name: str, a: str, b: str, feature: str, text: str) -> Intrinsic:
-    """Four groups of four bytes, each summed in a lane of 32 bits."""
+    """Four groups of four bytes, each summed in a 32-bit lane."""
     macro = {"dotprod": "defined(__ARM_FEATURE_DOTPROD)", "i8mm": "defined(__ARM_FEATURE_MATMUL_INT8)"}[feature]
     return Intrinsic(name, inner_product(a, b, 4, 4), frozenset({feature}), CText("arm_neon.h", macro, ((4, text),)))
 
@@ -30,4 +30,4 @@ DOTS = (
     _dot("neon_usdot_u8s8", "uint8", "int8", "i8mm", "vusdotq_s32((int32x4_t)acc, (uint8x16_t)a, (int8x16_t)b)"),
     _dot("neon_usdot_s8u8", "int8", "uint8", "i8mm", "vusdotq_s32((int32x4_t)acc, (uint8x16_t)b, (int8x16_t)a)"),
 )
-"""In the order in which they are preferred."""
+"""In order of preference."""

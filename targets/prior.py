@@ -1,4 +1,4 @@
-"""What the estimate of a program's time assumes of a core, and who has learned what it gets wrong."""
+"""The estimate's assumptions about a core, and the family of learned weights that corrects it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Issue:
-    """What a core starts, and how long it waits.
+    """A core's throughput and latency.
 
-    arithmetic, loads: vectors that are multiplied and added, and that are read, in each cycle. latency: of a multiply-add. window: instructions in flight.
-    each: what an instruction of a tile costs beside that, however many start together.
+    arithmetic, loads: vector multiply-adds and loads per cycle. latency: of a multiply-add. window: instructions in flight.
+    each: additional cost per instruction of a tile, however many start together.
     """
 
     arithmetic: float = 2.0
@@ -24,7 +24,7 @@ class Issue:
 class Reduction:
     """Reductions in vectors of partial results.
 
-    running, together: vectors that one element holds while it is reduced, and that several hold together; fold: cycles to combine those of one.
+    running, together: vectors of partial results of one element, and of several elements together; fold: cycles to combine those of one.
     """
 
     running: float = 4.0
@@ -34,10 +34,10 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Overhead:
-    """Cycles beside the multiply-adds.
+    """Cycles besides the multiply-adds.
 
-    call: one vector, or one element, of exp, tanh, ...; result: to begin and to store a vector of results; spill: an accumulator that has no register;
-    loop: leaving and entering the loops around a tile, as far as other work does not hide it.
+    call: one vector, or one element, of exp, tanh, ...; result: to initialise and store a result vector; spill: an accumulator without a register;
+    loop: leaving and entering the loops around a tile, unless other work hides it.
     """
 
     call: float = 14.0
@@ -48,10 +48,10 @@ class Overhead:
 
 @dataclass(frozen=True)
 class Traffic:
-    """How data come into the caches.
+    """How data reach the caches.
 
-    rates: bytes a cycle that come into the first, second and third. fill: share of a cache that a tile can use.
-    way_bytes: places so far apart are in the same set of the first.
+    rates: bytes per cycle into the first, second and third. fill: share of a cache that a tile can use.
+    way_bytes: addresses this far apart are in the same set of the first.
     """
 
     rates: tuple[float, float, float] = (64.0, 16.0, 8.0)
@@ -61,9 +61,9 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Prior:
-    """Constants of the analytic estimate (`ansor.cost_model.analytic`). Cycles, unless it says otherwise.
+    """Constants of the analytic estimate (`ansor.cost_model.analytic`), in cycles unless stated otherwise.
 
-    family: names the weights that were learned on processors like it, '' where nothing was.
+    family: names the weights learned on similar processors, '' for none.
     """
 
     issue: Issue = Issue()
@@ -77,4 +77,4 @@ PROCESSORS = "processors"
 """The family of the weights in the package: processors that run many instructions at once, in any order."""
 
 OUT_OF_ORDER = Prior(family=PROCESSORS)
-"""A present-day server's core."""
+"""A modern server core."""

@@ -1,7 +1,7 @@
-"""Options of targets that name a program (`-cc`), in texts that came from files.
+"""Guards against options that name a program (`-cc`) in texts of targets from files.
 
-A target on the command line or in a script may name a compiler, which is started. One in a file may not: files are passed on. Every reader
-of targets in files asks `why_refused` or goes through `read_target`, and writers leave such options out by `without_programs`, so that what they write is
+A target on the command line or in a script may name a compiler, which is started. One in a file may not: files are shared. Every reader
+of targets in files calls `why_refused` or `read_target`, and writers omit such options by `without_programs`, so that their output can be
 read again.
 """
 
@@ -16,16 +16,16 @@ from ansor.errors import TargetError
 from ansor.targets.base import Target, find_kind, known_kinds, parse_target
 
 LONGEST = 4096
-"""Characters of the longest target that is read from a file."""
+"""The most characters of a target read from a file."""
 
 DEEPEST = 4
-"""Texts in texts (the host in a target, an object of JSON) that are looked into; no honest target has more."""
+"""The most nested texts (the host in a target, a JSON object) to check; no honest target has more."""
 
 _TOO_DEEP = "is nested too deeply to be looked into"
 
 
 def read_target(text: str) -> Target:
-    """The target that a text from a file stands for. Raises TargetError as `parse_target` does, and for an option that names a program."""
+    """Parse a target from a file. Raises TargetError as `parse_target` does, and for an option that names a program."""
     reason = why_refused(text)
     if reason:
         raise TargetError(f"asked for a target from a file, which {reason}; take it out of the file, and name a compiler by --cc, $CC or a target of your own")
@@ -34,15 +34,15 @@ def read_target(text: str) -> Target:
 
 @lru_cache(maxsize=4096)  # lines of a log repeat their target
 def why_refused(text: str) -> str:
-    """Why a target's text from a file may not be used; '' when it may.
+    """Why a target's text from a file may not be used; '' if it may.
 
-    It may not name a program, in whatever form: as words or as JSON, quoted, or in a target within the target. The answer goes on from "the target".
+    It may not name a program in any form: as words or JSON, quoted, or in a nested target. The answer continues "the target".
     """
     return f"has {len(text)} characters, more than the {LONGEST} that are read" if len(text) > LONGEST else _in_text(text, 0)
 
 
 def without_programs(text: str) -> str:
-    """A target's text as a file may hold it: options that name a program are left out."""
+    """A target's text for a file: without options that name a program."""
     if not why_refused(text):
         return text
     if text.lstrip().startswith("{"):
@@ -90,13 +90,13 @@ def _in_value(value: object, depth: int) -> str:
 
 
 def _option(word: str) -> str:
-    """What a word sets, when that names a program."""
+    """What a word sets, if that names a program."""
     name = word.lstrip("-").partition("=")[0].strip("\"'")
     return f"has -{name}, which names a program to start" if word.startswith("-") and name in _names() else ""
 
 
 def _names() -> frozenset[str]:
-    find_kind("cpu")  # which makes those of this package known
+    find_kind("cpu")  # registers those of this package
     return frozenset(option.name for kind in known_kinds() for option in kind.options if option.starts_program)
 
 

@@ -1,7 +1,7 @@
-"""What programs need of a board's memories, before anything is built: the same arithmetic for one program (ints) and for a population (arrays [n]).
+"""The memory that programs need on a board, before anything is built: the same arithmetic for one program (ints) and a population (arrays [n]).
 
-Data are counted to the byte. The size of code is a bound, by how often statements are written out: what the compiler made of a thousand programs of six
-operators for four cores was below it. What was linked is measured again.
+Data sizes are exact. Code size is a bound, by how often statements are unrolled: the compiler's output for a thousand programs of six
+operators on four cores was below it. The linked program is measured again.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ansor.ir.loops import For, Loops, Store, stores
 from ansor.schedule.legality import register_tile, written_out
 
 NEST_BYTES, STATEMENT_BYTES, CALLED_BYTES = 4 << 10, 64, 144
-"""Of machine code, at most: of a statement with the loops around it, and of each time that it is written out: with registers for floats, and by calls."""
+"""Bounds on machine code: of a statement with the loops around it, and of each unrolled copy: with float registers, and with calls."""
 FEW, MORE_BYTES = 64, 96
-"""Compilers go on writing out what is short: so many statements take more each."""
+"""Compilers unroll short code further: the first FEW statements take this much more each."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Bytes. arguments: with the bands around them; workspace: of whole intermediates; code: of the program."""
+    """Bytes. arguments: with their guard bands; workspace: of whole intermediates; code: of the program."""
 
     arguments: Int
     workspace: Int
@@ -34,14 +34,14 @@ class Needs:
 
 @dataclass(frozen=True)
 class Room:
-    """Bytes that a board has for programs. data: for arguments and workspace; code: for code, in the same memory where `shared`."""
+    """Bytes available on a board. data: for arguments and workspace; code: for code, in the same memory if `shared`."""
 
     data: int
     code: int
     shared: bool
 
     def holds(self, needs: Needs) -> Flag:
-        """Whether there is room."""
+        """Whether the needs fit."""
         data = needs.arguments + needs.workspace
         if self.shared:
             return data + needs.code <= self.data
@@ -49,14 +49,14 @@ class Room:
 
 
 def room_of(board: Board) -> Room:
-    """What the trial program, the stack and its guard leave."""
+    """The room left by the trial program, the stack and its guard."""
     shared, data = not board.code_is_apart, board.heap_end - board.data.start - data_bytes(board)
     code = (data if shared else board.code.size) - CODE_BYTES
     return Room(code if shared else data, code, shared)
 
 
 def needs_of(loops: Loops, board: Board, alignment: int) -> Needs:
-    """Of a program, or of each of a population."""
+    """The needs of a program, or of each of a population."""
     vector_bytes, each = board.core.widest, STATEMENT_BYTES if board.core.floats else CALLED_BYTES
     arguments = sum((one.size * BYTES[one.dtype] + BAND_BYTES for one in loops.arguments), start=0)
     workspace = sum((ceil_div(one.size * BYTES[one.dtype], alignment) * alignment for one in loops.intermediates), start=BAND_BYTES)
@@ -64,7 +64,7 @@ def needs_of(loops: Loops, board: Board, alignment: int) -> Needs:
 
 
 def _code(path: tuple[For, ...], store: Store, vector_bytes: int, each: int) -> Int:
-    """Bytes of a statement: a tile is written out, and copied along its reductions up to their limit."""
+    """Bytes of a statement: a tile is unrolled, and copied along its reductions up to their limit."""
     tile = register_tile(path, store, vector_bytes) * written_out(path)
     most = tile * product(loop.var.extent for loop in path if loop.kind == "reduce")
     copied: Int = tile
@@ -75,7 +75,7 @@ def _code(path: tuple[For, ...], store: Store, vector_bytes: int, each: int) -> 
 
 
 def too_large(dag: Dag, board: Board) -> str:
-    """Why no program of a computation has room on a board, with the numbers; '' where some may have."""
+    """Why no program of a computation fits on a board, with the numbers; '' if some may."""
     given, room = [*dag.inputs, *dag.outputs], room_of(board)
     sizes = {one.name: prod(one.shape) * BYTES[one.dtype] for one in given}
     arguments, code = sum(sizes.values()) + BAND_BYTES * (len(given) + 1), NEST_BYTES if room.shared else 0
@@ -87,7 +87,7 @@ def too_large(dag: Dag, board: Board) -> str:
 
 
 def sections(board: Board) -> str:
-    """A board's memory, and what takes up part of it, in words."""
+    """A board's memory and what occupies part of it, in words."""
     room = room_of(board)
     taken = [f"{data_bytes(board):,} for the trial program", f"{board.run.stack + board.core.guard:,} for the stack"]
     if room.shared:

@@ -1,4 +1,4 @@
-"""What a device counts. A cost means nothing without its unit, and costs of two units never meet."""
+"""Units of cost. A cost means nothing without its unit, and costs of two units are never compared."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ansor.support.text import format_count, format_seconds
 class Unit:
     """A unit of cost.
 
-    name: plural, for messages. detail: what the number depends on besides the program (the model of a simulator, the rate of a timer), '' for nothing.
-    scale: seconds that one of it takes, 0 if unknown.
+    name: plural, for messages. detail: what else the number depends on (the model of a simulator, the rate of a timer), '' for nothing.
+    scale: seconds per unit, 0 if unknown.
     """
 
     name: str
@@ -26,12 +26,12 @@ class Unit:
         return f"{self.name} ({detail})" if detail else self.name
 
     def to_text(self) -> str:
-        """What `from_text` reads back: the name, and what belongs to it after a colon."""
+        """The text that `from_text` reads back: the name, and the detail after a colon."""
         return f"{self.name}:{self.detail}" if self.detail else self.name
 
     @staticmethod
     def is_text(text: str) -> bool:
-        """Whether it is a unit's text."""
+        """Whether the text names a unit."""
         name, colon, detail = text.partition(":")
         return name in NAMES and bool(detail) == bool(colon) == (name in DETAILED) and (name != "ticks" or _is_rate(detail))
 
@@ -46,11 +46,11 @@ class Unit:
         return cycles(detail) if name == "cycles" else {"seconds": SECONDS, "instructions": INSTRUCTIONS}[name]
 
     def text(self, cost: float) -> str:
-        """A cost for people: '1.234 ms', '1.83 M instructions'."""
+        """A cost for display: '1.234 ms', '1.83 M instructions'."""
         return format_seconds(cost) if self == SECONDS else f"{format_count(cost)} {self.name}"
 
     def rate(self, operations: float, cost: float) -> str:
-        """Operations for that cost: '83.2 GFLOP/s', '3.4 operations an instruction'; 'n/a' without a cost."""
+        """Operations per cost: '83.2 GFLOP/s', '3.4 operations an instruction'; 'n/a' without a cost."""
         if not cost > 0:
             return "n/a"
         return f"{operations / cost / 1e9:.3g} GFLOP/s" if self == SECONDS else f"{operations / cost:.3g} operations per {self.name.removesuffix('s')}"
@@ -75,12 +75,12 @@ def cycles(model: str) -> Unit:
 
 
 def ticks(hertz: float) -> Unit:
-    """Ticks of a timer with that rate."""
+    """Ticks of a timer at that rate."""
     return Unit("ticks", f"{float(hertz)!r} Hz", 1.0 / hertz)
 
 
 def common_unit(units: Iterable[Unit]) -> Unit:
-    """The one unit of all. Raises UnitError for two, or none."""
+    """The common unit. Raises UnitError for several, or none."""
     found = list(dict.fromkeys(units))
     if len(found) != 1:
         raise UnitError(f"asked to compare costs in {' and '.join(map(str, found)) or 'no unit'}; measure all of them on one kind of device")

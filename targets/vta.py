@@ -1,4 +1,4 @@
-"""The kind `vta`: an accelerator with instructions of its own (`ansor.vta`). Programs are operators; costs are cycles of the model that its device states."""
+"""The kind `vta`: an accelerator with its own instructions (`ansor.vta`). Programs are operators; costs are cycles of the device's stated model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NEVER = 1e30
 
 @lru_cache
 def configuration_named(text: str) -> Configuration:
-    """The configuration that `-core` stands for. Raises TargetError for another text."""
+    """The configuration named by `-core`. Raises TargetError for another text."""
     if text in CORES:
         return CORES[text]
     names = [field.name for field in fields(Configuration)]
@@ -55,7 +55,7 @@ def configuration_of(target: Target) -> Configuration:
 
 
 def _text_of(configuration: Configuration) -> str:
-    """The one text that a configuration has, so that records of it are of one target."""
+    """The canonical text of a configuration, so that all its records have one target."""
     named = next((name for name, one in CORES.items() if one == configuration), "")
     sizes = [(field.name, getattr(configuration, field.name)) for field in fields(Configuration)]
     return named or ",".join(f"{name}={size}" for name, size in sizes if size != getattr(DEFAULT, name))
@@ -73,7 +73,7 @@ def _default(core: str) -> Target:
 
 
 def _emit(target: Target, loops: Loops, entry: str) -> CSource:
-    """An operator where loops keep something on the core. Plain loops, which others are compared with, are C for this machine."""
+    """An operator if loops use the core. Plain loops, as references, are C for this machine."""
     if not is_for_core(loops):
         return generate(loops, Machine(16, 1), entry)
     arguments = tuple(Argument(one.name, loops.logical_shapes[one.name], one.dtype, one.scope) for one in loops.arguments)

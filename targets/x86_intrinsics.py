@@ -1,4 +1,4 @@
-"""Instructions of x86 processors, in the words of immintrin.h. docs/int8.md tells which is right when."""
+"""Instructions of x86 processors, from immintrin.h. docs/int8.md says when each is right."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _code(form: str, lanes: tuple[int, ...]) -> tuple[tuple[int, str], ...]:
 
 
 def _dots(prefix: str, function: str, features: str, macro: str, lanes: tuple[int, ...]) -> tuple[Intrinsic, ...]:
-    """The product of unsigned with signed bytes, both ways round; an offset makes signed ones unsigned."""
+    """The product of unsigned with signed bytes, in both orders; an offset makes signed ones unsigned."""
     straight, swapped = (f"{{mm}}_{function}({{m}}acc, {{m}}{one}, {{m}}{other})" for one, other in (("a", "b"), ("b", "a")))
 
     def one(a: str, b: str, form: str, offset: int = 0, plain: Intrinsic | None = None) -> Intrinsic:
@@ -30,7 +30,7 @@ def _dots(prefix: str, function: str, features: str, macro: str, lanes: tuple[in
 
 
 def _madds(prefix: str, feature: str, macro: str, lanes: tuple[int, ...]) -> tuple[Intrinsic, ...]:
-    """Products of sixteen-bit numbers, summed in pairs: exact for 8-bit numbers of either sign, on both sides."""
+    """Products of sixteen-bit numbers, summed in pairs: exact for 8-bit numbers of either sign on both sides."""
     code = CText("immintrin.h", macro, _code("{mm}_add_epi32({m}acc, {mm}_madd_epi16({m}a, {m}b))", lanes))
     return tuple(
         Intrinsic(f"{prefix}_{_SHORT[a]}{_SHORT[b]}", inner_product(a, b, lanes[0], 2), frozenset({feature}), code, widened=True)
@@ -45,4 +45,4 @@ INTRINSICS = (
     *_madds("avx2_pmaddwd", "avx2", "defined(__AVX2__)", (8, 4)),
     *_madds("sse2_pmaddwd", "sse2", "defined(__SSE2__)", (4,)),
 )
-"""In the order in which they are preferred."""
+"""In order of preference."""

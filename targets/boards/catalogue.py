@@ -1,4 +1,4 @@
-"""Boards by name: those of the package, TOML files in this folder, and a person's own, by the path of such a file."""
+"""Finds boards by name: the package's, which are TOML files in this folder, and the user's own, by the path of such a file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ansor.targets.boards.checks import mistakes
 
 FOLDER = Path(__file__).parent
 HERE = "HERE/"
-"""How a word of a command begins that is a file beside that of the board."""
+"""Prefix of a word in a command that names a file beside the board's."""
 
 KINDS: Mapping[object, str] = {int: "a whole number", float: "a number", str: "text", bool: "true or false", tuple: "a list"}
-"""Types in TOML's words."""
+"""Names of types, in TOML's terms."""
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ def board_names() -> list[str]:
 
 
 def find_board(name: str) -> Board:
-    """The board of that name, or of the file whose path ends in .toml. Raises TargetError if it does not exist, or is not a board's file."""
+    """The board of that name, or in that .toml file. Raises TargetError if it does not exist or is not a board's file."""
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     return _read(path, path.stat().st_mtime_ns if path.is_file() else 0)
 
@@ -68,7 +68,7 @@ def _made(kind: type[T], data: object, place: str) -> T:
 
 
 def _value(kind: Any, value: Any, place: str) -> object:
-    """A value of that type. TOML's arrays are tuples here."""
+    """A value of that type. TOML's arrays become tuples."""
     origin = get_origin(kind)
     if origin is UnionType:
         fitting = next((one for one in get_args(kind) if _fits(one, value)), None)

@@ -1,4 +1,4 @@
-"""What makes no board of a file, although each value is of the right type. What is missed here shows late: a simulator that never ends, a linker's error."""
+"""Checks the values in a board's file beyond their types. Errors missed here show late: a simulator that never ends, a linker's error."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ WATCHDOGS = {"clint": "the addresses of mtime and mtimecmp", "cmsdk": LINE, "sse
 
 
 CSRS = ("minstret", "mcycle", "instret", "cycle", "time", *(f"{mode}hpmcounter{number}" for mode in ("m", "") for number in range(3, 32)))
-"""RISC-V registers that count, by the names that assemblers know."""
+"""RISC-V counter registers, by their assembler names."""
 
 
 def mistakes(board: Board) -> Iterator[str]:
-    """A sentence for each: what was found, and what to do."""
+    """A sentence for each mistake: what was found, and what to do."""
     yield from _of_core(board)
     yield from _of_counter(board)
     yield from _of_memories(board)
@@ -42,7 +42,7 @@ def _of_core(board: Board) -> Iterator[str]:
 
 
 def _of_counter(board: Board) -> Iterator[str]:
-    """Where it is read from: a register of the processor on RISC-V, an address on Arm cores."""
+    """Check where the counter is read: a CSR on RISC-V, an address on Arm cores."""
     csr, register, architecture = board.counter.csr, board.counter.register, board.core.architecture
     if architecture == "thumb" and csr:
         yield f"counter.csr is {csr!r}, which only RISC-V cores have; give counter.register, the address of a timer"
@@ -65,7 +65,7 @@ def _of_counter(board: Board) -> Iterator[str]:
 
 
 def _is_number(csr: str) -> bool:
-    """Whether it is the number of a register, which has 12 bits."""
+    """Whether it is a CSR number, which has 12 bits."""
     return re.fullmatch("0x[0-9a-fA-F]{1,3}", csr) is not None
 
 
@@ -101,7 +101,7 @@ def _of_run(board: Board) -> Iterator[str]:
 
 
 def _of_devices(board: Board) -> Iterator[str]:
-    """Numbers that time and cost are divided by, and what the harness has code for."""
+    """Check numbers that time and cost are divided by, and what the harness supports."""
     numbers = {"counter.hertz": board.counter.hertz, "counter.scale": board.counter.scale, "run.rate": board.run.rate, "watchdog.hertz": board.watchdog.hertz}
     for name, number in numbers.items():
         if not 0 < number < float("inf"):
@@ -124,7 +124,7 @@ def _of_devices(board: Board) -> Iterator[str]:
 
 
 def _in_memory(board: Board) -> Iterator[str]:
-    """Addresses of devices that are those of a memory, where a read or a write of them does nothing that anybody sees."""
+    """Check for device addresses inside a memory, where reading or writing them has no visible effect."""
     watchdog, end = board.watchdog, board.console.end
     places = [("counter.register", board.counter.register), ("console.data", board.console.data), ("console.status", board.console.status)]
     places += [("console.end", end[0])] if isinstance(end, tuple) else []

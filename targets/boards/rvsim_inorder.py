@@ -1,4 +1,4 @@
-"""A small core for rvsim, which reads this file: one instruction at a time, in order, with 8 KiB of cache for each of instructions and data."""
+"""A small core for rvsim, which reads this file: one instruction at a time, in order, with 8 KiB each of instruction and data cache."""
 
 from __future__ import annotations
 
