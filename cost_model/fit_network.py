@@ -1,6 +1,6 @@
 """Trains a network for the log time of statement rows on the programs of many tasks, with PyTorch.
 
-A program's time is the sum of exp(prior + output) over its rows. There are two losses within each task, whose level is free: the error of log times (Huber), and the
+A program's time is the sum of exp(prior + output) over its rows. Two losses within each task, whose level is free: the error of log times (Huber), and the
 order of pairs (logistic, as in RankNet, Burges et al., ICML 2005). Pairs are weighted by how far apart they are and how fast the faster is.
 """
 

@@ -323,12 +323,12 @@ class LoopUse:
 
 @dataclass(frozen=True)
 class CodeGenerator:
-    """From loops to what runs. emit: the text of a program; toolchain: what builds it. A kind that is not C brings its own of both.
+    """Turns loops into programs. emit: the text of a program; toolchain: what builds it. A kind other than C has its own of both.
 
-    intrinsics: instructions that programs may use where a processor has them, preferred ones first; limits: what programs may not exceed, a function of the
-    target where that depends on it. cost: what programs should cost (arithmetic for many at once, as for limits); None: what processors take, by `Prior`.
-    loops: what is done with loops besides what rules do. refusal: why devices of a target cannot run any program of a computation, with the numbers; '' where
-    they may. It is asked before anything is built.
+    intrinsics: instructions that programs may use if a processor has them, in order of preference; limits: what programs may not exceed, or a function of
+    the target. cost: estimates the cost of programs (arithmetic for many at once, as for limits); None: the estimate for processors, by `Prior`.
+    loops: how loops are treated besides rules. refusal: why devices of a target cannot run any program of a computation, with the numbers; '' if
+    they can. It is called before anything is built.
     """
 
     emit: Callable[[Target, Loops, str], CSource] = _as_c
