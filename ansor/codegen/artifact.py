@@ -1,4 +1,4 @@
-"""What a toolchain makes of C text for a device to run."""
+"""What a toolchain builds from C text for a device to run."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 from ansor.codegen.source import CSource
 
 LIBRARY = "library"
-"""A shared library that a process of this machine loads."""
+"""A shared library for a process of this machine."""
 
 PROGRAM = "program"
-"""A static executable of a candidate, what describes its arguments, and the trial program around them: what emulators and agents run."""
+"""A static executable for emulators and agents: a candidate, the description of its arguments, and the trial program around them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """Something built.
+    """A built candidate.
 
-    source: the text it is of, and how that is called. path: the file. form: what kind of file it is, one of those that its toolchain makes.
-    symbol: the entry point in it. digest: of the machine code, equal for programs that are the same to the machine; '' where that is not known.
+    source: its text, and how to call it. path: the file. form: the kind of file, one of its toolchain's forms.
+    symbol: the entry point in it. digest: of the machine code, equal for identical machine code; '' if unknown.
     """
 
     source: CSource

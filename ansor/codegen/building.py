@@ -1,4 +1,4 @@
-"""What turns text into artifacts: the protocol, so that a target of another package may bring its own."""
+"""The protocol of toolchains, which turn text into artifacts, so that targets of other packages can have their own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansor.codegen.toolchain import Compiled
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """What became of texts that were built together: an artifact of each, or none, and what the tool said."""
+    """The result of building texts together: an artifact of each, or none, and the tool's output."""
 
     artifacts: tuple[Artifact, ...]
     said: Compiled
@@ -24,25 +24,25 @@ class Making:
 class Toolchain(Protocol):
     """Builds what the devices of a target run.
 
-    `version` and `flags` say what made a record's programs; `together` is how many texts of a form one call takes.
+    `version` and `flags` identify it in records; `together`: how many texts of a form to build per call.
     """
 
     @property
     def version(self) -> str:
-        """What it is called, with its version."""
+        """Its name and version."""
 
     @property
     def flags(self) -> tuple[str, ...]:
         """How it builds, for records."""
 
     def forms(self) -> tuple[str, ...]:
-        """The forms it makes."""
+        """The forms it can build."""
 
     def together(self, form: str) -> int:
-        """Texts that are worth building in one call, at most."""
+        """The most texts worth building per call."""
 
     def prepare(self, form: str) -> None:
-        """Make what is slow the first time, so that no candidate's limit pays for it. Raises ToolchainError when it cannot build that form."""
+        """Do slow first-time work, so that it does not count against a candidate's time limit. Raises ToolchainError if it cannot build that form."""
 
     def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
-        """Build texts into files that begin with `stem`. What is wrong with a text is a value. Raises ToolchainError when the tool cannot be started."""
+        """Build texts into files that begin with `stem`. Errors in a text are values. Raises ToolchainError if the tool cannot be started."""

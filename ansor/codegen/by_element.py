@@ -1,7 +1,7 @@
-"""Elements that a register tile multiplies its vectors by, read together where they are neighbours.
+"""Loads adjacent elements that a register tile multiplies its vectors by as one vector.
 
     a0 = A[k][0], a1 = A[k][1], a2 = A[k][2], a3 = A[k][3]        one load each, or
-    a = A[k][0:4]                                                  one for all, where instructions multiply by one element of a vector: a[0], a[1], ...
+    a = A[k][0:4]                                                  one for all, if instructions can multiply by one element of a vector: a[0], a[1], ...
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from ansor.te.fold import walk
 
 Place = tuple[dict[Var, int], Lanes | None]
 Run = tuple[Buffer, tuple[tuple[Atom, Int], ...]]
-"""Elements of a buffer from a place on that the tile's own loops do not move: its terms."""
+"""A buffer, and the terms of a place in it, apart from the constant."""
 
 
 def elements_together(store: Store, places: Sequence[Place], emit: Emitter, number: int, into: list[Code]) -> dict[str, str]:
-    """C text of single elements -> text of the same as elements of vectors, whose loads are written to `into`. Empty where no instruction takes them so."""
+    """C text of single elements -> text of the same as elements of vectors, whose loads are written to `into`. Empty if no instruction supports it."""
     if not emit.machine.dialect.by_element or not store.buffer.dtype.startswith("float") or pieces(store.value):
         return {}
     if any(isinstance(node, Select) for node in walk(store.value)):
-        return {}  # what a condition guards must not be read without it
+        return {}  # guarded elements must not be read unconditionally
     found: dict[str, str] = {}
     for (buffer, terms), offsets in _runs(store, places, emit.writer).items():
         for offset, count in _vectors(sorted(offsets), emit.machine.vector_bytes // BYTES[buffer.dtype]):
@@ -41,7 +41,7 @@ def elements_together(store: Store, places: Sequence[Place], emit: Emitter, numb
 
 
 def _runs(store: Store, places: Sequence[Place], writer: Writer) -> dict[Run, set[int]]:
-    """Where the elements are that stand for all lanes: apart from a number, and these numbers."""
+    """The places of elements broadcast to all lanes: run -> constant offsets."""
     found: dict[Run, set[int]] = {}
     for fixed, lanes in places:
         if lanes is None:
@@ -55,7 +55,7 @@ def _runs(store: Store, places: Sequence[Place], writer: Writer) -> dict[Run, se
 
 
 def _vectors(offsets: Sequence[int], widest: int) -> Iterator[tuple[int, int]]:
-    """Neighbours as vectors: (offset, elements), two at least."""
+    """Adjacent elements as vectors: (offset, elements), at least two."""
     begin = 0
     for k in range(1, len(offsets) + 1):
         if k == len(offsets) or offsets[k] != offsets[k - 1] + 1:

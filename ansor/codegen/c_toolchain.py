@@ -1,4 +1,4 @@
-"""C text -> shared library or program, by a C compiler, for this machine or another."""
+"""Builds shared libraries or programs from C text with a C compiler, for this machine or another."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ansor.codegen.trial.manifest import program_text
 from ansor.codegen.trial.program import SHARED, link_flags, machine_flags, prepare_program, trial_objects, triple_here
 from ansor.errors import ToolchainError
 
-TOGETHER = 8  # candidates in one compiler call
+TOGETHER = 8  # candidates per compiler call
 OBJECTS = ("-c", "-g0", "-ffunction-sections")
-# Names of file-scope functions and variables, which candidates in one file must not share.
+# Names of file-scope functions and variables, which must differ between candidates in one file.
 _STATIC = re.compile(r"^static\b[^;{}()=]*?\b(\w+)\s*(?:\(|=|;|\[)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class CToolchain:
-    """A compiler for one processor. `triple`: of the system that programs are for, '' for this one; `extra`: flags after all others."""
+    """A compiler for one processor. `triple`: of the target system, '' for this one; `extra`: flags after all others."""
 
     compiler: Compiler
     mcpu: str = "native"
@@ -35,7 +35,7 @@ class CToolchain:
 
     @property
     def version(self) -> str:
-        """What the compiler says it is."""
+        """The compiler's version."""
         return self.compiler.version
 
     @property
@@ -49,7 +49,7 @@ class CToolchain:
 
     @property
     def architecture(self) -> str:
-        """The processors that its programs run on, as compilers name them: `aarch64`."""
+        """The architecture of its programs, by compilers' names: `aarch64`."""
         return self._program_triple.partition("-")[0]
 
     @property
@@ -59,18 +59,18 @@ class CToolchain:
     @property
     def _program_flags(self) -> tuple[str, ...]:
         kept = (flag for flag in self.compiler.flags(self.mcpu) if flag not in SHARED)
-        return (*kept, "-fomit-frame-pointer", *machine_flags(self.compiler, self._program_triple), *self.extra)  # a register more
+        return (*kept, "-fomit-frame-pointer", *machine_flags(self.compiler, self._program_triple), *self.extra)  # one more register
 
     def forms(self) -> tuple[str, ...]:
-        """What it makes: no libraries for other systems, as nothing here loads them."""
+        """See `Toolchain`; no libraries for other systems, as nothing here could load them."""
         return (PROGRAM,) if self.triple else (LIBRARY, PROGRAM)
 
     def together(self, form: str) -> int:
-        """Texts in one call: as many as one library holds; programs are linked one by one, and devices wait less for the first of a few."""
+        """See `Toolchain`; fewer programs, as they are linked one by one, and devices then wait less for the first."""
         return TOGETHER if form == LIBRARY else TOGETHER // 2
 
     def prepare(self, form: str) -> None:
-        """The compiler's first, slow call for this processor. Raises ToolchainError when it cannot build for it."""
+        """Make the compiler's slow first call for this processor. Raises ToolchainError if it cannot build for it."""
         if form not in self.forms():
             raise ToolchainError(f"asked for the form {form!r}, but C compilers build {' and '.join(self.forms())}: choose another device")
         if form == PROGRAM:
@@ -79,12 +79,12 @@ class CToolchain:
             prepare(self.compiler, self.mcpu, self._machine)
 
     def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
-        """See `Toolchain`. Equal machine code is told from the object, before it is linked."""
+        """See `Toolchain`. Digests are computed from the object before linking."""
         build = self._programs if form == PROGRAM else self._library
         return build(sources, stem, CallLimits(timeout, cancelled))
 
     def _library(self, sources: Sequence[CSource], stem: Path, limits: CallLimits) -> Making:
-        """One for all texts."""
+        """Build one library for all texts."""
         symbols, text = together(sources)
         made, path = stem.with_suffix(".o"), stem.with_suffix(".so")
         tools = Tools(self.compiler, (*self.flags, *OBJECTS), self.flags, limits)
@@ -98,7 +98,7 @@ class CToolchain:
         return _making(artifacts, compiled, linked)
 
     def _programs(self, sources: Sequence[CSource], stem: Path, limits: CallLimits) -> Making:
-        """One for each text. The compiler is started once for all: that takes as long as a small candidate."""
+        """Build one program per text. One compiler call serves all: its start takes as long as a small candidate."""
         linking = link_flags(self.compiler, self._program_triple)
         tools = Tools(self.compiler, (*self._program_flags, *OBJECTS), linking, limits)
         paths = [stem.with_suffix(f".{number}") for number in range(len(sources))] if len(sources) > 1 else [stem.with_suffix("")]
@@ -125,7 +125,7 @@ def _making(artifacts: Sequence[Artifact], compiled: Compiled, linked: Compiled)
 
 
 def together(sources: Sequence[CSource]) -> tuple[list[str], str]:
-    """Entry points and the text of one file that holds all of them."""
+    """The entry points and text of one file with all sources."""
     if len(sources) == 1:
         return [sources[0].entry], sources[0].text
     symbols = [f"ansor_candidate_{index}" for index in range(len(sources))]
@@ -133,7 +133,7 @@ def together(sources: Sequence[CSource]) -> tuple[list[str], str]:
 
 
 def apart(source: CSource, symbol: str, *others: str) -> str:
-    """The text of a candidate, with its file-scope names, and those others, made its own."""
+    """A candidate's text with its file-scope names, and those others, made unique."""
     names = dict.fromkeys((*_STATIC.findall(source.text), *others))
     renamed = {source.entry: symbol, **{name: f"{symbol}_{name}" for name in names if name != source.entry}}
     defines = [f"#define {old} {new}" for old, new in renamed.items() if old != new]

@@ -1,4 +1,4 @@
-"""A number of elements as vectors."""
+"""Splits a number of elements into vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compiler says, for people: of a failure its errors alone, as warnings around them are of no use then."""
+"""Reduces a compiler's output on a failure to its errors: the warnings around them are useless then."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _BEGINS = re.compile(r"(?:^|[ )])(fatal error|error|warning|remark): ")
 
 
 def errors_alone(text: str) -> str:
-    """The text without warnings, and without the lines that belong to them; all of it where nothing else is there."""
+    """The text without warnings and the lines that belong to them; the whole text if nothing else is left."""
     kept: list[str] = []
     keeps = True
     for line in text.splitlines():

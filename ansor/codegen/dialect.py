@@ -1,6 +1,6 @@
 """How C writes types, literals and functions: the dialect of generated code, as data.
 
-C99 with GNU vector extensions, which gcc and clang-compatible compilers share. Helpers are emitted only where they are used.
+C99 with GNU vector extensions, shared by gcc and clang-compatible compilers. Helpers are emitted only if used.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ SHORT = {"float32": "f32", "float64": "f64", "int8": "i8", "uint8": "u8", "int16
          "uint32": "u32", "uint64": "u64", "float16": "f16"}
 BYTES = {"float16": 2, "float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1, "uint16": 2, "uint32": 4,
          "uint64": 8}
-WRAPPING = {"int8": "uint8", "int16": "uint16"}  # what narrow signed numbers are computed as in vectors, which C does not widen to int
-UNSIGNED = {"int8": "uint8", "uint8": "uint8", "int16": "uint16", "int32": "uint32", "int64": "uint64"}  # which wrap, and whose bits all move
+WRAPPING = {"int8": "uint8", "int16": "uint16"}  # types for narrow signed numbers in vectors, which C does not widen to int
+UNSIGNED = {"int8": "uint8", "uint8": "uint8", "int16": "uint16", "int32": "uint32", "int64": "uint64"}  # which wrap, and shift all bits
 MASK = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 
 FUNCTIONS = {
@@ -37,7 +37,7 @@ PAIRS = ("pow", "fmod", "atan2", "hypot", "copysign", "nextafter")  # functions 
 INLINE_FUNCTIONS = {"exp10": "pow{f}(10, x)", "sigmoid": "1 / (1 + exp{f}(-x))", "rsqrt": "1 / sqrt{f}(x)"}
 
 MATHEMATICS = "#include <math.h>\n"
-# Without a library: what compilers know themselves, or have in what they link with every program. The others are in `small_math`.
+# Without a library: compiler builtins, or functions linked with every program. The others are in `small_math`.
 _KNOWN = ("fabs", "copysign", "exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "sqrt", "floor", "ceil", "trunc", "round", "fmod")
 BUILT_IN = "".join(
     ["#define INFINITY __builtin_inff()\n", '#define NAN __builtin_nanf("")\n']
@@ -57,24 +57,24 @@ INCLUDES = """
 """
 POOL = "\ntypedef void (*ansor_parallel_for_t)(void *pool, void (*body)(void *, long, long), void *ctx, long n);\n"
 PRELUDE = MATHEMATICS + INCLUDES + POOL
-"""Of programs for systems with a library and threads."""
+"""For systems with a library and threads."""
 
 
-# Of programs with halves, before anything else that mentions them.
+# For programs with float16, before anything else that mentions it.
 HALF = """\
 #if !defined(__FLT16_MANT_DIG__)
 #error this compiler has no float16 (_Float16) for this processor: use clang or gcc 12 and later, or declare float32
 #endif
 """
 
-# Two vectors' lanes in any order, by numbers known here. clang has one function for it, gcc had another before it learnt that of clang.
+# Any constant permutation of two vectors' lanes. clang has one function for it; gcc had another before it adopted clang's.
 SHUFFLE = """\
 #if defined(__clang__)
 #define ANSOR_SHUFFLE(kind, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
 #define ANSOR_SHUFFLE(kind, a, b, ...) __builtin_shuffle(a, b, (kind){__VA_ARGS__})
 #endif"""
-# Functions of vectors: compilers warn that how those are passed depends on the processor.
+# For functions of vectors: compilers warn that passing them depends on the processor.
 PASSING = '#pragma GCC diagnostic ignored "-Wpsabi" /* the functions here are called from here alone */'
 NEXT_HALF = (
     "static inline _Float16 nextafter_f16(_Float16 x, _Float16 y) { union { _Float16 x; short k; } next = {x}; if (x != x || y != y) return x + y; "
@@ -85,11 +85,11 @@ QUAD = 4  # lanes between which processors move elements cheaply
 
 @dataclass(frozen=True)
 class Dialect:
-    """What of the C text a target decides.
+    """The parts of the C text that a target decides.
 
-    index: the C type of loop variables and places in buffers, of so many bits; with 16 bits that of loop variables alone. alignment: bytes to which every
-    buffer is aligned. pool: whether entry points take a thread pool; without one they take arguments and workspace only, and nothing runs in parallel.
-    by_element: whether instructions multiply a vector by one element of another. hosted: whether there is a library with mathematics.
+    index: the C type of loop variables and places in buffers, of `index_bits` bits; with 16 bits, of loop variables only. alignment: of every
+    buffer, in bytes. pool: whether entry points take a thread pool; otherwise they take only arguments and workspace, and nothing runs in parallel.
+    by_element: whether instructions can multiply a vector by one element of another. hosted: whether there is a math library.
     """
 
     index: str = "long"
@@ -101,7 +101,7 @@ class Dialect:
 
     @property
     def prelude(self) -> str:
-        """What every translation unit begins with."""
+        """The beginning of every translation unit."""
         return (MATHEMATICS if self.hosted else BUILT_IN) + INCLUDES + (POOL if self.pool else "")
 
 
@@ -124,7 +124,7 @@ def literal(value: float | int | bool, dtype: str) -> str:
 
 
 def _half(text: str, dtype: str) -> str:
-    """A float as C text; C has no literals of half precision that all compilers know."""
+    """A float as C text; C has no portable float16 literals."""
     return f"(({C_TYPES[dtype]}){text})" if dtype == "float16" else text
 
 
@@ -143,7 +143,7 @@ def vector_type(dtype: str, lanes: int) -> str:
 
 @dataclass
 class Helpers:
-    """The typedefs, macros (mostly for instructions), and small functions a translation unit needs, collected while its body is written."""
+    """The typedefs, macros (mostly for instructions) and small functions of a translation unit, collected while its body is written."""
 
     types: dict[str, str] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
@@ -171,12 +171,12 @@ class Helpers:
         return f"({self.vector(dtype, lanes)})(({unsigned}){a} {op} ({unsigned}){b})"
 
     def unsigned(self, form: str, dtype: str, *operands: str) -> str:
-        """C text of `form` for scalars that are taken as unsigned, where C leaves it undefined for signed ones; at least as wide as an int."""
+        """C text of `form` for scalars converted to unsigned, where C leaves signed ones undefined; at least as wide as an int."""
         kind = C_TYPES[UNSIGNED[dtype]] if BYTES[dtype] >= 4 else "unsigned int"
         return f"({C_TYPES[dtype]}){form.format(*(f'({kind}){operand}' for operand in operands))}"
 
     def shift(self, op: str, dtype: str) -> str:
-        """The name of a shift by any number of bits: beyond the width, and by a negative number, no bit is left but the sign's copies."""
+        """The name of a shift by any number of bits: beyond the width, or by a negative number, only copies of the sign remain."""
         name, kind, bits = f"{op}_{SHORT[dtype]}", C_TYPES[dtype], 8 * BYTES[dtype]
         inside = self.unsigned("({} << b)", dtype, "a") if op == "shl" else f"({kind})(a >> b)"
         beyond = "0" if op == "shl" else "-(a < 0)"
@@ -197,7 +197,7 @@ class Helpers:
         select = self.select(dtype, lanes)
         value = f"{select}({plain}, b, a)"
         if dtype.startswith("float"):
-            value = f"{select}(b != b, b, {value})"  # the inner choice is one instruction of many processors
+            value = f"{select}(b != b, b, {value})"  # the inner choice is one instruction on many processors
         self.functions.setdefault(name, f"static inline {kind} {name}({kind} a, {kind} b) {{ return {value}; }}")
         return name
 
@@ -230,7 +230,7 @@ class Helpers:
         return self._lanewise(scalar, self.vector(dtype, lanes), lanes, 2 if name in PAIRS else 1)
 
     def small_power(self, exponent: int, dtype: str, lanes: int) -> str:
-        """The name of a power of 2, 3 or 4, by products."""
+        """The name of the power 2, 3 or 4, by products."""
         kind, name = (self.vector(dtype, lanes), vector_type(dtype, lanes)) if lanes > 1 else (C_TYPES[dtype], SHORT[dtype])
         value = {2: "y", 3: "y * x", 4: "y * y"}[exponent]
         full = f"power{exponent}_{name}"
@@ -238,7 +238,7 @@ class Helpers:
         return full
 
     def _library(self, name: str, suffix: str) -> str:
-        """The C name of a function of the library; of our own where there is no library, and compilers do not bring it."""
+        """The C name of a library function; our own if there is no library and compilers do not provide it."""
         if self.hosted:
             return name + suffix
         full = name + suffix
@@ -247,7 +247,7 @@ class Helpers:
         return full
 
     def _half_function(self, name: str, lanes: int) -> str:
-        """A function of halves: that of float32, rounded once. Only the next number after a half is another one."""
+        """A float16 function: that of float32, rounded once. Only nextafter differs."""
         kind = self.vector("float16", lanes) if lanes > 1 else C_TYPES["float16"]
         if name == "nextafter":
             self.functions.setdefault("nextafter_f16", NEXT_HALF)
@@ -262,7 +262,7 @@ class Helpers:
         return full
 
     def every_lane(self, dtype: str, lanes: int) -> str:
-        """The name of a vector made of one scalar: for halves, which gcc takes for floats beside a vector."""
+        """The name of a broadcast of one scalar: for float16, which gcc promotes to float beside a vector."""
         kind = self.vector(dtype, lanes)
         value = f"({kind}){{{', '.join(['x'] * lanes)}}}"
         self.functions.setdefault(f"every_{kind}", f"static inline {kind} every_{kind}({C_TYPES[dtype]} x) {{ return {value}; }}")
@@ -289,7 +289,7 @@ class Helpers:
         return outer
 
     def _vector_words(self, body: str, kind: str, lanes: int) -> dict[str, str]:
-        """What the words of a body in `vector_math` mean for vectors."""
+        """The meaning of the words in a body of `vector_math` for vectors."""
         unsigned, signed = self.vector("uint32", lanes), self.vector("int32", lanes)
         words = {"F": kind, "U": unsigned, "BITS": f"({unsigned})", "VALUE": f"({kind})"}
         if "ALL" in body:
@@ -305,7 +305,7 @@ class Helpers:
         return words
 
     def _scalar_words(self) -> dict[str, str]:
-        """What they mean for one element."""
+        """Their meaning for one element."""
         words = {"F": "float", "U": "unsigned int", "ALL": "", "INTEGER": "(float)(int)", "WIDE": "(double)", "NARROW": "(float)"}
         for word, name, kind, argument in (("BITS", "bits_u32", "unsigned int", "float x"), ("VALUE", "value_f32", "float", "unsigned int x")):
             words[word] = name
@@ -317,7 +317,7 @@ class Helpers:
         return words
 
     def _helper(self, name: str, kind: str, parameter: str, value: str) -> str:
-        """A function that returns one value, under a name with its type."""
+        """A function that returns one value, named after its type."""
         full = f"{name}_{kind}"
         self.functions.setdefault(full, f"static inline {kind} {full}({parameter}) {{ return {value}; }}")
         return full
@@ -332,13 +332,13 @@ class Helpers:
         return name
 
     def shuffle(self, dtype: str, lanes: int, a: str, b: str, picked: Sequence[int]) -> str:
-        """C text of the lanes `picked` of two vectors; those of the second are counted on from `lanes`."""
+        """C text of the lanes `picked` from two vectors; those of the second are numbered from `lanes`."""
         self.instructions.setdefault("ANSOR_SHUFFLE", SHUFFLE)
         mask = self.vector(MASK[BYTES[dtype]], lanes)
         return f"ANSOR_SHUFFLE({mask}, {a}, {b}, {', '.join(map(str, picked))})"
 
     def every_second(self, dtype: str, lanes: int) -> str:
-        """The name of reading every second element from an address on: two contiguous loads that end with the last element wanted."""
+        """The name of a load of every second element from an address: two contiguous loads that end with the last element needed."""
         kind = self.vector(dtype, lanes)
         name = f"every_second_{kind}"
         picked = [*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)]
@@ -379,7 +379,7 @@ class Helpers:
 
     @property
     def _place(self) -> str:
-        """The type of places in buffers: that of loop variables, which C widens to an int where they are shorter."""
+        """The type of places in buffers: that of loop variables, or int if they are shorter, as C widens them."""
         return self.index if self.index_bits >= 32 else "int"
 
     def floor_division(self, op: str, dtype: str = "") -> str:
@@ -391,7 +391,7 @@ class Helpers:
         return name
 
     def any_division(self, op: str, dtype: str) -> str:
-        """The name of a division by anything: quotient and remainder by 0 are 0, and the least integer divided by -1 is itself."""
+        """The name of a total division: quotient and remainder by 0 are 0, and the least integer divided by -1 is itself."""
         name, kind = f"{op}_any_{SHORT[dtype]}", C_TYPES[dtype]
         floored = op in ("floordiv", "floormod")
         plain = f"({kind}){self.floor_division(op, dtype)}(a, b)" if floored else f"({kind})(a {'/' if op == 'truncdiv' else '%'} b)"
@@ -401,7 +401,7 @@ class Helpers:
         return name
 
     def as_index(self, text: str, dtype: str) -> str:
-        """C text of a value of `dtype` as an index; one that no index holds becomes the nearest that there is."""
+        """C text of a value of `dtype` as an index, clipped to the range of indices."""
         bits = max(32, self.index_bits)
         if dtype != "int64" or bits >= 64:
             return f"({self._place}){text}"
@@ -411,7 +411,7 @@ class Helpers:
         return f"ansor_index({text})"
 
     def inside(self) -> str:
-        """The name of the nearest place in a buffer of a length."""
+        """The name of a function that clips a place to a buffer's length."""
         text = f"static inline {self._place} ansor_inside({self._place} i, {self._place} n) {{ return i < 0 ? 0 : i < n ? i : n - 1; }}"
         self.functions.setdefault("ansor_inside", text)
         return "ansor_inside"

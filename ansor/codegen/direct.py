@@ -1,7 +1,7 @@
-"""The embedded compiler without its driver, which takes longer to start than a candidate takes to compile.
+"""Calls the embedded compiler without its driver, which takes longer to start than a candidate takes to compile.
 
-The driver says which commands of clang and of the linker it runs. They are asked for once, and kept; from then on they are called directly: clang with several
-files in one process, each of which becomes an object of its own beside it, and the linker once for all of these.
+The driver reports which clang and linker commands it runs. They are recorded once and then called directly: clang with several
+files in one process, each compiled to its own object beside it, and the linker once for all objects.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from ansor.support.notices import log
 
 SPEAKS = {"ZIG_VERBOSE_CC": "1", "ZIG_VERBOSE_LINK": "1"}
 _OF_FOLDERS = ("-fdebug-compilation-dir=", "-fcoverage-compilation-dir=")  # of the caller
-_NOTES = ("-MD", "-MV")  # which headers were read
+_NOTES = ("-MD", "-MV")  # dependency files
 _PLAIN = "int main(void) { return 0; }\n"
 _OBJECTS = "OBJECTS"
 
 
 @dataclass(frozen=True, slots=True)
 class Direct:
-    """compiling: a call of clang, without its C files. linking: a call of the linker, without its result, and with a word in place of its objects."""
+    """compiling: a call of clang, without its C files. linking: a call of the linker, without its output, and with a placeholder for its objects."""
 
     compiling: tuple[str, ...]
     linking: tuple[str, ...]
 
     def compile_command(self, files: Sequence[Path]) -> tuple[str, ...]:
-        """Makes an object beside each C file."""
+        """A command that makes an object beside each C file."""
         return (*self.compiling, *map(str, files))
 
     def link_command(self, objects: Sequence[Path], made: Path, *extra: str) -> tuple[str, ...]:
-        """Makes one file of the objects."""
+        """A command that links the objects into one file."""
         at = self.linking.index(_OBJECTS)
         return (*self.linking[:at], *map(str, objects), *self.linking[at + 1 :], *extra, "-o", str(made))
 
@@ -50,11 +50,11 @@ class Direct:
 def direct_calls(compiler: Compiler, flags: tuple[str, ...], link_flags: tuple[str, ...], libraries: tuple[str, ...] = ()) -> Direct | None:
     """The commands behind `compiler flags -c` and `compiler link_flags OBJECT libraries`.
 
-    None where the driver has to be called: it is another one, or says nothing of use.
+    None if the driver must be used: it is another one, or reports nothing useful.
     """
     if compiler.kind != "zig":
         return None
-    here = (str(settings.cache_directory()), processor_kind())  # the one that "native" stands for
+    here = (str(settings.cache_directory()), processor_kind())  # the processor behind "native"
     words = (compiler.version, *compiler.command, *here, *flags, "", *link_flags, "", *libraries)
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
     with building.lock:
@@ -68,7 +68,7 @@ def direct_calls(compiler: Compiler, flags: tuple[str, ...], link_flags: tuple[s
 
 
 def _ask(compiler: Compiler, flags: Sequence[str], link_flags: Sequence[str], libraries: Sequence[str], place: Path) -> None:
-    """Ask the driver, and write to `place` what it calls. Raises ValueError for answers that are not understood."""
+    """Ask the driver, and write its calls to `place`. Raises ValueError for unexpected output."""
     with tempfile.TemporaryDirectory(prefix="cc-", dir=place.parent) as scratch:
         folder = Path(scratch)
         source, made, linked = (folder / name for name in ("plain.c", "plain.o", "plain.elf"))
@@ -86,14 +86,14 @@ def _ask(compiler: Compiler, flags: Sequence[str], link_flags: Sequence[str], li
 
 
 def _said(command: Sequence[str], folder: Path) -> str:
-    """Raises ValueError for a call that fails, ToolchainError for a compiler that cannot be started."""
+    """The output of a call. Raises ValueError if it fails, ToolchainError if the compiler cannot be started."""
     environment = settings.environment_with({**zig_caches(folder / "local"), **SPEAKS})
     try:
         done = subprocess.run(
             command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
             timeout=FIRST_CALL_SECONDS, check=False,
         )  # fmt: skip
-    except OSError as error:  # else the cache would be blamed
+    except OSError as error:  # otherwise the cache would be blamed
         raise ToolchainError(f"C compiler {command[0]!r} could not be started: {error}; name another with --cc or $CC") from error
     if done.returncode:
         raise ValueError(f"{shlex.join(command[:3])} ended with code {done.returncode}: {done.stdout[-300:]}")
@@ -101,7 +101,7 @@ def _said(command: Sequence[str], folder: Path) -> str:
 
 
 def _words(said: str, name: str, compiler: Compiler) -> list[str]:
-    """The command of that name among the lines that a driver wrote."""
+    """The command of that name in a driver's output."""
     for line in said.splitlines():
         words = shlex.split(line)
         if name in words[:2] and (name == "ld.lld" or words[0] == compiler.command[0]):
@@ -110,7 +110,7 @@ def _words(said: str, name: str, compiler: Compiler) -> list[str]:
 
 
 def _without(words: Sequence[str], source: Path, made: Path, single: Sequence[str], pairs: Sequence[str]) -> list[str]:
-    """Without files, and the flags named: `pairs` have a word behind them."""
+    """The words without the files and the named flags: `pairs` take a word after them."""
     kept: list[str] = []
     for place, word in enumerate(words):
         follows = place > 0 and words[place - 1] in pairs

@@ -16,20 +16,20 @@ from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
 
 SOURCE = Path(__file__).with_name("distances.c")
 LANES = 16
-"""Points that distances.c takes side by side."""
+"""Points that distances.c processes in parallel."""
 
 Points = NDArray[np.float32]
 Distances = Callable[[Points], NDArray[np.float64]]
-"""Points [m, width] -> their Euclidean distances from those that it was made for, [m, n]. The same bits for a point whatever stands beside it."""
+"""Points [m, width] -> their Euclidean distances from the points it was made for, [m, n]. Results are bitwise independent of the other points."""
 
 
 def distance_library(compiler: Compiler) -> Path:
-    """The shared library of `distances.c`. Raises ToolchainError when it does not build."""
+    """The shared library of `distances.c`. Raises ToolchainError if it does not build."""
     return cached_library(compiler, "distances", SOURCE.read_text())
 
 
 def distances_from(points: Points) -> Distances:
-    """What computes distances from these points [n, width]: `distances.c`, or NumPy without a compiler."""
+    """A function for distances from these points [n, width]: by `distances.c`, or NumPy without a compiler."""
     library = _library()
     return _InC(library, points) if library is not None else _InNumPy(points)
 
@@ -68,7 +68,7 @@ class _InC:
         padded = np.zeros((self._groups * LANES, self._width), np.float32)
         padded[: self._count] = points
         packed = padded.reshape(self._groups, LANES, self._width).transpose(0, 2, 1)
-        # Vectors are read as they are aligned: to their own size.
+        # Vector loads need alignment to their own size.
         room = np.empty(packed.size + LANES, np.float32)
         start = -room.ctypes.data % 64 // 4
         self._packed = room[start : start + packed.size]

@@ -1,4 +1,4 @@
-"""Guards as the ends of loops: the last, shorter tile of an axis whose length does not divide gets code of its own."""
+"""Turns guards into loop ends: the last, shorter tile of an axis that tiles do not divide gets its own code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansor.codegen.values import mentions
 from ansor.ir.linear import Linear, Quotient, Var, bounds
 from ansor.ir.loops import For, Guard
 
-MAX_PARTIAL = 4  # as many lengths of a cut loop get code of their own
+MAX_PARTIAL = 4  # the most lengths of a cut loop with code of their own
 ANY_LENGTH = sys.maxsize
 
 
@@ -24,7 +24,7 @@ class Edge:
     high: int
 
     def partial(self, extent: int) -> Sequence[int]:
-        """How many iterations a cut loop may have left, most first: one number where all tiles before the last are whole, and none where that is too."""
+        """How many iterations a cut loop may have left, descending: one number if only the last tile is cut, none if that is whole too."""
         tile = self.step * extent
         aligned = all(isinstance(atom, Var | Quotient) and int(coefficient) % tile == 0 for atom, coefficient in self.rest.terms)
         if not aligned:
@@ -34,9 +34,9 @@ class Edge:
 
 
 def edges(guards: tuple[Guard, ...], loops: Sequence[For], held: Sequence[For], most: int = MAX_PARTIAL) -> list[Edge] | None:
-    """Each guard as the end of one of the loops; None when one is something else: it changes with several of them, or with the loops held inside.
+    """Each guard as the end of one of the loops; None if one is not: it changes with several of them, or with the loops held inside.
 
-    most: lengths that the last tile may have.
+    most: the most lengths of the last tile.
     """
     found = []
     for guard in guards:

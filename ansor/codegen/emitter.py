@@ -1,6 +1,6 @@
-"""What patterns write C with: names that nothing else has, helpers that are noted when they are used, and the constructs that they share.
+"""Tools for patterns to write C: unique names, helpers recorded on use, and shared constructs.
 
-Every method gives pieces of the C tree. Names and helpers are numbered in the order in which they are asked for, so text is made from the outside in.
+Every method returns pieces of the C tree. Names and helpers are numbered in order of request, so text is made from the outside in.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ansor.ir.loops import Buffer, For, Guard, Store
 from ansor.te.expr import Expr
 
 Counts = Mapping[Var, int]
-"""Iterations of loops that are cut."""
+"""Iterations of cut loops."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Emitter:
 
     @property
     def helpers(self) -> Helpers:
-        """What the unit needs besides its functions, so far."""
+        """The unit's helpers so far."""
         return self.writer.helpers
 
     @property
@@ -45,29 +45,29 @@ class Emitter:
     # names ----------------------------------------------------------------------------------------------------------------------------------------
 
     def own(self, name: str) -> str:
-        """A name for something of ours: no tensor and no loop has it."""
+        """A name of our own that no tensor or loop has."""
         while name in self.taken:
             name += "_"
         return name
 
     def numbered(self, name: str) -> str:
-        """A name like `name` that nothing else has."""
+        """A unique name based on `name`."""
         return self.own(f"{name}{next(self.numbers)}")
 
     # loops ----------------------------------------------------------------------------------------------------------------------------------------
 
     def counting(self, name: str, begin: int | str, end: int | str, step: int = 0) -> str:
-        """The head of a loop; `step` 0: to the next."""
+        """The head of a loop; `step` 0: increment by one."""
         return f"for ({self.index} {name} = {begin}; {name} < {end}; {f'{name} += {step}' if step else f'++{name}'})"
 
     def loop(self, loop: For, body: Iterable[Code], end: int | str | None = None) -> list[Code]:
-        """A loop around what is written already. `end`: where it ends earlier than its extent."""
+        """A loop around existing code. `end`: an end before its extent."""
         head = self.counting(loop.var.name, 0, loop.var.extent if end is None else end)  # type: ignore[arg-type]  # extents of one program are ints
         pragma = [f"ANSOR_UNROLL({loop.var.extent})"] if loop.unrolled else []
         return [*pragma, block(head, body)]
 
     def loops(self, loops: Sequence[For], body: Iterable[Code]) -> list[Code]:
-        """Loops around what is written already, the first outermost."""
+        """Loops around existing code, the first outermost."""
         found = list(body)
         for loop in reversed(loops):
             found = self.loop(loop, found)
@@ -79,7 +79,7 @@ class Emitter:
         return [f"{C_TYPES[buffer.dtype]} {buffer.name}[{buffer.size}] {aligned};" for buffer in buffers]
 
     def at_edges(self, ends: Sequence[Edge], counts: Counts, emit: Callable[[Counts], list[Code]]) -> list[Code]:
-        """The code for whole tiles, and again for the shorter one at each end: `emit` gets how many iterations are left of the loops that are cut."""
+        """The code for whole tiles, and again for the shorter one at each end: `emit` gets the remaining iterations of cut loops."""
         if not ends:
             return emit(counts)
         end, *others = ends
@@ -91,7 +91,7 @@ class Emitter:
         return found
 
     def end(self, loop: For, ends: Iterable[Edge]) -> tuple[str, list[Code]]:
-        """The name of where a loop ends that must not run into what is not there, and the lines that find it out."""
+        """The name of a loop's clipped end, and the lines that compute it."""
         name = self.own(f"{loop.var.name}_end{next(self.numbers)}")
         found: list[Code] = [f"{self.index} {name} = {loop.var.extent};"]
         for end in ends:
@@ -101,7 +101,7 @@ class Emitter:
         return name, found
 
     def where(self, guards: Sequence[Guard], body: Callable[[], list[Code]]) -> list[Code]:
-        """What runs where all guards hold."""
+        """Code that runs if all guards hold."""
         if not guards:
             return body()
         head = f"if ({self.conditions(guards)})"
@@ -121,7 +121,7 @@ class Emitter:
     # values ---------------------------------------------------------------------------------------------------------------------------------------
 
     def value(self, writer: Writer, value: Expr, into: list[Code]) -> str:
-        """A value as C text, after the variables that its parts become where it is large: a vector where the writer has lanes."""
+        """A value as C text, with variables for its parts if it is large; a vector if the writer has lanes."""
         parts = pieces(value)
         if parts:
             named: dict[Expr, tuple[str, bool]] = {}
@@ -133,7 +133,7 @@ class Emitter:
         return writer.scalar(value) if writer.lanes is None else writer.vector(value)
 
     def shared(self, number: int, into: list[Code]) -> Callable[[str, str], str]:
-        """Gives what is read from memory a name, the same read the same name."""
+        """Names loads from memory; equal loads share a name."""
         loaded: dict[str, str] = {}
 
         def load(text: str, kind: str) -> str:
@@ -150,7 +150,7 @@ class Emitter:
         return combined(self.helpers, store.combiner, store.buffer.dtype, lanes, old, new, self.helpers.ranges.reduction_may_wrap(store))
 
     def old_value(self, store: Store, variables: Sequence[Var], place: str) -> str:
-        """What is in `place` once one of the variables has moved on, the identity before."""
+        """The value at `place`, or the identity in the first iteration of the variables."""
         identity = literal(store.identity, store.buffer.dtype)
         if not variables:
             return identity

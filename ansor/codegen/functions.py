@@ -1,4 +1,4 @@
-"""One function for each nest of a program: which loops its tasks are made of, and which pattern each perfect nest inside is written as.
+"""One function per nest of a program: which loops form its tasks, and which pattern writes each perfect nest inside.
 
     parallel loops of a nest     one function over [begin, end), called through the thread pool
     a transposed copy            tasks are strips of it
@@ -25,7 +25,7 @@ from ansor.te.fold import walk
 
 @dataclass(frozen=True, eq=False)
 class Outer:
-    """A loop around several things, or around local arrays."""
+    """A loop around several nests, or around local arrays."""
 
     loop: For
     body: tuple[Written, ...]
@@ -33,7 +33,7 @@ class Outer:
 
 @dataclass(frozen=True, eq=False)
 class Formed:
-    """A perfect nest, and how it is written."""
+    """A perfect nest with its pattern and form."""
 
     pattern: Pattern
     form: Form
@@ -44,7 +44,7 @@ Written = Outer | Formed
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A nest. parallel: the loops whose iterations are its tasks, `tasks` of them in all, none where it runs in one piece; strips: what a task is instead."""
+    """A nest. parallel: the loops whose iterations are its `tasks` tasks, none if it is not split; strips: what a task is instead."""
 
     name: str
     buffers: tuple[Buffer, ...]
@@ -75,7 +75,7 @@ def _text(body: Sequence[Written], indent: str) -> Iterator[str]:
 
 
 def function_of(name: str, node: Node, buffers: Sequence[Buffer], machine: Machine, patterns: Sequence[Pattern], sums: Mapping[Store, Access]) -> Function:
-    """The function of a nest. buffers: all of the program, in order; sums: what stores have to take off, when it was computed ahead."""
+    """The function of a nest. buffers: all of the program, in order; sums: what stores must subtract, if computed ahead."""
     used = _used(node) | {sums[store].buffer for _, store in stores((node,)) if store in sums}
     own = tuple(buffer for buffer in buffers if buffer in used)
     parallel, body = _parallel_loops(node, machine)
@@ -112,7 +112,7 @@ def _written(node: Node, machine: Machine, patterns: Sequence[Pattern], sums: Ma
 
 
 def function_code(function: Function, emit: Emitter) -> list[Code]:
-    """The function, and what the pool needs to call it."""
+    """The function, and the wrapper for the pool."""
     bounds = ", long begin, long end" if function.parallel else ""
     head = f"static void {function.name}({', '.join(pointer(buffer, restrict=True) for buffer in function.buffers)}{bounds})"
     body = _body(function, emit)
@@ -150,13 +150,13 @@ def _code(body: Sequence[Written], emit: Emitter) -> list[Code]:
 
 
 def _arrays(loop: For, emit: Emitter) -> list[Code]:
-    """The arrays that live inside a loop. If simplification removed every read of an array, it is mentioned once: compilers warn of unused ones."""
+    """The arrays that live inside a loop. An array whose reads were all simplified away is mentioned once: compilers warn about unused ones."""
     read = {buffer for _, store in stores((loop,)) for buffer in _read_by(store) if buffer is not store.buffer} if loop.locals else set()
     return [*emit.locals(loop.locals), *(f"(void){buffer.name};" for buffer in loop.locals if buffer not in read)]
 
 
 def _task(function: Function) -> list[Code]:
-    """The buffers of a function as one value, and what calls it with them."""
+    """A struct of a function's buffers, and the wrapper that calls it with them."""
     name, fields = function.name, " ".join(f"{pointer(buffer, restrict=False)};" for buffer in function.buffers)
     arguments = ", ".join(f"t->{buffer.name}" for buffer in function.buffers)
     called: list[Code] = [f"const struct {name}_task *t = ctx;", f"{name}({arguments}, begin, end);"]
@@ -181,12 +181,12 @@ def pointer(buffer: Buffer, restrict: bool) -> str:
 
 
 def _used(node: Node) -> set[Buffer]:
-    """Every buffer a nest touches, indices included."""
+    """All buffers a nest touches, including those in indices."""
     return {buffer for _, store in stores((node,)) for buffer in (store.buffer, *_read_by(store))}
 
 
 def _read_by(store: Store) -> Iterator[Buffer]:
-    """Every buffer that a store reads."""
+    """All buffers that a store reads."""
     yield from _read(store.value)
     for linear in (*store.index, *(guard.value for guard in store.guards)):
         yield from _read_by_index(linear)

@@ -1,10 +1,10 @@
-"""Loops of one program to C, in passes over one frozen value: `PASSES`, in order. A perfect nest is written as the first of `PATTERNS` that fits it.
+"""Generates C from the loops of one program, in passes over one frozen value: `PASSES`, in order. The first matching one of `PATTERNS` writes a perfect nest.
 
     reducing, an intrinsic inside        register tile of instructions
     bytes copied into groups             vectors interleaved in registers
     a copy that reads across memory      square blocks, transposed in registers
     reducing along vectors               vectors of partial results, combined at the end
-    reducing                             register tile: accumulators in local vectors, fully written out, held across the reduction loops
+    reducing                             register tile: accumulators in local vectors, fully unrolled, held across the reduction loops
     a plain store                        vectors along the innermost loop, whole vectors first, then halves of them for the tail
     anything else                        plain loops
 """
@@ -40,7 +40,7 @@ from ansor.ir.simplify import simplified
 __all__ = ["PASSES", "PATTERNS", "Draft", "Machine", "draft_of", "generate"]
 
 PATTERNS: tuple[Pattern, ...] = (
-    INTRINSIC_TILE,  # first: what a schedule asks for by name
+    INTRINSIC_TILE,  # first: schedules request it explicitly
     INTERLEAVED_COPY,
     TRANSPOSED_COPY,  # before rows: a row of it would gather each vector element by element
     VECTOR_REDUCTION,  # before tiles: its innermost loop is a reduction
@@ -52,7 +52,7 @@ PATTERNS: tuple[Pattern, ...] = (
 
 @dataclass(frozen=True, eq=False)
 class Workspace:
-    """Where whole intermediates lie, in so many bytes."""
+    """The offsets of whole intermediates, and the total bytes."""
 
     offsets: Mapping[Buffer, int]
     bytes: int
@@ -62,7 +62,7 @@ class Workspace:
 class Draft:
     """A program on its way to C. Each pass fills in a field.
 
-    loops: extents are ints. sums: what stores of intrinsics take off. workspace: of whole intermediates.
+    loops: extents are ints. sums: what stores of intrinsics subtract. workspace: of whole intermediates.
     """
 
     loops: Loops
@@ -76,14 +76,14 @@ class Draft:
 
     @property
     def source(self) -> CSource:
-        """What is handed on, once all passes are done."""
+        """The result, once all passes are done."""
         arguments = tuple(argument(buffer, self.loops.logical_shapes[buffer.name]) for buffer in self.loops.arguments)
         parallel = any(function.parallel for function in self.functions)
         return CSource(self.text, self.entry, arguments, self.workspace.bytes, self.machine.threads if parallel else 1)
 
 
 def generate(loops: Loops, machine: Machine, entry: str | None = None) -> CSource:
-    """C for one program (extents are ints). `entry` is the exported symbol, the program's name by default; one that math.h declares gets longer."""
+    """C for one program (extents are ints). `entry`: the exported symbol, by default the program's name; a suffix is added if math.h declares it."""
     return run(PASSES, draft_of(loops, machine, entry)).source
 
 
@@ -93,7 +93,7 @@ def draft_of(loops: Loops, machine: Machine, entry: str | None = None) -> Draft:
     return Draft(loops, machine, f"{symbol}_kernel" if _DECLARED.fullmatch(symbol) else symbol)
 
 
-# What math.h declares, or defines as a macro: a global function cannot have such a name.
+# Names that math.h declares or defines as macros: a global function cannot have them.
 _DECLARED = re.compile(
     "(a?(sin|cos|tan)h?|atan2|exp2?|expm1|exp10|pow10|frexp|ilogb|llogb|ldexp|log(10|1p|2|b)?|modf|scalb(n|ln)?|cbrt|fabs|hypot|pow|sqrt|erfc?|[lt]?gamma|"
     "ceil|floor|nearbyint|l?l?r(int|ound)|roundeven|trunc|fmod|remainder|remquo|drem|copysign|nan|next(after|toward|up|down)|fdim|fmax|fmin|fma|significand|"
@@ -114,8 +114,8 @@ def _simplify(draft: Draft) -> Draft:
 
 
 def _check_sizes(program: Loops, bits: int) -> None:
-    """DeclarationError for a buffer with more bytes, or a loop with more iterations, than an index of so many bits can count. Places in buffers have 32 bits at
-    least."""
+    """Raises DeclarationError for a buffer with more bytes, or a loop with more iterations, than an index of `bits` bits can count. Places in buffers have at
+    least 32 bits."""
     longest, bits = most_iterations(bits), max(32, bits)
     for buffer in (*program.arguments, *program.intermediates):
         if int(buffer.size) * BYTES[buffer.dtype] >= 2 ** (bits - 1):
@@ -127,19 +127,19 @@ def _check_sizes(program: Loops, bits: int) -> None:
 
 
 def most_iterations(bits: int) -> int:
-    """What loops stay below, with loop variables of so many bits. Of 16, half: the end of a tile may lie behind that of its loop."""
+    """The exclusive limit of iterations for loop variables of `bits` bits. Halved for 16: the end of a tile may be beyond that of its loop."""
     return 1 << (bits - 2 if bits < 32 else bits - 1)
 
 
 def _sum_ahead(draft: Draft) -> Draft:
     if draft.machine.workspace_bytes:
-        return draft  # sums ahead take workspace that legality does not know of; tiles then sum on the way
+        return draft  # sums ahead need workspace that legality does not know about; tiles then sum on the fly
     loops, sums = with_sums(draft.loops)
     return replace(draft, loops=loops, sums=sums)
 
 
 def _place(draft: Draft) -> Draft:
-    """Each intermediate behind the one before it."""
+    """Place the intermediates one after another."""
     offsets, total, alignment = {}, 0, draft.machine.dialect.alignment
     for buffer in draft.loops.intermediates:
         offsets[buffer] = total
@@ -200,4 +200,4 @@ PASSES: tuple[Pass[Draft], ...] = (
     Pass("tree", "functions as C, and the helpers that they use", _make_tree, lambda draft: str(draft.unit)),
     Pass("text", "the whole translation unit", _print, lambda draft: draft.text),
 )
-"""From loops to C, in order."""
+"""The passes from loops to C, in order."""

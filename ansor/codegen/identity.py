@@ -1,7 +1,7 @@
-"""When are two candidates the same machine code? Different schedules often are, and one measurement serves both.
+"""Tells whether two candidates are the same machine code. Different schedules often are, and one measurement serves both.
 
 Read from a relocatable ELF file, of 32 or 64 bits, built with -ffunction-sections: a function is its own bytes plus, for each relocation in
-it, what that refers to: another function or constants by content, anything outside by name. Constants are compared by
+it, its target: another function or constants by content, anything outside by name. Constants are compared by
 their whole section, which may miss an equality but never invents one.
 """
 
@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 _SYMBOLS, _RELOCATIONS, _NO_BITS, _RELOCATIONS_IN_PLACE, _EXECUTABLE = 2, 4, 8, 9, 4
-_THUMB = 1  # in the address of a function of Thumb code
+_THUMB = 1  # in the address of a Thumb function
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """How numbers lie in a file: the formats of `struct`, and where the header says where sections are.
+    """The layout of a file: `struct` formats, and where the header locates the sections.
 
-    symbol: fields in the order of `_Symbol`, given by their places in the format. index: bits that the index of a symbol is shifted by in a relocation.
+    order: the places of `_Symbol`'s fields in the format `symbol`. index: the shift of a symbol's index in a relocation.
     """
 
     start: tuple[str, int]
@@ -39,11 +39,11 @@ _LAYOUTS = {
     b"\x7fELF\x01\x01": _Layout(("<I", 32), 46, "<IIIIIIIIII", "<IIIBBH", (0, 3, 4, 5, 1, 2), "<IIi", "<II", 8),
     b"\x7fELF\x02\x01": _Layout(("<Q", 40), 58, "<IIQQQQIIQQ", "<IBBHQQ", (0, 1, 2, 3, 4, 5), "<QQq", "<QQ", 32),
 }
-"""Of little-endian files, by how they begin."""
+"""Layouts of little-endian files, by their first bytes."""
 
 
 class _Section(NamedTuple):
-    """What is needed of a section's header."""
+    """The needed fields of a section's header."""
 
     kind: int
     flags: int
@@ -54,7 +54,7 @@ class _Section(NamedTuple):
 
     @classmethod
     def of(cls, header: tuple[int, ...]) -> _Section:
-        """Of all fields of the header: name, kind, flags, address, offset, size, link, info, align, size of an entry."""
+        """From all fields of the header: name, kind, flags, address, offset, size, link, info, align, entry size."""
         _, kind, flags, _, offset, size, link, info, _, _ = header
         return cls(kind, flags, offset, size, link, info)
 
@@ -75,7 +75,7 @@ class _Relocation(NamedTuple):
 
 
 def code_digests(path: Path, functions: Iterable[str]) -> dict[str, str]:
-    """A digest of the machine code of each function; functions that cannot be told (no such file format) are missing."""
+    """A digest of each function's machine code; functions that cannot be read (another file format) are missing."""
     data = path.read_bytes()
     layout = _LAYOUTS.get(data[:6])
     if layout is None:
@@ -105,10 +105,10 @@ class _Object:
         return self._names[symbol.name : self._names.index(b"\0", symbol.name)].decode()
 
     def digest(self, index: int) -> str:
-        """Of a section and of everything it refers to."""
+        """The digest of a section and everything it refers to."""
         if index in self._digests:
             return self._digests[index]
-        self._digests[index] = "itself"  # what a recursive function finds
+        self._digests[index] = "itself"  # for recursive functions
         section = self._sections[index]
         digest = hashlib.sha256(b"%d:" % (section.flags & _EXECUTABLE) + self._bytes(section))
         for relocation in self._relocations_of(index):

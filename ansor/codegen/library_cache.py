@@ -1,4 +1,4 @@
-"""Libraries that are built once and kept in the cache folder, each with its digest beside it: none is loaded unchecked, and a damaged one is built again."""
+"""Builds libraries once and keeps them in the cache folder, each with its digest beside it: all are checked before loading, and damaged ones rebuilt."""
 
 import shutil
 import tempfile
@@ -17,13 +17,13 @@ SUFFIX = ".so"
 LEFT_OVER_SECONDS = 3600.0  # no build takes that long
 
 _checked: dict[Path, tuple[Path, tuple[int, ...]]] = {}
-"""For each note whose library had the right digest in this process: the library, and what `stat` said of both then."""
+"""For each note whose library had the right digest in this process: the library, and the `stat` of both at that time."""
 
 
 def kept_library(name: str, build: Callable[[Path], None], suffix: str = SUFFIX) -> Path:
-    """The library of that name; where there is none, or a damaged one, `build` is called with the place to put it at. `suffix`: how its file's name ends.
+    """The library of that name; if there is none, or it is damaged, `build` is called with the path to write. `suffix`: of its file's name.
 
-    A cache folder that is read-only is looked into, and what it lacks is kept among the temporary files. Raises CacheError when it cannot be kept, and
+    A read-only cache folder is searched, and missing libraries are kept among the temporary files. Raises CacheError if it cannot be kept, and
     what `build` raises.
     """
     folder = settings.cache_directory() / FOLDER
@@ -62,13 +62,13 @@ def _checked_library(note: Path, suffix: str) -> Path | None:
 
 
 def _signature(note: Path, library: Path) -> tuple[int, ...]:
-    """What changes when somebody writes to one of them, or puts another in its place."""
+    """Changes if somebody writes to one of them, or replaces it."""
     return tuple(number for found in (note.stat(), library.stat()) for number in (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size))
 
 
 def _remove_left_over(note: Path, suffix: str) -> None:
-    """Remove what processes left that died while they built, and earlier libraries of this name: none of them is whole."""
+    """Remove leftovers of processes that died while building, and earlier libraries of this name, which are damaged."""
     for path in (path for pattern in ("cc-*", ".*", f"{note.name}-*{suffix}") for path in note.parent.glob(pattern)):
-        with suppress(OSError):  # another process removes it, too
+        with suppress(OSError):  # another process removes it too
             if time.time() - path.stat().st_mtime > LEFT_OVER_SECONDS:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -9,7 +9,7 @@ from ansor.codegen.dialect import Dialect
 
 @dataclass(frozen=True)
 class Machine:
-    """Width of a vector in bytes, number of threads, how C for the machine is written, and how much a workspace may hold (0: no limit)."""
+    """The width of a vector in bytes, the number of threads, the dialect of C, and the limit of a workspace (0: none)."""
 
     vector_bytes: int = 32
     threads: int = 1
@@ -18,5 +18,5 @@ class Machine:
 
     @property
     def parallel(self) -> bool:
-        """Whether loops are shared out among threads."""
+        """Whether loops are distributed over threads."""
         return self.threads > 1 and self.dialect.pool

@@ -1,4 +1,4 @@
-"""The output of a small residual network for many rows, by `network.c`; and which rows are equal, so that one of them is looked at."""
+"""Evaluates a small residual network for many rows, by `network.c`, and finds equal rows, so that each is evaluated once."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
 
 SOURCE = Path(__file__).with_name("network.c")
 ROWS = 32
-"""Rows that network.c works on at a time."""
+"""Rows that network.c processes at a time."""
 
 UNITS = 8
-"""Units that it holds in registers: a layer has a multiple of them."""
+"""Units held in registers: a layer has a multiple of them."""
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.int64]
 
 
 class Outputs(Protocol):
-    """What evaluates a network."""
+    """Evaluates a network."""
 
     def __call__(self, rows: Floats) -> NDArray[np.float64]:
-        """The output for each of the rows [n, inputs], [n]."""
+        """The output of each of the rows [n, inputs], [n]."""
         ...
 
     def in_parts(self, rows: Floats) -> tuple[NDArray[np.float64], Floats]:
-        """The outputs, and what each unit adds to them, [n, units]."""
+        """The outputs, and each unit's contribution, [n, units]."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """What is taken off each input, and what it is multiplied with then, [inputs]."""
+    """The number to subtract from each input, and then its factor, [inputs]."""
 
     mean: Floats
     scale: Floats
@@ -47,9 +47,9 @@ class Scaling:
 
 @dataclass(frozen=True, eq=False)
 class Layers:
-    """Numbers of a network, float32. first: [inputs, units]; weights: [layers, units, units]; biases beside them; last: [units].
+    """Parameters of a network, float32. first: [inputs, units]; weights: [layers, units, units]; biases accordingly; last: [units].
 
-    With x = (row - inputs.mean) * inputs.scale, held within `limit`: h = max(x first + b, 0),
+    With x = (row - inputs.mean) * inputs.scale, clipped to `limit`: h = max(x first + b, 0),
     then h = h + max(h w + b, 0) for each further layer; output = h last + b.
     """
 
@@ -64,12 +64,12 @@ class Layers:
 
 
 def network_library(compiler: Compiler) -> Path:
-    """The shared library of `network.c`. Raises ToolchainError when it does not build."""
+    """The shared library of `network.c`. Raises ToolchainError if it does not build."""
     return cached_library(compiler, "network", SOURCE.read_text())
 
 
 def outputs_of(layers: Layers) -> Outputs:
-    """What computes the outputs of a network: `network.c`, or NumPy without a compiler and for units that are not a multiple of UNITS."""
+    """A function for the outputs of a network: by `network.c`, or NumPy without a compiler or for units that are not a multiple of UNITS."""
     library = _library()
     return _InC(library, layers) if library is not None and len(layers.last) % UNITS == 0 else _InNumPy(layers)
 
@@ -87,7 +87,7 @@ def _library() -> ctypes.CDLL | None:
 
 
 def distinct(rows: Floats) -> tuple[Floats, Places]:
-    """The different ones of rows [n, inputs], bit by bit, and for each row which of these it is, [n]. All of them without a compiler.
+    """The bitwise distinct rows of [n, inputs], and the index of each row among them, [n]. All rows without a compiler.
 
     Statements that depend on few choices are the same in many programs of a population.
     """
@@ -129,7 +129,7 @@ class _Struct(ctypes.Structure):
 class _InC:
     def __init__(self, library: ctypes.CDLL, layers: Layers) -> None:
         self._run, self._layers = library.ansor_network_run, layers
-        column = np.flatnonzero(layers.inputs.scale).astype(np.int32)  # one without a scale says nothing
+        column = np.flatnonzero(layers.inputs.scale).astype(np.int32)  # one without a scale carries no information
         first, weights = _in_groups(layers.first[column]), np.array([_in_groups(one) for one in layers.weights], np.float32)
         held = (layers.inputs.mean[column], layers.inputs.scale[column], first, layers.first_bias, weights, layers.bias, layers.last)
         self._arrays = [column, *(np.ascontiguousarray(one, np.float32) for one in held)]

@@ -1,4 +1,4 @@
-"""Helper libraries of ours that make something fast, and without which it is done more slowly."""
+"""Our optional helper libraries for speed, with slower fallbacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansor.support.notices import warn
 
 
 def loaded_if_built(build: Callable[[], Path], otherwise: str) -> ctypes.CDLL | None:
-    """The library that `build` makes; where it does not build or load, None and a warning that says what is done `otherwise`, and why."""
+    """The library that `build` makes; None if it does not build or load, with a warning about what happens `otherwise`, and why."""
     try:
         return ctypes.CDLL(str(build()))
     except (ToolchainError, MachineTrouble, OSError) as error:

@@ -1,4 +1,4 @@
-"""Paddings without a test per element: the range of the innermost loop in which a condition holds."""
+"""Avoids tests per element in paddings: finds the range of the innermost loop in which a condition holds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansor.te.expr import Binary, Expr, Select
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """`then` holds for max(lows) <= variable < min(highs) where all `conditions` (free of the variable) hold, `otherwise` elsewhere."""
+    """The value is `then` for max(lows) <= variable < min(highs) if all `conditions` (free of the variable) hold, `otherwise` elsewhere."""
 
     then: Expr
     otherwise: Expr
@@ -25,7 +25,7 @@ class Partition:
 def partition(value: Expr, var: Var) -> Partition | None:
     """The ranges of a choice whose condition is a conjunction of comparisons with `var`; None for anything else."""
     if not isinstance(value, Select) or not computable(value.condition):
-        return None  # bounds are computed ahead, whatever the first half of a condition guards
+        return None  # bounds are computed ahead, even if the first half of a condition guards them
     lows: list[Linear] = []
     highs: list[Linear] = []
     conditions: list[Expr] = []

@@ -1,9 +1,9 @@
-"""Values too large or too deep for one C expression, as several: their parts become variables, each computed once.
+"""Splits values that are too large or too deep for one C expression: their parts become variables, each computed once.
 
     e = x * x + 1, eleven times   ->   const float part0_0 = x[i] * x[i] + 1.0f;  const float part0_1 = part0_0 * part0_0 + 1.0f; ...
 
-Variables are computed whatever the conditions above them say. So reads that may be out of bounds are moved inside where a value comes in pieces
-(`Writer.safe`): what they give there, nobody looks at.
+Variables are computed regardless of the conditions above them. So possibly out-of-bounds reads in a split value are clipped into bounds
+(`Writer.safe`): their results there are never used.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ansor.te.expr import Const, Expr
 from ansor.te.fold import LARGE, postorder
 
 DEEPEST = 100
-"""Operations inside each other that one expression may have: C compilers take 256 brackets inside each other, and an operation may have two."""
+"""The deepest nesting of operations in one expression: C compilers accept 256 nested brackets, and an operation may have two."""
 
 PIECE = 100
-"""Nodes from which on a part of a large value becomes a variable."""
+"""Nodes beyond which a part of a large value becomes a variable."""
 
 DEPTH = 30
-"""The same, of operations inside each other."""
+"""The same for nested operations."""
 
 
-@lru_cache(maxsize=16)  # a store's value is asked for at every place of a tile
+@lru_cache(maxsize=16)  # called for a store's value at every place of a tile
 def pieces(value: Expr) -> tuple[Expr, ...]:
-    """The parts of a value that become variables, operands first; none where the value fits an expression."""
+    """The parts of a value that become variables, operands first; none if the value fits one expression."""
     if not _is_large(value):
         return ()
     order = list(postorder(value, operands))
@@ -52,7 +52,7 @@ def pieces(value: Expr) -> tuple[Expr, ...]:
 
 
 def operands(node: Expr) -> Sequence[Expr]:
-    """What is computed for a node: its operands, or what its indices depend on."""
+    """The values computed for a node: its operands, or the data its indices depend on."""
     if isinstance(node, Access):
         return [value for index in node.index for value in _data(index)]
     return _data(node.value) if isinstance(node, IndexValue) else node.children
@@ -69,7 +69,7 @@ def _data(index: Linear) -> list[Expr]:
 
 
 def _is_large(value: Expr) -> bool:
-    """Whether a value is too large to be written out, or too deep."""
+    """Whether a value is too large or too deep for one expression."""
     count = 0
     stack = [(value, 1)]
     while stack:

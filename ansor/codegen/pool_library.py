@@ -1,4 +1,4 @@
-"""The thread pool of generated code: built once, one pool for each number of threads in a process."""
+"""The thread pool of generated code: built once; a process has one pool per number of threads."""
 
 import ctypes
 import os
@@ -16,7 +16,7 @@ SOURCE = Path(__file__).with_name("thread_pool.c")
 
 
 def pool_library(compiler: Compiler) -> Path:
-    """The shared library of `thread_pool.c`. Raises ToolchainError when it does not build."""
+    """The shared library of `thread_pool.c`. Raises ToolchainError if it does not build."""
     return cached_library(compiler, "thread-pool", SOURCE.read_text(), flags=("-pthread",))
 
 
@@ -29,7 +29,7 @@ class Pool:
 
 
 def open_pool(library: Path | ctypes.CDLL, threads: int) -> Pool:
-    """A new pool of `threads` threads (the caller is one of them). Raises OSError when it cannot be made."""
+    """A new pool of `threads` threads (the caller is one of them). Raises OSError if it cannot be created."""
     loaded = _loaded(library)
     loaded.ansor_pool_create.restype = ctypes.c_void_p
     loaded.ansor_pool_create.argtypes = [ctypes.c_int]
@@ -41,7 +41,7 @@ def open_pool(library: Path | ctypes.CDLL, threads: int) -> Pool:
 
 
 OPENMP = ("GOMP_parallel", "omp_get_thread_num", "omp_get_max_threads", "omp_in_parallel")
-"""What the pool needs of an OpenMP runtime. `GOMP_parallel` is GCC's; those of LLVM and Intel have it, too."""
+"""The functions of an OpenMP runtime that the pool needs. `GOMP_parallel` is GCC's; LLVM's and Intel's runtimes have it too."""
 
 
 def _loaded(library: Path | ctypes.CDLL) -> ctypes.CDLL:
@@ -49,7 +49,7 @@ def _loaded(library: Path | ctypes.CDLL) -> ctypes.CDLL:
 
 
 def use_openmp(library: Path | ctypes.CDLL, pool: Pool, runtime: ctypes.CDLL) -> bool:
-    """Let the threads of an OpenMP runtime do a pool's work where that has as many; False where `runtime`, or what it was linked with, is none."""
+    """Let the threads of an OpenMP runtime do a pool's work if it has as many; False if `runtime`, with its dependencies, is no such runtime."""
     try:
         functions = [ctypes.cast(getattr(runtime, name), ctypes.c_void_p) for name in OPENMP]
     except AttributeError:
@@ -61,7 +61,7 @@ def use_openmp(library: Path | ctypes.CDLL, pool: Pool, runtime: ctypes.CDLL) ->
 
 @dataclass(frozen=True, slots=True)
 class _Brought:
-    """The library that something saved brought along. It stays loaded, and its file is gone."""
+    """A library brought by something saved. It stays loaded; its file is gone."""
 
     content: bytes
     loaded: ctypes.CDLL
@@ -69,17 +69,17 @@ class _Brought:
 
 _brought: _Brought | None = None
 _pools: dict[int, Pool] = {}
-_apart: set[int] = set()  # pools that work apart from PyTorch's threads, as it was not there when they were made
+_apart: set[int] = set()  # pools created before PyTorch was loaded, which do not use its threads
 _forked = False
 _pools_lock = threading.Lock()
 
 
 def shared_pool(threads: int, compiler: Compiler | None = None) -> Pool:
-    """This process's pool of `threads` threads; it lives as long as the process. Raises ToolchainError when it cannot be made.
+    """This process's pool of `threads` threads; it lives as long as the process. Raises ToolchainError if it cannot be created.
 
-    Where PyTorch is loaded, its OpenMP threads do the work of a pool of their number.
+    If PyTorch is loaded, its OpenMP threads do the work of a pool of equal size.
     """
-    known = _pools.get(threads)  # the usual case, for which no lock is needed
+    known = _pools.get(threads)  # the usual case, without a lock
     if known is not None and (threads not in _apart or loaded_torch() is None):
         return known
     with _pools_lock:
@@ -99,7 +99,7 @@ def shared_pool(threads: int, compiler: Compiler | None = None) -> Pool:
 
 
 def _library(compiler: Compiler | None) -> Path | ctypes.CDLL:
-    """Build the library here; without a compiler, take the saved one."""
+    """Build the library here; without a compiler, use the saved one."""
     try:
         return pool_library(compiler or find_compiler())
     except ToolchainError:
@@ -109,9 +109,9 @@ def _library(compiler: Compiler | None) -> Path | ctypes.CDLL:
 
 
 def bring_pool(content: bytes) -> None:
-    """Keeps the library that a saved kernel or network brings along, for a process without a compiler; b"" brings none.
+    """Keep the library of a saved kernel or network, for a process without a compiler; b"" brings none.
 
-    Raises OSError when it does not load.
+    Raises OSError if it does not load.
     """
     global _brought
     if content and _brought is None:
@@ -122,7 +122,7 @@ def bring_pool(content: bytes) -> None:
 
 
 def pool_bytes(threads: int) -> bytes:
-    """What is saved for `bring_pool`: b"" for one thread. Raises ToolchainError where it is neither built nor brought."""
+    """The library to save for `bring_pool`: b"" for one thread. Raises ToolchainError if it can neither be built nor was brought."""
     if threads == 1:
         return b""
     try:
@@ -141,7 +141,7 @@ def _share_with_torch(library: Path | ctypes.CDLL, pool: Pool, torch: ModuleType
 
 
 def _forget_pools() -> None:
-    """After a fork: threads do not survive it, so the child must make its own pools; OpenMP's are not made again, and a loop would wait for them for ever."""
+    """Reset after a fork: threads do not survive it, so the child must create its own pools. OpenMP's are not recreated: a loop would wait forever."""
     global _pools_lock, _forked
     _pools.clear()
     _apart.clear()

@@ -1,16 +1,16 @@
-"""Functions of the C library for processors without one, as C text: each in terms of those that compilers bring with every program.
+"""Functions of the C library for processors without one, as C text: each in terms of those that compilers always provide.
 
-exp, log, sin, cos, tan, sqrt, floor, trunc and fmod of double precision are there (`dialect.BUILT_IN`). The others are textbook identities of these, arranged
-so that nothing cancels: expm1 and log1p by Kahan's quotients, hyperbolic functions by expm1, atan by three halvings of the angle and its series, erf by the
-series of positive terms. In double precision they are within 1e-13 of the exact value, relative to it, where that is no subnormal number; in float32 they are
-those rounded once, as slow as doubles are on the processor. Tests hold them against NumPy.
+exp, log, sin, cos, tan, sqrt, floor, trunc and fmod in double precision exist (`dialect.BUILT_IN`). The others are textbook identities of these, arranged
+to avoid cancellation: expm1 and log1p by Kahan's quotients, hyperbolic functions by expm1, atan by three halvings of the angle and its series, erf by the
+series of positive terms. In double precision their relative error is below 1e-13, unless the exact value is subnormal; in float32 they are
+the same rounded once, as slow as doubles are on the processor. Tests compare them with NumPy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-_BIG, _BIG_F = "4503599627370496.0", "8388608.0f"  # from there on every number is whole
+_BIG, _BIG_F = "4503599627370496.0", "8388608.0f"  # from here on every number is whole
 _WHOLE = "const {t} a = __builtin_fabs{f}(x); return a < {big} ? __builtin_copysign{f}((a + {big}) - {big}, x) : x;"
 _NEXT = """union {{ {t} x; {u} k; }} next = {{x}}; if (x != x || y != y) return x + y; if (x == y) return y;
 if (x == 0) {{ next.k = 1; return y > 0 ? next.x : -next.x; }} next.k += (x < y) == (x > 0) ? 1 : -1; return next.x;"""
@@ -68,17 +68,17 @@ BODIES = {
     "erf": ("x", _ERF),
     "hypot": ("xy", _HYPOT),
 }
-"""Functions of double precision: their parameters, and what they do. `ansor_NAME` in one is another of them."""
+"""Functions in double precision: parameters and bodies. `ansor_NAME` in a body is another of them."""
 
 OWN_FLOAT = {
     "rint": ("x", _WHOLE, {"big": (_BIG, _BIG_F)}),
     "nextafter": ("xy", _NEXT, {"u": ("long long", "int")}),
 }
-"""Functions that are written for each precision."""
+"""Functions with a body for each precision."""
 
 
 def definitions(name: str, single: bool) -> Iterator[tuple[str, str]]:
-    """The C name and the text of everything that a function needs, itself last; nothing for one that compilers bring. single: of float32."""
+    """The C name and text of everything that a function needs, itself last; nothing if compilers provide it. single: for float32."""
     if name in OWN_FLOAT:
         parameters, body, words = OWN_FLOAT[name]
         kind, suffix = ("float", "f") if single else ("double", "")

@@ -1,4 +1,4 @@
-"""What code generation hands on: one C translation unit, its entry point and the buffers it expects.
+"""The result of code generation: one C translation unit, its entry point and the buffers it expects.
 
 `ansor.codegen` makes a `CSource`; `ansor.measure` builds, runs and times it, and a `Kernel` calls it. The entry point is
 
@@ -50,7 +50,7 @@ class Pack:
         return prod(self.extents)
 
     def apply(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
-        """The physical buffer, 1-D and contiguous, of a logical array; raises ValueError when the rank differs."""
+        """The physical buffer, 1-D and contiguous, of a logical array; raises ValueError if the rank differs."""
         if array.ndim != len(self.strides):
             raise ValueError(f"Pack.apply: this order is for {len(self.strides)} dimensions, found shape {array.shape}")
         starts = self.starts or (0,) * array.ndim
@@ -59,7 +59,7 @@ class Pack:
         most = [start + sum(max(move, 0) for move in row) for start, row in zip(starts, moves, strict=True)]
         around = [(max(0, -low), max(0, high + 1 - have)) for low, high, have in zip(least, most, array.shape, strict=True)]
         if any(map(any, around)):
-            array = np.pad(array, around)  # zeros where the loops leave the logical shape; a plain strided view serves afterwards
+            array = np.pad(array, around)  # zeros where the loops leave the logical shape; then a plain strided view suffices
         first = array[tuple(slice(start + before, None) for start, (before, _) in zip(starts, around, strict=True))]
         steps = [sum(row[loop] * step for row, step in zip(self.strides, array.strides, strict=True))
                  for loop in range(len(self.extents))]  # fmt: skip
@@ -69,10 +69,10 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A matrix applied to some dimensions of a constant, ahead of time: the constant in another form, of another shape.
+    """A matrix applied ahead of time to some dimensions of a constant, which changes its shape.
 
     The dimensions `axes` together, `matrix` being [n, product of their extents], become one of extent n, which comes first; those in `rest` follow in
-    that order. Computed in double precision, rounded once. Numbers of `dtype`, those of the array where it is empty.
+    that order. Computed in double precision, rounded once. The result has `dtype`, or the array's if that is empty.
 
         [3, 3, ci, co] to [36, ci, co], for Winograd's method:    Transform(the 36 x 9 matrix, axes=(0, 1), rest=(2, 3))
     """
@@ -83,7 +83,7 @@ class Transform:
     dtype: str = ""
 
     def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of the result for an array of this shape; raises ValueError when the transform is not for such an array."""
+        """The shape of the result for an array of this shape; raises ValueError if the transform does not fit such an array."""
         inner = prod(shape[axis] for axis in self.axes) if max((*self.axes, *self.rest)) < len(shape) else 0
         if sorted((*self.axes, *self.rest)) != list(range(len(shape))) or any(len(row) != inner for row in self.matrix):
             raise ValueError(f"Transform of dimensions {self.axes} with {len(self.matrix)} rows, keeping {self.rest}, does not fit shape {tuple(shape)}")
@@ -98,10 +98,10 @@ class Transform:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Neighbours of a constant of whole numbers as one wider number, ahead of time.
+    """Packs neighbours of an integer constant into wider numbers, ahead of time.
 
-    `lanes` neighbours along the dimension `across` are added up, each moved `bits` bits further than the one before: a word of lanes * bits bits. `words`
-    of these along the dimension `along` make a number of `dtype`, the first in its lowest bits. Whatever has no room wraps.
+    `lanes` neighbours along the dimension `across` are added, each shifted `bits` bits further than the previous one: a word of lanes * bits bits. `words`
+    of these along the dimension `along` make a number of `dtype`, the first in its lowest bits. Overflow wraps.
 
         int8 [co, ci] to int32 [co / 2, ci], each w0 + 65536 w1:    Joined(across=0, lanes=2, bits=16, along=1, words=1, dtype="int32")
     """
@@ -114,7 +114,7 @@ class Joined:
     dtype: str
 
     def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of the result for an array of this shape; raises ValueError when it is not made of whole numbers of neighbours."""
+        """The shape of the result for an array of this shape; raises ValueError if it does not divide evenly."""
         counts = {self.across: self.lanes, self.along: self.words}
         if self.across == self.along or max(counts) >= len(shape) or any(shape[d] % count for d, count in counts.items()):
             found = f"{self.lanes} along dimension {self.across} and {self.words} along {self.along}"
@@ -135,10 +135,10 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """A constant in groups, ahead of time: what stands for its dimension `rows`, R long, is (groups, R / groups), which comes first.
+    """Splits a constant into groups, ahead of time: its dimension `rows`, of length R, becomes (groups, R / groups), which comes first.
 
     With `inner`, the dimension of the I numbers that a row has for its own group, or `together` > 1 and I = 1 without such a dimension, `together` groups are
-    one: each row has numbers for all of them, 0 but for its own. The dimensions that are not named follow in their order.
+    merged: each row has numbers for all of them, which are 0 except for its own. The other dimensions follow in order.
 
         int8 [64, 8, 3, 3], 8 groups of 8 rows, two at a time, to [4, 16, 16, 3, 3]:     Grouped(groups=8, rows=0, inner=1, together=2)
     """
@@ -149,7 +149,7 @@ class Grouped:
     together: int = 1
 
     def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of the result for an array of this shape; raises ValueError when there are no such groups in it."""
+        """The shape of the result for an array of this shape; raises ValueError if it does not divide into such groups."""
         if max(self.rows, self.inner or 0) >= len(shape) or self.rows == self.inner or shape[self.rows] % self.groups or self.groups % self.together:
             raise ValueError(f"{self.groups} groups of dimension {self.rows}, {self.together} at a time, do not fit shape {tuple(shape)}")
         count = self.groups // self.together
@@ -168,7 +168,7 @@ class Grouped:
         return found.reshape(shape)
 
     def to_data(self) -> "GroupedData":
-        """JSON of it, the arguments it is made of."""
+        """The JSON form: its arguments."""
         return GroupedData(groups=self.groups, rows=self.rows, inner=self.inner, together=self.together)
 
     @property
@@ -178,10 +178,10 @@ class Grouped:
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """Groups of neighbours of a constant of whole numbers as other numbers, ahead of time: each is a sum of those of its group times factors, and wraps.
+    """Combines groups of neighbours of an integer constant into other numbers, ahead of time: each is a wrapping sum of its group's numbers times factors.
 
-    `factors` has a row for each number that is made of a group, and a column for each neighbour along the dimension `across` that is in one. The numbers
-    lie where the group was, side by side. Groups begin anew every `chunk` elements; the last one of a chunk has zeros where there are no more.
+    `factors` has a row for each number made from a group, and a column for each neighbour in it along the dimension `across`. The numbers
+    replace the group. Groups restart every `chunk` elements; the last one of a chunk is padded with zeros.
 
         int8 [10, ci] to int32 [8, ci], w0 + 1024 w2 and w1 of three, of every 5:    Combined(0, ((1, 0, 1024), (0, 1, 0)), 5, "int32")
     """
@@ -197,7 +197,7 @@ class Combined:
         return len(self.factors[0])
 
     def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of the result for an array of this shape; raises ValueError when it is not made of whole chunks."""
+        """The shape of the result for an array of this shape; raises ValueError if it does not divide into chunks."""
         if not 0 <= self.across < len(shape) or shape[self.across] % self.chunk:
             raise ValueError(f"Combined numbers, of every {self.chunk} along dimension {self.across}, do not fit shape {tuple(shape)}")
         each = -(-self.chunk // self.lanes) * len(self.factors)
@@ -215,16 +215,16 @@ class Combined:
 
 
 Change = Transform | Joined | Grouped | Combined
-"""What happens to a constant ahead of time."""
+"""A change of a constant ahead of time."""
 
 
 def changed_dtype(change: Change | None, dtype: str) -> str:
-    """The dtype of a constant of `dtype` after it."""
+    """The dtype of a constant of `dtype` after a change."""
     return dtype if change is None or isinstance(change, Grouped) else change.dtype or dtype
 
 
 def _every(array: NDArray[np.int64], dimension: int, first: int, step: int) -> NDArray[np.int64]:
-    """Every so many elements along a dimension."""
+    """Every `step`-th element along a dimension."""
     return array[(slice(None),) * dimension + (slice(first, None, step),)]
 
 
@@ -303,17 +303,17 @@ class Argument:
 
     @property
     def physical_dtype(self) -> str:
-        """Of the elements of the buffer the C code gets."""
+        """The dtype of the elements in the buffer that the C code gets."""
         return changed_dtype(self.transform, self.dtype)
 
     @property
     def as_given(self) -> bool:
-        """Nothing happens to it ahead of time."""
+        """Whether it is passed unchanged."""
         return self.pack is None and self.transform is None
 
     @property
     def physical_size(self) -> int:
-        """Elements of the buffer the C code gets."""
+        """Elements in the buffer that the C code gets."""
         if self.pack is not None:
             return self.pack.size
         return prod(self.shape if self.transform is None else self.transform.shape_of(self.shape))
@@ -325,7 +325,7 @@ class Argument:
         return np.ascontiguousarray(array).reshape(-1) if self.pack is None else self.pack.apply(array)
 
     def to_data(self) -> ArgumentData:
-        """JSON of this argument; `from_data` reads it back."""
+        """The JSON form; `from_data` reads it back."""
         pack: PackData | None = None
         if self.pack is not None:
             pack = {"extents": self.pack.extents, "strides": self.pack.strides}
@@ -368,7 +368,7 @@ class Argument:
 class CSource:
     """A complete C99 translation unit (GNU vector extensions, no main) and how to call it.
 
-    `tolerance`: how many times the rounding error of a direct evaluation its results may have, because its algorithm says so.
+    `tolerance`: the allowed error as a multiple of a direct evaluation's, as its algorithm states.
     """
 
     text: str

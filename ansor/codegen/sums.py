@@ -1,7 +1,7 @@
-"""Sums of an operand that many register tiles would each compute again.
+"""Computes sums of an operand ahead, which many register tiles would otherwise each recompute.
 
-An instruction with an offset gives sum((a + offset) * b): what is too much, offset * sum(b), is the same for every row. Where b lies in loop order in a buffer
-of its own, a nest before the tiles computes it once for each column:
+An instruction with an offset gives sum((a + offset) * b): the excess, offset * sum(b), is the same for every row. If b is in loop order in its own
+buffer, a nest before the tiles computes it once per column:
 
     for j_0, k_0, j_1, k_1:  b_sums[j_0, j_1] += offset * b_packed[j_0, k_0, j_1, k_1]
 """
@@ -19,11 +19,11 @@ from ansor.ir.linear import Var, of, substituted
 from ansor.ir.loops import Access, Buffer, For, Loops, Node, Runs, Store, stores
 from ansor.te.expr import Binary, Cast, Const
 
-MIN_ROWS = 32  # fewer are one tile or two, which sum on the way
+MIN_ROWS = 32  # fewer are one tile or two, which sum on the fly
 
 
 def with_sums(program: Loops) -> tuple[Loops, dict[Store, Access]]:
-    """The program with a nest and a buffer for every such operand; what each store has to take off, over its own loop variables. Extents are ints."""
+    """The program with a nest and a buffer for every such operand; and what each store must subtract, over its own loop variables. Extents are ints."""
     found: dict[Store, Access] = {}
     body: list[Node] = []
     buffers: list[Buffer] = []
@@ -45,7 +45,7 @@ def with_sums(program: Loops) -> tuple[Loops, dict[Store, Access]]:
 
 
 def _operand(path: Sequence[For], store: Store) -> tuple[InnerProduct, Access, Intrinsic] | None:
-    """The tile, its b, and the same instruction for an unsigned a; None where sums ahead would be wrong, or are not worth a pass."""
+    """The tile, its b, and the same instruction for an unsigned a; None if sums ahead would be wrong or do not pay."""
     inner = inner_product(path, store)
     if inner is None or not inner.intrinsic.offset or not isinstance(inner.b, Access):
         return None
@@ -60,7 +60,7 @@ def _operand(path: Sequence[For], store: Store) -> tuple[InnerProduct, Access, I
 
 
 def _walked(access: Access) -> list[Var] | None:
-    """The loop of each dimension; None where a dimension is walked by none or several, or not from end to end."""
+    """The loop of each dimension; None if a dimension is walked by none or several, or only partly."""
     found = []
     for index, extent in zip(access.index, access.buffer.shape, strict=True):
         if not index.terms and extent == 1:

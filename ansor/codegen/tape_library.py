@@ -1,4 +1,4 @@
-"""Recorded arithmetic over populations, run by `tape.c` where a C compiler is at hand, by NumPy otherwise."""
+"""Runs recorded arithmetic over populations, by `tape.c` if there is a C compiler, else by NumPy."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ansor.ir.tape_operations import Op
 
 SOURCE = Path(__file__).with_name("tape.c")
 BLOCK = 64
-"""Rows that tape.c works on at a time."""
+"""Rows that tape.c processes at a time."""
 
 MATRICES = 4
-"""Most matrices of one call."""
+"""The most matrices per call."""
 
 _STORES = {np.dtype(name): max(Op) + 1 + k for k, name in enumerate(("float32", "float64", "bool"))}
 
@@ -30,12 +30,12 @@ Run = Callable[[NDArray[np.int64]], list[Rows]]
 
 
 def tape_library(compiler: Compiler) -> Path:
-    """The shared library of `tape.c`. Raises ToolchainError when it does not build."""
+    """The shared library of `tape.c`. Raises ToolchainError if it does not build."""
     return cached_library(compiler, "tape", SOURCE.read_text())
 
 
 def runner(tape: Tape, wanted: Sequence[Matrix], compiler: str = "") -> Run:
-    """What computes these matrices for any rows. `compiler`: a command line, "" for the default; NumPy does the work if there is none."""
+    """A function that computes these matrices for any rows. `compiler`: a command line, "" for the default; without one, NumPy is used."""
     library = _library(compiler)
     if library is None:
         short, given = tape.cut(wanted)
@@ -98,7 +98,7 @@ _rooms = threading.local()
 
 
 def _room(size: int) -> NDArray[np.float64]:
-    """Memory for `size` numbers, of this thread and until its next call: fresh memory costs as much as the arithmetic of a small population."""
+    """Memory for `size` numbers, valid until this thread's next call: fresh memory costs as much as the arithmetic of a small population."""
     known: NDArray[np.float64] | None = getattr(_rooms, "room", None)
     if known is None or len(known) < size:
         known = _rooms.room = np.empty(size)

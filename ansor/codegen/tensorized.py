@@ -1,7 +1,7 @@
 """Register tiles whose innermost part is an instruction: the C text of its operands, and of the tile around it.
 
-A tile is text for three places: before its reduction loops, inside them, after them. What an instruction cannot do, the pieces at the end of a row that are
-narrower than any of its forms, is written out as plain arithmetic.
+A tile is text for three places: before its reduction loops, inside them, after them. Pieces at the end of a row that are
+narrower than any form of the instruction use plain arithmetic.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Place = tuple[dict[Var, int], Lanes | None]
 
 @dataclass(frozen=True)
 class InnerProduct:
-    """A store as an instruction sees it: `a` has a group for all lanes, `b` one for each; `loop` runs over a group, `lanes` over the lanes.
+    """A store as an instruction sees it: `a` has one group for all lanes, `b` one per lane; `loop` runs over a group, `lanes` over the lanes.
 
-    sums: where what an offset adds to a whole sum lies, when that was computed ahead.
+    sums: the place of what an offset adds to a whole sum, if computed ahead.
     """
 
     intrinsic: Intrinsic
@@ -51,7 +51,7 @@ class TileText:
 
 
 def inner_product(loops: Sequence[For], store: Store) -> InnerProduct | None:
-    """The innermost part of a nest as an instruction, where a schedule says so and simplifying has left it in place; None where plain code is right."""
+    """The innermost part of a nest as an instruction, if a schedule requests it and simplification left it in place; None for plain code."""
     intrinsic = loops[-1].intrinsic if loops else None
     if intrinsic is None or len(loops) < 2 or store.combiner != "sum" or store.buffer.dtype != "int32":
         return None
@@ -59,7 +59,7 @@ def inner_product(loops: Sequence[For], store: Store) -> InnerProduct | None:
     if group.extent != intrinsic.group or not lanes.vectorized or lanes.kind == "reduce" or not isinstance(value, Binary) or value.op != "mul":
         return None
     if not (isinstance(value.left, Cast) and isinstance(value.right, Cast)) or any(mentions(guard.value, group) for guard in store.guards):
-        return None  # a guard that changes inside a group cannot be kept: blocks of the reduction that do not divide
+        return None  # a guard that changes inside a group cannot be kept, as for blocks that do not divide the reduction
     for a, b in ((value.left.value, value.right.value), (value.right.value, value.left.value)):
         if (a.dtype, b.dtype) == intrinsic.operands and not depends(a, lanes.var):
             return InnerProduct(intrinsic, a, b, loops[-1], lanes.var)
@@ -67,14 +67,14 @@ def inner_product(loops: Sequence[For], store: Store) -> InnerProduct | None:
 
 
 def tile_text(inner: InnerProduct, places: Sequence[Place], names: Sequence[str], writer: Writer, store: Store, before: Sequence[Var] = ()) -> TileText:
-    """One instruction for every accumulator `names[k]` at `places[k]`; what they share is loaded once. `names` are also the stems of what is added here.
+    """One instruction for every accumulator `names[k]` at `places[k]`; shared operands are loaded once. `names` are also the stems of new names.
 
-    before: the reduction loops around the tile, across which results are stored and loaded again.
+    before: the reduction loops around the tile, across which results are stored and reloaded.
     """
     text = _Tile(inner, writer, store, names[0]).text(places, names)
     if inner.sums is None or not before or not text.after:
         return text
-    last = " && ".join(f"{var.name} == {int(var.extent) - 1}" for var in before)  # sums of the whole reduction are taken off once
+    last = " && ".join(f"{var.name} == {int(var.extent) - 1}" for var in before)  # sums of the whole reduction are subtracted once
     return TileText(text.before, text.inside, [f"if ({last}) {{", *text.after, "}"])
 
 
@@ -88,7 +88,7 @@ class _Tile:
         self.signs: dict[int, str] = {}
 
     def text(self, places: Sequence[Place], names: Sequence[str]) -> TileText:
-        alone: dict[str, tuple[str, Writer]] = {}  # by what they are multiplied with: the first of two rows
+        alone: dict[str, tuple[str, Writer]] = {}  # by their multiplicand: the first of two rows
         for name, (fixed, lanes) in zip(names, places, strict=True):
             writer = self.writer.at(fixed, lanes)
             count = writer.lanes.count if writer.lanes is not None else 1
@@ -107,7 +107,7 @@ class _Tile:
         return self.lines
 
     def _block(self, first: tuple[str, Writer], second: tuple[str, Writer] | None) -> None:
-        """Two rows of four results, as the two blocks of two columns that instructions add to. Without a second row the first stands for it."""
+        """Two rows of four results, as two blocks of two columns for the instructions. Without a second row, the first is used twice."""
         (name, writer), (other, below) = first, second or first
         call, kind = dot_function(self.helpers, self.inner.intrinsic, 4), self.helpers.vector("int32", 4)
         a = self._load(_two_groups(self.inner, writer, below), 4)
@@ -124,7 +124,7 @@ class _Tile:
         call = dot_function(self.helpers, self.inner.intrinsic, count)
         b = self._load(_columns(self.inner, writer, count), count)
         if self.inner.intrinsic.offset and self.inner.sums is None and b not in self.offsets:
-            # Every element of a is too large by the offset: what that adds is summed beside, for all rows of the tile at once.
+            # Every element of a is too large by the offset: the excess is summed separately, once for all rows of the tile.
             kind, offset = self.helpers.vector("int32", count), f"{self.stem}_offset{len(self.offsets)}"
             self.offsets[b] = offset
             self.lines.before.append(f"{kind} {offset} = ({kind}){{}};")
@@ -137,9 +137,9 @@ class _Tile:
             self.lines.after.append(f"{name} = {_difference(self.helpers, count)}({name}, {added});")
 
     def _sign(self, count: int) -> str:
-        """The offset in every byte, in a variable of which the compiler does not know the value.
+        """The offset in every byte, in a variable whose value is hidden from the compiler.
 
-        Known, it would flip the signs of a group before spreading it over the lanes: three instructions where one loads, spreads and flips.
+        Otherwise it would flip the signs of a group before broadcasting it: three instructions where one loads, broadcasts and flips.
         """
         if count not in self.signs:
             name = self.signs[count] = f"{self.stem}_sign{count}"
@@ -165,7 +165,7 @@ class _Tile:
 
 
 def _group(inner: InnerProduct, writer: Writer, count: int, sign: str) -> str:
-    """One group of `a` in every lane; `sign` is what the instruction wants the bytes to be combined with."""
+    """One group of `a` in every lane; `sign`: what to xor the bytes with for the instruction."""
     helpers, intrinsic, dtype = writer.helpers, inner.intrinsic, inner.a.dtype
     if count == 1:
         return _group_number(inner, writer.at({inner.group: 0}, None), inner.a, _operand(helpers, intrinsic, count))
@@ -178,7 +178,7 @@ def _group(inner: InnerProduct, writer: Writer, count: int, sign: str) -> str:
 
 
 def _two_groups(inner: InnerProduct, first: Writer, second: Writer) -> str:
-    """A group of `a` of one row, and behind it that of another."""
+    """A group of `a` of one row, followed by that of another."""
     helpers, expr, size = first.helpers, inner.a, inner.intrinsic.group
     kind, bytes_ = helpers.vector("int32", 4), helpers.vector(expr.dtype, 2 * size)
     one, other = first.at({inner.group: 0}, None), second.at({inner.group: 0}, None)
@@ -191,7 +191,7 @@ def _two_groups(inner: InnerProduct, first: Writer, second: Writer) -> str:
 
 
 def _group_number(inner: InnerProduct, writer: Writer, expr: Expr, kind: str) -> str:
-    """The elements of a group side by side in one number."""
+    """The elements of a group packed into one number."""
     helpers, size = writer.helpers, inner.intrinsic.group
     bytes_ = helpers.vector(expr.dtype, size)
     if isinstance(expr, Access) and memory_step(expr, inner.group) == 1:
@@ -204,7 +204,7 @@ def _group_number(inner: InnerProduct, writer: Writer, expr: Expr, kind: str) ->
 
 
 def memory_step(access: Access, var: Var) -> int | None:
-    """Elements between what neighbouring iterations of `var` read; None when that is not always the same."""
+    """Elements between the reads of neighbouring iterations of `var`; None if that varies."""
     total = 0
     for index, stride in zip(access.index, access.buffer.strides, strict=True):
         plain = sum(int(c) for atom, c in index.terms if atom is var)
@@ -246,7 +246,7 @@ def _columns(inner: InnerProduct, writer: Writer, count: int) -> str:
 
 
 def _widened(helpers: Helpers, intrinsic: Intrinsic, dtype: str, text: str, count: int) -> str:
-    """Groups of bytes as what the instruction takes, in 32-bit lanes."""
+    """Groups of bytes as the instruction's operands, in 32-bit lanes."""
     lanes = helpers.vector("int32", count * intrinsic.group * (2 if intrinsic.widened else np.dtype(dtype).itemsize) // 4)
     if not intrinsic.widened:
         return f"({lanes}){text}"
@@ -255,7 +255,7 @@ def _widened(helpers: Helpers, intrinsic: Intrinsic, dtype: str, text: str, coun
 
 
 def _as_wide(dtype: str, group: int) -> str:
-    """The number that has the bytes of a group."""
+    """The integer type as wide as a group."""
     return {2: "int16", 4: "int32", 8: "int64"}[group * np.dtype(dtype).itemsize]
 
 
@@ -266,12 +266,12 @@ def _all(helpers: Helpers, value: int, count: int) -> str:
 
 
 def _register(helpers: Helpers, count: int) -> str:
-    """The type of so many lanes: one is a number in a general register."""
+    """The type for `count` lanes: one is a number in a general register."""
     return helpers.vector("int32", count) if count > 1 else C_TYPES["int32"]
 
 
 def _operand(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
-    """The type of a group for each of so many lanes: that of the lanes, or a vector where the group of one lane is one."""
+    """The type of a group for each of `count` lanes: that of the lanes, or a vector if a single lane's group is one."""
     size = 2 * intrinsic.group if intrinsic.widened else intrinsic.group * np.dtype(intrinsic.operands[0]).itemsize
     return helpers.vector("int32", size // 4) if count == 1 and size > 4 else _register(helpers, count)
 
@@ -280,7 +280,7 @@ def _operand(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
 
 
 def dot_function(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
-    """The name of the instruction in C; where a compiler does not have it for the processor, the same in plain arithmetic."""
+    """The name of the instruction in C; plain arithmetic if the compiler does not have it for the processor."""
     name = f"{intrinsic.name}_{count}"
     kind, size = _register(helpers, count), intrinsic.group
     a, b = intrinsic.operands
@@ -305,7 +305,7 @@ def dot_function(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
 
 
 def _difference(helpers: Helpers, count: int) -> str:
-    """The name of subtraction that wraps."""
+    """The name of wrapping subtraction."""
     kind, name = helpers.vector("int32", count), f"less_{vector_type('int32', count)}"
     unsigned = helpers.vector("uint32", count)
     helpers.functions.setdefault(name, f"static inline {kind} {name}({kind} a, {kind} b) {{ return ({kind})(({unsigned})a - ({unsigned})b); }}")

@@ -1,4 +1,4 @@
-"""Which C compiler, with which flags, and one call of it as a value.
+"""Finds the C compiler and its flags, and calls it.
 
 The default is the clang inside the `ziglang` wheel, so no system compiler is needed; `--cc`, a target option or `$CC` choose another.
 """
@@ -37,19 +37,19 @@ LIBRARY_FLAGS = ("-fPIC", "-shared")
 BASE_FLAGS = (
     "-O3",
     "-std=gnu99",
-    # Speed that keeps NaN, infinities and the order of operations (no -ffast-math).
+    # Fast, but keeps NaN, infinities and the order of operations (no -ffast-math).
     "-ffp-contract=fast",
     "-fno-math-errno",
     "-fno-trapping-math",
 )
 # How far back LLVM looks for an earlier load or store of the same place. Its default of 100 instructions is four fifths of the time of a long unrolled body
-# (the transforms of Winograd's method: 2.3 s, 0.7 s with 10) and gives the same machine code. And short loops are not vectorised with a mask in place of a
-# rest: for AVX-512, clang 22 forgets the mask where 64-bit integers are narrowed to bytes, and writes past the end. And vectors stay as wide as the text
-# says: for Intel's processors, clang would cut those of 64 bytes in two, and tiles made for the registers would not fit.
+# (the transforms of Winograd's method: 2.3 s, 0.7 s with 10) and gives the same machine code. Short loops are not vectorised with a mask instead of a
+# remainder: for AVX-512, clang 22 drops the mask when 64-bit integers are narrowed to bytes, and writes past the end. Vectors stay as wide as in the
+# text: for Intel's processors, clang would split those of 64 bytes, and tiles made for the registers would not fit.
 LLVM_FLAGS = ("-mllvm", "-memdep-block-scan-limit=10", "-mllvm", "-vectorizer-min-trip-count=0", "-mprefer-vector-width=512")
-ROOM_BYTES = 64 * 1024  # less than a compiler needs beside its output
-ASK_SECONDS = 60.0  # for what a compiler says of itself
-# How a process ends that was killed, and a shell that ran it. Short of memory, the system kills.
+ROOM_BYTES = 64 * 1024  # less than a compiler needs besides its output
+ASK_SECONDS = 60.0  # for a compiler's version and macros
+# Exit codes of a killed process, and of a shell that ran it. The system kills when memory is short.
 KILLED = {
     code: text
     for number, text in ((9, "the compiler was killed (SIGKILL)"), (25, "the compiler was stopped: file too large (SIGXFSZ)"))
@@ -59,13 +59,13 @@ CHANGING = (
     "processor", "core id", "apicid", "initial apicid", "physical id", "siblings", "cpu cores", "cpu mhz", "bogomips", "microcode", "bugs", "hart", "clock",
     "timebase",
 )  # fmt: skip
-"""Of /proc/cpuinfo, in small letters: what differs between cores, moments and kernels."""
+"""Fields of /proc/cpuinfo, in lower case, that differ between cores, moments and kernels."""
 FIRST_CALL_SECONDS = 300.0  # zig builds its runtime in its first call: 5 s here, more on a small machine
 
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A C compiler that was found and started once: how to call it and what it says it is."""
+    """A C compiler that was found and started once: how to call it, and its version."""
 
     kind: str  # "zig" | "clang" | "gcc"
     command: tuple[str, ...]
@@ -75,13 +75,13 @@ class Compiler:
         return self.version
 
     def flags(self, mcpu: str = "native") -> tuple[str, ...]:
-        """The flags that every shared library is built with; `mcpu` as in `code_flags`."""
+        """The flags for every shared library; `mcpu` as in `code_flags`."""
         return (*BASE_FLAGS[:2], *LIBRARY_FLAGS, *self.code_flags(mcpu)[2:])
 
     def code_flags(self, mcpu: str = "native") -> tuple[str, ...]:
-        """The flags that code is made with, whatever it becomes; `mcpu` is "native", a processor's name, or "" for any processor."""
+        """The flags for code of any form; `mcpu` is "native", a processor's name, or "" for any processor."""
         if self.kind == "zig":
-            # zig cc links its sanitizer runtime and traps unless told not to; in its names a dash takes a feature away.
+            # zig cc links its sanitizer runtime and traps unless told not to; in its names a dash removes a feature.
             return (*BASE_FLAGS, *LLVM_FLAGS, "-fno-sanitize=all", f"-mcpu={mcpu.replace('-', '_') or 'baseline'}")
         flags = (*BASE_FLAGS, *LLVM_FLAGS) if self.kind == "clang" else BASE_FLAGS
         return (*flags, f"-march={mcpu}") if mcpu else flags
@@ -89,10 +89,10 @@ class Compiler:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The outcome of one compiler call; `kind` is '' when it went well, else "compile" or "compile_timeout"."""
+    """The outcome of one compiler call; `kind` is '' on success, else "compile" or "compile_timeout"."""
 
     kind: str
-    text: str  # what the tool said
+    text: str  # the tool's output
     seconds: float
     command: tuple[str, ...]
 
@@ -105,7 +105,7 @@ def find_compiler(command: str = "") -> Compiler:
     """The compiler `command` names, else `$CC`, else the embedded one.
 
     `command` is a command line ("clang-19", "/opt/bin/gcc -m64") or "zig" for the embedded one.
-    Raises ToolchainError when it cannot be started or is neither clang nor gcc, MachineTrouble when the machine lacks what starting it takes.
+    Raises ToolchainError if it cannot be started or is neither clang nor gcc, MachineTrouble if the machine lacks resources to start it.
     """
     return _find(command.strip() or settings.compiler_command() or "zig")
 
@@ -122,7 +122,7 @@ def _find(text: str) -> Compiler:
             f"name another one with --cc or $CC, or leave both out to use the embedded one"
         )
     macros = _ask(text, [*command, "-dM", "-E", "-x", "c", os.devnull])
-    if "__GNUC__" not in macros:  # which clang says, too
+    if "__GNUC__" not in macros:  # clang defines it too
         raise ToolchainError(f"{text!r} is not a C compiler that ansor can use: neither clang nor gcc; name another with --cc or $CC")
     version = _ask(text, [*command, "--version"]).splitlines()[0]
     if "ziglang" in command:
@@ -152,7 +152,7 @@ def _ask(text: str, command: list[str]) -> str:
 
 def _asked(text: str, command: list[str]) -> str:
     try:
-        # A session of its own: a script may hang in a program that it started, which has to go with it.
+        # A session of its own: a script may hang in a program it started, which must be killed with it.
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
         )  # fmt: skip
@@ -174,7 +174,7 @@ def _asked(text: str, command: list[str]) -> str:
 
 
 def _tried_again(attempt: Callable[[], T]) -> T:
-    """What `attempt` gives, tried again after a pause where the machine is why it failed. Raises MachineTrouble when that stays."""
+    """The result of `attempt`, retried after a pause if the machine caused its failure. Raises MachineTrouble if that persists."""
     for pause in COMPILER_PAUSES:
         try:
             return attempt()
@@ -184,13 +184,13 @@ def _tried_again(attempt: Callable[[], T]) -> T:
 
 
 def _check_shortage(said: str) -> None:
-    """Raises MachineTrouble where another compiler would fare no better."""
+    """Raises MachineTrouble if another compiler would fare no better."""
     if is_shortage(said):
         raise MachineTrouble(sentence(said))
 
 
 def _check_room(folder: Path) -> None:
-    """Raises CacheError where so little room is left that nothing can be built: compilers say so in many ways, or not at all."""
+    """Raises CacheError if too little space is left to build anything: compilers report that in many ways, or not at all."""
     free = shutil.disk_usage(folder).free
     if free < ROOM_BYTES:
         cache = settings.writable_cache()
@@ -211,8 +211,8 @@ def processor_name() -> str:
 
 @lru_cache
 def processor_kind() -> str:
-    """What code for "native" depends on, for the keys of what is kept: the processor, its instructions, and the C library. One name stands for several kinds of
-    processors on cloud machines, and a home folder may be shared by all of them, and by containers whose C library is an older one."""
+    """Identifies what code for "native" depends on, for cache keys: the processor, its instructions, and the C library. On cloud machines one name stands for
+    several kinds of processors, and they may share a home folder, also with containers that have an older C library."""
     try:
         block = re.split(r"\n\s*\n", Path("/proc/cpuinfo").read_text(errors="replace"))[0]
     except OSError:
@@ -222,7 +222,7 @@ def processor_kind() -> str:
 
 
 def _c_library() -> str:
-    """As it names itself; '' for one that does not, such as musl."""
+    """The C library's name of itself; '' for one without, such as musl."""
     try:
         return os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (AttributeError, ValueError, OSError):
@@ -253,10 +253,10 @@ def compile_files(
     timeout: float = 60.0,
     cancelled: threading.Event | None = None,
 ) -> Compiled:
-    """Build C files (`Path`) or C texts (`str`) with these flags into `output`; failure is a value, too.
+    """Build C files (`Path`) or C texts (`str`) with these flags into `output`; failure is a value too.
 
     Nothing else is left in the folder of `output`. `timeout` is in seconds of wall time; setting `cancelled` ends the
-    call within a fraction of a second. Raises ToolchainError when the compiler cannot be started at all.
+    call within a fraction of a second. Raises ToolchainError if the compiler cannot be started at all.
     """
     with tempfile.TemporaryDirectory(prefix="cc-", dir=output.parent) as scratch:
         files = [_as_file(source, Path(scratch) / f"source{index}.c") for index, source in enumerate(sources)]
@@ -278,15 +278,15 @@ def _as_file(source: Path | str, place: Path) -> Path:
 
 
 def zig_caches(local: Path) -> dict[str, str]:
-    """Variables that say where the embedded compiler keeps things: what it builds once in the cache folder, all else in `local`."""
+    """Variables for the embedded compiler's caches: what it builds once goes to the cache folder, all else to `local`."""
     return {"ZIG_LOCAL_CACHE_DIR": str(local), "ZIG_GLOBAL_CACHE_DIR": str(settings.cache_part("zig"))}
 
 
 def call_tool(command: tuple[str, ...], environment: dict[str, str], timeout: float, cancelled: threading.Event | None = None) -> Compiled:
-    """One call of a compiler or linker; failure is a value. Raises ToolchainError when it cannot be started."""
+    """One call of a compiler or linker; failure is a value. Raises ToolchainError if it cannot be started."""
     started = time.monotonic()
     try:
-        # A session of its own: zig and clang start helpers, and all of them must go when time is up.
+        # A session of its own: zig and clang start helpers, which must all be killed when time is up.
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, errors="replace", start_new_session=True,
@@ -308,7 +308,7 @@ def call_tool(command: tuple[str, ...], environment: dict[str, str], timeout: fl
 
 
 def _wait(process: "subprocess.Popen[str]", deadline: float, cancelled: threading.Event | None) -> str | None:
-    """What the process said, or None when its time was up."""
+    """The process's output, or None if its time was up."""
     while True:
         remaining = deadline - time.monotonic()
         if remaining <= 0 or (cancelled is not None and cancelled.is_set()):
@@ -320,7 +320,7 @@ def _wait(process: "subprocess.Popen[str]", deadline: float, cancelled: threadin
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
-    """End a process and what it started, unless it ended by itself and closed its pipes. Nobody waits for a pipe that somebody still holds."""
+    """Kill a process and its children, unless it ended by itself and closed its pipes. Never waits for a pipe that another process still holds."""
     pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe is not None]
     if process.returncode is not None and all(pipe.closed for pipe in pipes):
         return
@@ -334,14 +334,14 @@ def _end(process: "subprocess.Popen[str]") -> None:
 
 
 building = Locked()
-"""Held while what the cache keeps is built."""
+"""Held while building something for the cache."""
 
 
 def cached_library(compiler: Compiler, name: str, text: str, *, mcpu: str = "native", flags: Sequence[str] = ()) -> Path:
     """A helper library of ours, built once for this kind of machine and kept in the cache folder; safe between processes.
 
-    One that is damaged, or could have been written by others, is built again. Raises ToolchainError with the compiler's text when it does not build,
-    MachineTrouble when the machine is why, and CacheError when it cannot be kept.
+    One that is damaged, or could have been written by others, is rebuilt. Raises ToolchainError with the compiler's text if it does not build,
+    MachineTrouble if the machine is the cause, and CacheError if it cannot be kept.
     """
     words = (text, compiler.version, *compiler.command, *compiler.flags(mcpu), *flags, processor_kind())
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
@@ -359,8 +359,8 @@ def cached_library(compiler: Compiler, name: str, text: str, *, mcpu: str = "nat
 
 
 def prepare(compiler: Compiler, mcpu: str = "native", flags: Sequence[str] = ()) -> None:
-    """Make the compiler's first, slow call for a processor, so that no candidate's time limit pays for it.
+    """Make the compiler's slow first call for a processor, so that it does not count against a candidate's time limit.
 
-    Raises ToolchainError when it cannot build for that processor.
+    Raises ToolchainError if it cannot build for that processor.
     """
     cached_library(compiler, "ready", "int ansor_ready;", mcpu=mcpu, flags=flags)

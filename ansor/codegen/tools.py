@@ -1,4 +1,4 @@
-"""A compiler and a linker for one text: called directly where that is known how, else by the compiler's driver."""
+"""Calls a compiler and a linker: directly if known how, else through the compiler's driver."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIBRARIES = ("-lm",)
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """What ends a call of a tool: seconds, and an event that is set."""
+    """Limits of a tool's call: seconds, and an event that cancels it."""
 
     timeout: float
     cancelled: threading.Event | None = None
@@ -25,7 +25,7 @@ class CallLimits:
 
 @dataclass(frozen=True)
 class Tools:
-    """Calls of them. flags: of the compiler; link_flags: of its driver as a linker."""
+    """A compiler and a linker. flags: of the compiler; link_flags: of its driver as a linker."""
 
     compiler: Compiler
     flags: tuple[str, ...]
@@ -37,7 +37,7 @@ class Tools:
         return direct_calls(self.compiler, self.flags, self.link_flags, LIBRARIES)
 
     def compiled(self, texts: Sequence[str], made: Sequence[Path]) -> Compiled:
-        """Compile C texts, each into an object, in one call where that is known how. Failure is a value: there are no objects then."""
+        """Compile C texts, each into an object, in one call if possible. Failure is a value; then there are no objects."""
         direct = self._direct
         if direct is None:
             return self._one_by_one(texts, made)
@@ -61,8 +61,8 @@ class Tools:
         return replace(said, seconds=seconds)
 
     def linked(self, objects: Sequence[Path], made: Path) -> Compiled:
-        """Link objects into one file. What the linker does not take, or is called wrongly for, is left to the driver, which makes what was removed of its
-        libraries: that takes as long as a first call."""
+        """Link objects into one file. If calling the linker directly fails, the driver is used, which rebuilds libraries removed from its cache:
+        that takes as long as a first call."""
         direct, timeout = self._direct, self.limits.timeout
         if direct is not None:
             timeout = max(timeout, FIRST_CALL_SECONDS)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Block(NamedTuple):
-    """What stands in braces after `head`; without a head, a scope of its own."""
+    """Code in braces after `head`; without a head, a separate scope."""
 
     head: str
     body: tuple[Code, ...]
@@ -23,12 +23,12 @@ Code = str | Block
 
 
 def block(head: str, body: Iterable[Code]) -> Block:
-    """A block of any iterable."""
+    """A block from any iterable."""
     return Block(head, tuple(body))
 
 
 def nested(heads: Sequence[str], body: Iterable[Code]) -> list[Code]:
-    """Blocks inside each other, the first outermost."""
+    """Nested blocks, the first outermost."""
     found = list(body)
     for head in reversed(heads):
         found = [block(head, found)]
@@ -36,7 +36,7 @@ def nested(heads: Sequence[str], body: Iterable[Code]) -> list[Code]:
 
 
 def lines(code: Iterable[Code], indent: str = "") -> list[str]:
-    """The lines of C, two spaces for each block around them."""
+    """The lines of C, indented by two spaces per block."""
     found: list[str] = []
     for one in code:
         if isinstance(one, str):

@@ -16,13 +16,13 @@ from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
 
 SOURCE = Path(__file__).with_name("trees.c")
 ROWS = 64
-"""Rows that trees.c works on at a time."""
+"""Rows that trees.c processes at a time."""
 
 MOST_LEAVES = 32
-"""Of a tree: a bit each."""
+"""Per tree: one bit each."""
 
 Sums = Callable[[NDArray[np.float32]], NDArray[np.float64]]
-"""Rows [n, width] -> the sum of the leaves each ends in, [n]."""
+"""Rows [n, width] -> the sum of the leaves that each reaches, [n]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +37,12 @@ class Tree:
 
 
 def tree_library(compiler: Compiler) -> Path:
-    """The shared library of `trees.c`. Raises ToolchainError when it does not build."""
+    """The shared library of `trees.c`. Raises ToolchainError if it does not build."""
     return cached_library(compiler, "trees", SOURCE.read_text())
 
 
 def summed(trees: Sequence[Tree]) -> Sums | None:
-    """What computes the sums of these trees; None without a compiler, and for trees of more than MOST_LEAVES leaves."""
+    """A function that sums these trees; None without a compiler, or for trees with more than MOST_LEAVES leaves."""
     library = _library()
     if library is None or not trees or max(len(tree.value) for tree in trees) > MOST_LEAVES:
         return None
@@ -93,7 +93,7 @@ class _Forest:
 
 
 def _rounded_down(thresholds: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The largest float32 that is not above: a float32 is at most one where it is at most the other."""
+    """The largest float32 not above each threshold: float32 numbers compare equally with both."""
     with np.errstate(over="ignore"):
         nearest = thresholds.astype(np.float32)
     return np.where(nearest > thresholds, np.nextafter(nearest, np.float32(-np.inf)), nearest).astype(np.float32)
@@ -109,7 +109,7 @@ def _leaves(tree: Tree, child: int) -> list[int]:
 
 
 def _without_left(tree: Tree, order: list[int]) -> NDArray[np.uint32]:
-    """Per node, all leaves but those below its left side, a bit each."""
+    """Per node, a bit mask of all leaves but those below its left side."""
     place = {leaf: k for k, leaf in enumerate(order)}
     found = [sum(1 << place[leaf] for leaf in _leaves(tree, int(child))) for child in tree.left]
     return ~np.asarray(found, np.uint32)

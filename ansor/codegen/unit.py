@@ -1,4 +1,4 @@
-"""One translation unit: what comes before its functions, and its entry point."""
+"""One translation unit: its beginning, functions and entry point."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansor.ir.loops import Buffer, Loops
 
 @dataclass(frozen=True)
 class Unit:
-    """heading: what a caller has to know, as a comment. definitions: typedefs, macros and small functions that the functions use."""
+    """heading: information for callers, as a comment. definitions: typedefs, macros and small functions that the functions use."""
 
     heading: tuple[str, ...]
     prelude: str
@@ -24,7 +24,7 @@ class Unit:
 
     @property
     def text(self) -> str:
-        """As C."""
+        """The C text."""
         rest = "\n".join([self.definitions, "", "\n".join(lines(self.functions)), *lines(self.entry), ""])
         return "\n".join([*self.heading, self.prelude, *([HALF] if C_TYPES["float16"] in rest else []), rest])
 
@@ -43,12 +43,12 @@ def heading(entry: str, program: Loops, workspace_bytes: int, dialect: Dialect) 
 
 
 def entry_code(entry: str, program: Loops, offsets: Mapping[Buffer, int], functions: Sequence[Function], dialect: Dialect) -> Code:
-    """The entry point: it finds the buffers that are used, and calls a function after the other."""
+    """The entry point: it locates the used buffers, and calls the functions in turn."""
     pool = ", ansor_parallel_for_t parallel_for, void *pool" if dialect.pool else ""
     used = {buffer for function in functions for buffer in function.buffers}
     places = {buffer: f"args[{number}]" for number, buffer in enumerate(program.arguments) if buffer in used}
     inside = {buffer: f"(void *)(workspace + {offset})" for buffer, offset in offsets.items() if buffer in used}
-    told = "{}" if dialect.hosted else f"__builtin_assume_aligned({{}}, {dialect.alignment})"  # what reads two words at once needs to know that they are
+    told = "{}" if dialect.hosted else f"__builtin_assume_aligned({{}}, {dialect.alignment})"  # reading two words at once needs known alignment
     body: list[Code] = [f"{pointer(buffer, restrict=False)} = {told.format(place)};" for buffer, place in (places | inside).items()]
     body += [call for function in functions for call in calls(function)]
     parallel = any(function.parallel for function in functions)
@@ -58,7 +58,7 @@ def entry_code(entry: str, program: Loops, offsets: Mapping[Buffer, int], functi
 
 
 def argument(buffer: Buffer, shape: tuple[int, ...]) -> Argument:
-    """An argument as callers see it, of its logical shape."""
+    """An argument as callers see it, with its logical shape."""
     pack = None
     if buffer.pack:
         strides = tuple(tuple(int(s) for s in row) for row in buffer.pack)

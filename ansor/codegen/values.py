@@ -35,9 +35,9 @@ class Lanes:
 class Writer:
     """Writes expressions.
 
-    fixed: unrolled variables and their numbers, or what stands for them (of other variables). lanes: the vectorised variable, if any. load: called with
-    (text, C type) of every memory read, gives the text to use instead, so that a register tile reads each element once. held: vectors that are read already.
-    named: parts that are variables already, and whether they are vectors. safe: what a condition guards may be computed although it does not hold.
+    fixed: unrolled variables and their numbers, or indices over other variables. lanes: the vectorised variable, if any. load: called with
+    (text, C type) of every memory read, returns the text to use instead, so that a register tile reads each element once. held: vectors already read.
+    named: parts that already are variables, and whether they are vectors. safe: guarded values may be computed even if their condition does not hold.
     """
 
     helpers: Helpers
@@ -101,7 +101,7 @@ class Writer:
         return self.resolved(flat_index(buffer, index))
 
     def place(self, buffer: Buffer, index: tuple[Linear, ...]) -> str:
-        """The element, or the vector of contiguous elements, as something to assign to."""
+        """The element, or the vector of contiguous elements, as an lvalue."""
         flat = self.flat(buffer, index)
         if self.lanes is None:
             return f"{buffer.name}[{self.index(flat)}]"
@@ -116,7 +116,7 @@ class Writer:
         return replace(self, lanes=None).value(expr)[0]
 
     def vector(self, expr: Expr) -> str:
-        """A vector, broadcast when every lane has the same value."""
+        """A vector, broadcast if every lane has the same value."""
         assert self.lanes is not None
         return self._widened(self.value(expr), expr.dtype)
 
@@ -127,7 +127,7 @@ class Writer:
     def kind(self, dtype: str, is_vector: bool) -> str:
         """The C type of a variable for a value."""
         if dtype == "bool":
-            return "__auto_type" if is_vector else "int"  # a mask has lanes as wide as what was compared
+            return "__auto_type" if is_vector else "int"  # a mask has lanes as wide as the compared values
         if not is_vector:
             return C_TYPES[dtype]
         assert self.lanes is not None

@@ -1,26 +1,26 @@
-"""A board without an operating system, as data: its core, memories, counter and console, and how it is started here.
+"""A board without an operating system, as data: its core, memories, counter and console, and how to start it.
 
-What is said here goes to the C of the harness as macros (`bare.h`), and to the linker as addresses.
+This is passed to the harness's C as macros (`bare.h`), and to the linker as addresses.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-OVERFLOW = 0xFFFFFFFF  # ticks of a timer of 32 bits
+OVERFLOW = 0xFFFFFFFF  # ticks of a 32-bit timer
 SYSTICK = 0xE000E010
-"""Registers of the timer that Cortex-M cores have themselves: control, reload, and the counter, of 24 bits, which goes down."""
+"""Registers of the built-in timer of Cortex-M cores: control, reload, and the 24-bit counter, which counts down."""
 
 ARMV8M = ("cortex_m33", "cortex_m35p", "cortex_m55", "cortex_m85")
-"""Cores with the main extension: their MPU has no size of a guard."""
+"""Cores with the main extension, whose MPU has no guard size."""
 
 Writes = tuple[tuple[int, int], ...]
-"""(register, value): 32-bit words that are written before the first run, in order. Below 0x1000: a control and status register of RISC-V, by its number."""
+"""(register, value): 32-bit words to write before the first run, in order. Below 0x1000: the number of a RISC-V CSR."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """bytes: of a vector register, or of an integer one where there are none; group: registers that can hold one vector together, a power of two (LMUL of
+    """bytes: of a vector register, or of an integer one if there are none; group: registers that can hold one vector together, a power of two (LMUL of
     RISC-V)."""
 
     bytes: int = 4
@@ -29,10 +29,10 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """A processor. architecture: as the compiler's triples begin: riscv32, riscv64, thumb. mcpu: as the compiler names it, features and all.
+    """A processor. architecture: the prefix of the compiler's triples: riscv32, riscv64, thumb. mcpu: the compiler's name, with features.
 
-    floats: whether it has registers for floats, which decides how functions are called. flags: further flags of the compiler.
-    guard: bytes below the stack that fault when touched, a power of two; 0 where nothing protects memory.
+    floats: whether it has float registers, which decides the calling convention. flags: further compiler flags.
+    guard: bytes below the stack that fault when touched, a power of two; 0 without memory protection.
     registers: how many numbers, or vectors, a program can hold.
     features: instructions that intrinsics need.
     """
@@ -48,7 +48,7 @@ class Core:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """`flags`, and what the architecture needs: 64-bit RISC-V code that reaches memory from 2 GiB on, which is where most boards have it."""
+        """`flags`, and what the architecture needs: for 64-bit RISC-V, code that reaches memory above 2 GiB, where most boards have it."""
         chosen = self.architecture != "riscv64" or any(flag.startswith("-mcmodel=") for flag in self.flags)
         return self.flags if chosen else ("-mcmodel=medany", *self.flags)
 
@@ -59,18 +59,18 @@ class Core:
 
     @property
     def protects(self) -> bool:
-        """Whether it can keep a candidate from writing elsewhere: it has an MPU, or PMP."""
+        """Whether it can keep a candidate from writing elsewhere, by an MPU or PMP."""
         return self.guard > 0 or self.mcpu.split("+")[0] in ARMV8M
 
     @property
     def triple(self) -> str:
-        """The system that programs are for: none."""
+        """The compiler's triple, without an operating system."""
         return f"{self.architecture}-freestanding" + ({True: "-eabihf", False: "-eabi"}[self.floats] if self.architecture == "thumb" else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes at addresses. flash: they keep their contents, and programs do not write them."""
+    """Bytes at addresses. flash: they are persistent, and programs do not write them."""
 
     name: str
     start: int
@@ -79,16 +79,16 @@ class Memory:
 
     @property
     def end(self) -> int:
-        """The address behind it."""
+        """The address after it."""
         return self.start + self.size
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """What a run costs. csr: the name of a RISC-V register, or its number (0x..) for one of 32 bits; else `register`, of so many bits, which may count down,
-    at `hertz`.
+    """Counts what a run costs. csr: the name of a RISC-V register, or its number (0x..) for a 32-bit one; else `register`, of `bits` bits, at
+    `hertz`; it may count down.
 
-    bits: 64 for two words, the low one first. unit: text of a unit (`ansor.targets.unit`); scale: of it for each tick. setup: writes that start it.
+    bits: 64 for two words, the low one first. unit: text of a unit (`ansor.targets.unit`); scale: units per tick. setup: writes that start it.
     """
 
     unit: str
@@ -103,9 +103,9 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """A UART that is polled: a byte may be written to `data` while `status` and `mask` are `ready`. width: bits of both registers. data 0: there is none.
+    """A polled UART: a byte may be written to `data` while `status & mask == ready`. width: bits of both registers. data 0: none.
 
-    htif: the two words of Spike instead. setup: writes that start it. end: how a simulator is told to end: (register, value), or "semihosting".
+    htif: the two words of Spike instead. setup: writes that start it. end: how to end a simulator: (register, value), or "semihosting".
     """
 
     data: int = 0
@@ -122,7 +122,7 @@ class Console:
 class Watchdog:
     """A timer that ends a program that does not end.
 
-    kind: clint (registers: mtime, mtimecmp); cmsdk, sse (the timers of Arm's subsystems) or stm32 (registers: where it begins, line of its interrupt).
+    kind: clint (registers: mtime, mtimecmp); cmsdk, sse (the timers of Arm's subsystems) or stm32 (registers: base address, interrupt line).
     """
 
     kind: str = ""
@@ -132,12 +132,12 @@ class Watchdog:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How a board's images are run here. device: the text of a device; command: what starts a simulator, IMAGE stands for the image's path.
+    """How to run a board's images. device: the text of a device; command: starts a simulator, IMAGE stands for the image's path.
 
-    code: the memory that code goes to, '' for that of data. boot: where a core looks for its vectors, '' for where code begins.
-    stack: bytes at the end of the data memory. rate: about so many instructions a second.
-    step: seconds that an instruction takes on the simulator's own clock; 0 for a board whose clock is real.
-    hart: the number of the RISC-V hart that runs programs; others that start with it wait.
+    code: the memory for code, '' for that of data. boot: where a core looks for its vectors, '' for the start of code.
+    stack: bytes at the end of the data memory. rate: approximate instructions per second.
+    step: seconds per instruction on the simulator's own clock; 0 for a real-time board.
+    hart: the RISC-V hart that runs programs; others that start with it wait.
     """
 
     device: str
@@ -152,7 +152,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A board. memories: the first that is not flash is where data are, and code too, unless `run.code` names another. about: it in a few words."""
+    """A board. memories: the first that is not flash holds data, and also code unless `run.code` names another. about: a short description."""
 
     name: str
     about: str
@@ -165,21 +165,21 @@ class Board:
 
     @property
     def data(self) -> Memory:
-        """Where data are."""
+        """The memory for data."""
         return next(one for one in self.memories if not one.flash)
 
     @property
     def code(self) -> Memory:
-        """Where code is."""
+        """The memory for code."""
         return next((one for one in self.memories if one.name == self.run.code), self.data)
 
     @property
     def boot(self) -> Memory | None:
-        """Where vectors are copied to, as the core looks for them there and code is elsewhere."""
+        """The memory to copy vectors to, if the core looks for them outside the code."""
         return next((one for one in self.memories if one.name == self.run.boot and one != self.code), None)
 
     def with_code(self, name: str) -> Board:
-        """The board with its code in another memory. A simulated Cortex-M core goes on looking for its vectors where they were."""
+        """The board with its code in another memory. A simulated Cortex-M core still looks for its vectors in the old place."""
         if name in ("", self.code.name):
             return self
         boot = self.run.boot or self.code.name if self.core.architecture == "thumb" and self.run.command else ""
@@ -191,12 +191,12 @@ class Board:
 
     @property
     def code_is_apart(self) -> bool:
-        """Whether code has a memory of its own."""
+        """Whether code has its own memory."""
         return self.code != self.data
 
     @property
     def answer_bytes(self) -> int:
-        """Room for what a run says: a sixteenth of the memory, from 4 to 64 KiB."""
+        """Room for a run's answer: a sixteenth of the memory, from 4 to 64 KiB."""
         return max(4 << 10, min(64 << 10, self.data.size // 16))
 
     @property
@@ -210,8 +210,8 @@ class Board:
         return self.stack_low - self.core.guard
 
     def ticks(self, seconds: float) -> int:
-        """Of the watchdog's timer in the time of so many seconds on this machine; 0 where there is none, or it has too few bits for
-        so long: whoever waits ends the program then. `OVERFLOW` where the counter overflows before that: a count beyond it would be wrong."""
+        """Ticks of the watchdog's timer in `seconds` of this machine; 0 if there is no watchdog or it has too few bits:
+        then whoever waits ends the program. `OVERFLOW` if the counter overflows before that: a count beyond it would be wrong."""
         rate = self.run.rate * self.run.step if self.run.step else 1.0
         ticks = int(seconds * rate * self.watchdog.hertz) if self.watchdog.kind else 0
         if self.watchdog.kind == "clint" or ticks <= OVERFLOW:
@@ -220,11 +220,11 @@ class Board:
 
     @property
     def counts_systick(self) -> bool:
-        """Whether the core's own timer counts, which says itself that it overflowed."""
+        """Whether the core's own timer counts, which reports its overflow."""
         return self.core.architecture == "thumb" and self.counter.register == SYSTICK + 8
 
     @property
     def overflow_seconds(self) -> float:
-        """Seconds after which the counter has overflowed, by this machine's clock; infinite where it cannot, or a watchdog or a simulator's clock is asked."""
+        """Seconds, by this machine's clock, after which the counter has overflowed; infinite if it cannot, or on a simulator's clock."""
         alone = self.counter.csr.startswith("0x") or not self.counter.csr and self.counter.bits <= 32
         return (1 << (32 if self.counter.csr else self.counter.bits)) / self.counter.hertz if alone and not self.run.step else float("inf")

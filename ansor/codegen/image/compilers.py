@@ -1,14 +1,14 @@
-"""How compilers are told the core of a board: the package's own, which is zig, and those that people have."""
+"""Compiler flags for the core of a board: for the package's own compiler, zig, and for others."""
 
 from __future__ import annotations
 
 from ansor.codegen.image.board import Core
 
 SOURCE_FLAGS = ("-std=gnu99", "-ffreestanding", "-ffunction-sections", "-fdata-sections")
-"""For C that people build themselves, whatever the compiler."""
+"""For C that users build themselves, with any compiler."""
 
 ZIG_FLAGS = ("-g0", "-fno-sanitize=all", "-fno-unwind-tables")
-"""What zig adds else, of no use on a board."""
+"""Turns off zig's defaults that are useless on a board."""
 
 _UNITS = {"vfp4d16sp": "fpv4-sp-d16", "fp_armv8d16sp": "fpv5-sp-d16", "mve_fp": "auto"}
 _LETTERS = "mafdcv"
@@ -20,12 +20,12 @@ def zig_flags(core: Core) -> tuple[str, ...]:
 
 
 def library_flags(core: Core) -> tuple[str, ...]:
-    """For the link. zig's library computes doubles where the core does not; for 64-bit RISC-V it is built for memory below 2 GiB, but with -fPIC."""
+    """For linking. zig's library computes doubles if the core does not; for 64-bit RISC-V it assumes memory below 2 GiB unless built with -fPIC."""
     return ("-fPIC",) if core.architecture == "riscv64" and "d" not in core.mcpu.split("+") else ()
 
 
 def gcc_flags(core: Core) -> tuple[str, ...]:
-    """For GCC of the architecture, such as arm-none-eabi-gcc and riscv64-unknown-elf-gcc."""
+    """For the architecture's GCC, such as arm-none-eabi-gcc and riscv64-unknown-elf-gcc."""
     return (*(_thumb if core.architecture == "thumb" else _riscv)(core), *core.options)
 
 
@@ -35,7 +35,7 @@ def clang_flags(core: Core) -> tuple[str, ...]:
 
 
 def gcc_name(core: Core) -> str:
-    """The usual name of GCC."""
+    """The usual name of the architecture's GCC."""
     return "arm-none-eabi-gcc" if core.architecture == "thumb" else "riscv64-unknown-elf-gcc"
 
 

@@ -1,4 +1,4 @@
-"""What goes into the memory of a board: bytes at addresses, and names for some addresses. Read from an ELF file, and written to one."""
+"""Memory images of boards: bytes at addresses, and names for some addresses. Reads and writes them as ELF files."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ INSTALL = "pip install 'ansor[micro]'"
 _LOADED = 1  # kind of a segment
 _TAKES_MEMORY = 2  # flag of a section
 _MARK = re.compile(r"ansor_(parts$|free|end_|\w+_(start|end|low|top)$)")
-_NAMED = 0x100  # bytes of a function of the trial program that has a name, at most
+_NAMED = 0x100  # the most bytes of a named function of the trial program
 _CANDIDATE = re.compile(r"^ansor_candidate_[0-9]+")
 _FUNCTION_OF = {32: "<IIIBBH", 64: "<IBBHQQ"}
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Bytes of memory from an address on."""
+    """Bytes of memory at an address."""
 
     address: int
     content: bytes
 
     @property
     def end(self) -> int:
-        """The address behind it."""
+        """The address after it."""
         return self.address + len(self.content)
 
 
@@ -45,19 +45,19 @@ class Image:
     symbols: Mapping[str, int]
 
     def joined(self, other: Image) -> Image:
-        """Both in one memory; entry and header are those of this one."""
+        """Both in one memory, with this one's entry and header."""
         return Image(self.machine, self.flags, self.bits, self.entry, (*self.segments, *other.segments), {**other.symbols, **self.symbols})
 
     def with_bytes(self, segments: Iterable[Segment]) -> Image:
-        """With more in memory."""
+        """The image with further segments."""
         return Image(self.machine, self.flags, self.bits, self.entry, (*self.segments, *segments), self.symbols)
 
     def place(self, address: int) -> str:
-        """An address for messages: the name before it, and the distance from it. Names of places that the linker marked are not names of code."""
+        """An address for messages: the preceding name, and the distance from it. Linker-defined symbols are not names of code."""
         below = [(at, name) for name, at in self.symbols.items() if at & ~1 <= address and not _MARK.match(name)]
         at, name = max(below, default=(0, ""))
         name = _CANDIDATE.sub("candidate", name)
-        if name.startswith("ansor_") and address - (at & ~1) >= _NAMED:  # of its functions few have names here
+        if name.startswith("ansor_") and address - (at & ~1) >= _NAMED:  # few of its functions have names here
             return "in the trial program, not in the candidate"
         return f"{name}+{address - (at & ~1):#x}" if name and address - at < 1 << 20 else f"{address:#x}"
 
@@ -68,7 +68,7 @@ def read_image(path: Path) -> Image:
 
 
 def read_parts(path: Path, names: Sequence[str]) -> tuple[Image, ...]:
-    """For each of these sections, which may lie over one another, the memory that it makes with all that is in none of them. Raises ToolchainError."""
+    """For each of these sections, which may overlap, its memory together with everything in none of them. Raises ToolchainError."""
     return tuple(_read(path, partial(_is_of, name, names)) for name in names)
 
 
@@ -77,7 +77,7 @@ def _is_of(name: str, names: Sequence[str], section: str) -> bool:
 
 
 def _read(path: Path, wanted: Callable[[str], bool]) -> Image:
-    """The memory that the wanted sections describe, and the symbols in them."""
+    """The memory and symbols of the wanted sections."""
     try:
         from elftools.common.exceptions import ELFError
         from elftools.elf.elffile import ELFFile
@@ -88,7 +88,7 @@ def _read(path: Path, wanted: Callable[[str], bool]) -> Image:
         try:
             elf = ELFFile(file)
             header = elf.header
-            # Linkers put the file's own header into a segment; what `write_elf` made has no such sections.
+            # Linkers put the file's header into a segment, so read sections; files of `write_elf` have none.
             every = list(elf.iter_sections())
             sections = [one for one in every if one["sh_flags"] & _TAKES_MEMORY and one["sh_type"] != "SHT_NOBITS" and one["sh_size"]]
             segments = tuple(Segment(one["sh_addr"], one.data()) for one in sections if wanted(one.name)) or tuple(
@@ -108,7 +108,7 @@ def _read(path: Path, wanted: Callable[[str], bool]) -> Image:
 
 
 def function_bytes(path: Path, names: Iterable[str]) -> dict[str, int]:
-    """Bytes of code of functions that an ELF file has, those included whose names go on with `_nest`: loops that the compiler left apart."""
+    """Code bytes of functions in an ELF file, including those with the suffix `_nest`: loops that the compiler did not inline."""
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import SymbolTableSection
 
@@ -135,7 +135,7 @@ def write_elf(image: Image, path: Path) -> None:
         else:
             programs += struct.pack("<IIIIIIII", _LOADED, at, one.address, one.address, size, size, 7, 1)
         body += one.content
-    body += bytes(-(offset + len(body)) % 8)  # some readers want tables at multiples of 8
+    body += bytes(-(offset + len(body)) % 8)  # some readers need tables at multiples of 8
     tables, count = _tables(image, offset + len(body))
     body += tables
     sections = offset + len(body) - (count * (64 if wide else 40))
@@ -148,7 +148,7 @@ def write_elf(image: Image, path: Path) -> None:
 
 
 def _tables(image: Image, start: int) -> tuple[bytes, int]:
-    """Symbols, their names, the names of sections, and the table of sections; how many sections there are."""
+    """Symbols, their names, the names of sections, and the section table; and the number of sections."""
     wide = image.bits == 64
     names, symbols = b"\0", struct.pack(_FUNCTION_OF[image.bits], 0, 0, 0, 0, 0, 0)
     for name, address in image.symbols.items():

@@ -1,4 +1,4 @@
-"""How much of the stack the functions of an object take, as the compiler noted it (-fstack-size-section of clang)."""
+"""Reads the stack use of an object's functions, as recorded by the compiler (clang's -fstack-size-section)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SECTION = ".stack_sizes"
 
 
 def largest_frame(path: Path) -> int:
-    """Bytes of the largest frame of an object's functions; 0 where it says nothing of them."""
+    """Bytes of the largest stack frame in an object; 0 if it has no record of them."""
     from elftools.elf.elffile import ELFFile
 
     with path.open("rb") as file:
@@ -19,7 +19,7 @@ def largest_frame(path: Path) -> int:
 
 
 def misfit(path: Path, stack: int, board: str) -> str:
-    """Why an object's functions have no room on a stack of so many bytes; '' where they may have."""
+    """Why an object's functions do not fit on a stack of `stack` bytes; '' if they may."""
     frame = largest_frame(path)
     return f"{TOO_LARGE}: a function of the program needs {frame:,} bytes of it at once; {board} has {stack:,}" if frame > stack else ""
 

@@ -1,4 +1,4 @@
-"""The part of images that is the same for all candidates of a board: the trial program on the bare machine, linked once at fixed addresses."""
+"""The part of images shared by all candidates of a board: the bare-metal trial program, linked once at fixed addresses."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ HEADERS = (FOLDER, TRIAL)
 STARTS = {"riscv32": "riscv.c", "riscv64": "riscv.c", "thumb": "thumb.c"}
 ASKED_BYTES = 3 << 10  # of bare.h
 CODE_BYTES, DATA_BYTES = 36 << 10, 12 << 10
-"""Of the harness, at most: of its code and constants, and of its variables beside the answer. Held by a test."""
+"""The harness's most bytes: of code and constants, and of variables besides the answer. Enforced by a test."""
 BAND_BYTES = 2 * 64 + 64
-"""Around a buffer: its guard bands, and what its alignment takes."""
+"""Bytes around a buffer: its guard bands, and alignment."""
 CSRS = 0x1000  # numbers of control and status registers are below
 ALIGN = 512  # of a table of vectors
 C_FLAGS = ("-Os", "-gdwarf", "-std=gnu99", "-ffreestanding", "-ffp-contract=off", "-fno-math-errno", "-fno-sanitize=all",
@@ -28,19 +28,19 @@ def sources(board: Board) -> tuple[Path, ...]:
 
 
 def defines(board: Board, *, apart: bool = True) -> tuple[str, ...]:
-    """What its C has to know of the board, as flags. apart: candidates are kept from writing elsewhere, where the board can do that."""
+    """The board's macros for its C, as flags. apart: keep candidates from writing elsewhere, if the board can."""
     kept = _protection_macros(board) if apart and board.core.protects else ()
     return tuple(f"-D{name}={value}" for name, value in (*_macros(board), *kept))
 
 
 def data_bytes(board: Board) -> int:
-    """Of the harness in the memory of data, at most."""
+    """The most bytes of the harness in the data memory."""
     return board.answer_bytes + DATA_BYTES
 
 
 def script(board: Board, *, told: bool = True) -> str:
-    """What tells the linker where everything of a program is: constants where code is, all that changes in the memory of data. `ansor_code_end` and
-    `ansor_data_end` are where there is room for more. told: whether somebody writes what is asked before the start, so that it is not cleared then.
+    """The linker script of a program: constants go with the code, variables into the data memory. `ansor_code_end` and
+    `ansor_data_end` mark free room. told: whether the request is written before the start, so that it must not be cleared.
     """
     shared = "  .shared (NOLOAD) : ALIGN(64) { KEEP(*(.shared)) }\n" if told else ""
     begin = f"  . = {board.data.start:#x};\n" if board.code_is_apart else ""

@@ -1,4 +1,4 @@
-"""Where the linker puts candidates: behind the harness of their board, each in a section of its own."""
+"""Linker scripts for candidates: after their board's harness, each in its own section."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def part_name(symbol: str) -> str:
 
 
 def parts_script(board: Board, common: Image, symbols: Sequence[str], *, over: bool) -> str:
-    """A linker script for the objects `SYMBOL.o`. First comes what the compiler's library gives all of them. over: candidates lie over one another, as
-    each gets an image of its own; else one is behind the other. `ansor_free_SYMBOL` is where buffers may begin.
+    """A linker script for the objects `SYMBOL.o`. First come the shared parts of the compiler's library. over: candidates overlap, as
+    each gets its own image; else they are consecutive. `ansor_free_SYMBOL` is where buffers may begin.
 
-    Data that would be written have no place.
+    Writable data are not supported.
     """
     begin = common.symbols["ansor_code_end" if board.code_is_apart else "ansor_data_end"]
     parts = [f"{part_name(symbol)} {'' if over else 'ALIGN(64) : '}{{ *{symbol}.o({_CODE}) }}" for symbol in symbols]

@@ -1,4 +1,4 @@
-"""C text -> an image: one ELF file with the harness of a board and candidates, which a simulator starts and a wire loads."""
+"""Builds images from C text: an ELF file with a board's harness and candidates, which a simulator starts and a wire loads."""
 
 from __future__ import annotations
 
@@ -30,42 +30,42 @@ from ansor.support import settings
 from ansor.support.text import clip
 
 IMAGE = "image"
-"""The form of what it makes."""
+"""The form of its artifacts."""
 
 LINK = ("-static", "-nostartfiles", "-Wl,--gc-sections")
 SOURCE_ORDER = ("-mllvm", "-enable-misched=0", "-mllvm", "-enable-post-misched=0")
-"""Instructions in the order of the text, where nothing but their number counts: no result is waited for, and LLVM's scheduler needs more registers than
+"""Keeps instructions in source order if only their number counts: there is no latency to hide, and LLVM's scheduler needs more registers than
 there are (RISC-V without vectors: nearly twice the instructions, all of them spills)."""
 
 AS_SUMMED = ("-mllvm", "-riscv-enable-machine-combiner=false")
-"""For RISC-V, LLVM turns a + b + c into a + (b + c), so that sums wait less for one another: in loops that are written out every product then needs a register
+"""For RISC-V, LLVM turns a + b + c into a + (b + c) to shorten dependency chains: in unrolled loops every product then needs a register
 (16 sums of 4 steps: a sixth of the instructions)."""
 
 PAIRED_LOADS = ("-mllvm", "-arm-prera-ldst-opt-reorder-limit=2")
-"""How far LLVM moves loads to make one instruction of two, by default 8: further costs registers (dense layers with smlad: a tenth)."""
+"""How far LLVM moves loads to pair them, by default 8: further costs registers (dense layers with smlad: a tenth)."""
 
 PLAIN_ADDRESSES = ("-mllvm", "-lsr-preferred-addressing-mode=none")
-"""For Thumb code without vectors, LLVM looks for addresses that a load may step on with. In loops that are written out that is a third of the compiler's
-time, for no fewer instructions (48 dense programs without it: as many in the best ones, 0.5 % fewer in the mean)."""
+"""For Thumb code without vectors, LLVM looks for post-increment addressing. In unrolled loops that is a third of the compiler's
+time, for no fewer instructions (48 dense programs without it: as many in the best ones, 0.5 % fewer on average)."""
 
 PLAIN = CSource("void plain(void *const *args, unsigned char *workspace) {}\n", "plain", ())
 
 
 def counted_flags(architecture: str) -> tuple[str, ...]:
-    """Of LLVM, for boards of an architecture where nothing but the number of instructions counts."""
+    """Flags of LLVM, for boards of an architecture where only the number of instructions counts."""
     return SOURCE_ORDER if architecture == "thumb" else (*SOURCE_ORDER, *AS_SUMMED)
 
 
 @dataclass(frozen=True)
 class ImageToolchain:
-    """A compiler, for one board."""
+    """A compiler for one board."""
 
     compiler: Compiler
     board: Board
 
     @property
     def version(self) -> str:
-        """What the compiler says it is."""
+        """The compiler's version."""
         return self.compiler.version
 
     @property
@@ -75,7 +75,7 @@ class ImageToolchain:
 
     @property
     def machine(self) -> tuple[str, ...]:
-        """The flags for the processor, for callers that build candidates again."""
+        """The flags for the processor, for callers that rebuild candidates."""
         return (f"-mcpu={self.board.core.mcpu}", *self._core, *library_flags(self.board.core))
 
     @property
@@ -85,16 +85,16 @@ class ImageToolchain:
         return ("-target", core.triple, *core.options, "-fomit-frame-pointer", *(counted_flags(core.architecture) if counted else ()), *addresses)
 
     def forms(self) -> tuple[str, ...]:
-        """Images alone."""
+        """Only images."""
         return (IMAGE,)
 
     def together(self, form: str) -> int:
-        """Candidates in one call. Where they share an image, because it has to go to a flash memory, more; else boards wait less for the first of a round."""
+        """See `Toolchain`. More if candidates share an image, which goes to flash memory; else fewer, so that boards wait less for the first of a round."""
         del form
         return TOGETHER if self._shares else TOGETHER // 2
 
     def prepare(self, form: str) -> None:
-        """Build the harness, and what the compiler links with code for this core."""
+        """Build the harness, and the compiler's library for this core."""
         if form != IMAGE:
             raise ToolchainError(f"asked for the form {form!r}, but programs for {self.board.name} are images: choose another device")
         path = _harness_path(self.compiler, self.board)
@@ -107,11 +107,11 @@ class ImageToolchain:
             raise _refused(self.compiler, self.board, made.said)
 
     def harness(self) -> Image:
-        """The part that all images of the board have in common. Raises ToolchainError when it does not build."""
+        """The part shared by all images of the board. Raises ToolchainError if it does not build."""
         return _harness(self.compiler, self.board)
 
     def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
-        """See `Toolchain`. Each candidate is an object, and by default an image, of its own; equal machine code is told from the objects."""
+        """See `Toolchain`. Each candidate is its own object, and by default its own image; digests are computed from the objects."""
         symbols = tuple(f"ansor_candidate_{number}" for number in range(len(sources)))
         folder = stem.with_suffix(".parts")
         folder.mkdir()
@@ -149,7 +149,7 @@ class ImageToolchain:
         return direct_calls(self.compiler, self._object_flags, self._link_flags)
 
     def _compiled(self, files: Sequence[Path], limits: CallLimits) -> Compiled:
-        """Make an object beside each file; what was said of all of them."""
+        """Make an object beside each file; returns the tools' output."""
         direct = self._direct()
         if direct is not None:
             return call_tool(direct.compile_command(files), settings.environment_with({}), limits.timeout, limits.cancelled)
@@ -162,7 +162,7 @@ class ImageToolchain:
         return replace(said, seconds=seconds)
 
     def _linked(self, objects: Sequence[Path], path: Path, limits: CallLimits) -> Compiled:
-        """Link all objects into one file. What the linker does not take, or the driver called otherwise, is the driver's to refuse."""
+        """Link all objects into one file. If calling the linker directly fails, the driver is used, whose errors count."""
         script = path.with_suffix(".ld")
         script.write_text(parts_script(self.board, self.harness(), [made.stem for made in objects], over=not self._shares))
         direct = self._direct()
@@ -175,11 +175,11 @@ class ImageToolchain:
 
     @property
     def _shares(self) -> bool:
-        """Whether candidates of one call share an image: it is dear to write."""
+        """Whether candidates of one call share an image: flash is expensive to write."""
         return self.board.code.flash
 
     def _written(self, linked: Path, symbols: Sequence[str], stem: Path) -> list[Path]:
-        """Images with the harness, one for all candidates or one for each; their paths, by candidate."""
+        """Write images with the harness, one for all candidates or one each; returns their paths, by candidate."""
         common, names = self.harness(), [part_name(symbol) for symbol in symbols]
         if self._shares or len(symbols) == 1:
             paths, images = [stem.with_suffix(".elf")], [read_image(linked)]
@@ -192,7 +192,7 @@ class ImageToolchain:
 
 
 def _refused(compiler: Compiler, board: Board, said: Compiled) -> ToolchainError:
-    """The error of a board that nothing can be built for: with the first of what the tools said, as the linker repeats itself for every address."""
+    """The error of a board that nothing builds for: with the tools' first error, as the linker repeats itself for every address."""
     lines = said.text.splitlines() or [""]
     first = clip(next((line for line in lines if "error:" in line), lines[0]), 400)
     fields = "core.architecture, core.mcpu, core.flags, core.floats and memories"
@@ -220,7 +220,7 @@ def _harness_path(compiler: Compiler, board: Board) -> Path:
 
 @lru_cache
 def _harness(compiler: Compiler, board: Board) -> Image:
-    """Read once: every image is joined with it. With the names that others ask for alone, as each costs time whenever an image is read."""
+    """Read once, as every image is joined with it. It keeps only the names used elsewhere, as each costs time whenever an image is read."""
     image = read_image(_harness_path(compiler, board))
     names = {name: address for name, address in image.symbols.items() if name.startswith(("ansor_", "_start", "tohost", "fromhost"))}
     return replace(image, symbols=names)

@@ -1,7 +1,7 @@
-"""What a pattern is: something that knows a better way to write a perfect nest than its loops.
+"""The interface of patterns, which write a perfect nest better than as plain loops.
 
-A pattern looks at a nest and gives a form, or None where it does not apply; `ansor.codegen.generate` tries its tuple of patterns in order. A form is a
-frozen value: which loops stay around it, and what it found out. It prints itself in one line, and writes itself as C.
+A pattern matches a nest and returns a form, or None if it does not apply; `ansor.codegen.generate` tries its tuple of patterns in order. A form is a
+frozen value: the loops that stay around it, and its analysis. It prints itself in one line, and writes itself as C.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ansor.te.fold import walk
 
 @dataclass(frozen=True, eq=False)
 class Nest:
-    """Loops around one store, nothing else in them.
+    """Loops around a single store.
 
-    vector_bytes: of the machine's vectors. sums: where what an intrinsic's offset adds lies, when it was computed ahead.
+    vector_bytes: of the machine's vectors. sums: the place of what an intrinsic's offset adds, if computed ahead.
     """
 
     loops: tuple[For, ...]
@@ -40,18 +40,18 @@ class Form(Protocol):
 
     @property
     def around(self) -> tuple[For, ...]:
-        """The loops that stay as they are, outermost first."""
+        """The loops left unchanged, outermost first."""
 
     def __str__(self) -> str:
         """In one line."""
 
     def code(self, emit: Emitter) -> list[Code]:
-        """The C of what is inside the loops around."""
+        """The C inside the loops around."""
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Something that nests may be written as."""
+    """A way to write nests."""
 
     name: str
     match: Callable[[Nest], Form | None]
@@ -67,5 +67,5 @@ def widest(store: Store, vector_bytes: int) -> int:
 
 
 def names(loops: Sequence[For]) -> str:
-    """Loops for people."""
+    """Names of loops, for display."""
     return ", ".join(loop.var.name for loop in loops)

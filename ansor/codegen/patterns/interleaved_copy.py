@@ -1,4 +1,4 @@
-"""Copies of bytes into groups: rows of a matrix, read a vector at a time, are interleaved in registers.
+"""Copies bytes into groups: rows of a matrix, read a vector at a time, are interleaved in registers.
 
     for l, q:  packed[l, q] = b[q, l]          a, b, c, d: rows   ->   a[0] b[0] c[0] d[0] a[1] b[1] c[1] d[1] ...
 """
@@ -25,7 +25,7 @@ MAX_LANES = 512  # a longer one is not a packed tile
 
 @dataclass(frozen=True, eq=False)
 class InterleavedCopy:
-    """The two innermost loops around a copy as vectors: right where all `tests` hold for their last iterations, as they then hold before."""
+    """The two innermost loops around a copy as vectors: valid if all `tests` hold for their last iterations, as they then hold for all."""
 
     around: tuple[For, ...]
     lanes: For
@@ -48,7 +48,7 @@ class InterleavedCopy:
 
 
 def _match(nest: Nest) -> InterleavedCopy | None:
-    """A copy that reads neighbours along the lanes (the loop before the last) and writes groups (the last loop)."""
+    """A copy that reads contiguously along the lanes (the loop before the last) and writes groups (the last loop)."""
     loops, store = nest.loops, nest.store
     if len(loops) < 2 or store.combiner is not None or store.guards or BYTES[store.buffer.dtype] != 1:
         return None
@@ -70,7 +70,7 @@ INTERLEAVED_COPY = Pattern("interleaved copy", _match)
 
 
 def _grows(test: Expr, variables: Sequence[Var]) -> bool:
-    """True for `index < number` with an index that grows with each of the variables, or does not change with them."""
+    """Whether the test is `index < number` with an index that never decreases with the variables."""
     if not isinstance(test, Binary) or test.op != "lt" or not isinstance(test.right, Const):
         return False
     index = index_of(test.left)

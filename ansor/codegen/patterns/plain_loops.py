@@ -1,4 +1,4 @@
-"""Loops as they are, one element at a time: what every nest can be written as.
+"""Plain loops, one element at a time: the form that fits every nest.
 
     for i in 4:  for k in 8:  y[i] += x[i, k]      ->      for (long i = 0; ...) for (long k = 0; ...) y[i] = ((k == 0) ? 0 : y[i]) + x[...];
 """

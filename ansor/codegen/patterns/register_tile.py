@@ -1,4 +1,4 @@
-"""A reducing nest as a register tile: accumulators in local vectors, fully written out, held across the reduction loops.
+"""A reducing nest as a register tile: accumulators in local vectors, fully unrolled, held across the reduction loops.
 
     for k:  for i in 2:  for j in 16:  c[i, j] += a[i, k] * b[k, j]
 
@@ -40,7 +40,7 @@ class RegisterTile:
 
 
 class Arithmetic:
-    """One step of the reduction in every accumulator; what they share is loaded once."""
+    """One step of the reduction in every accumulator; shared operands are loaded once."""
 
     group: tuple[Var, ...] = ()
 

@@ -1,4 +1,4 @@
-"""The innermost loop of a plain store as vectors: whole ones first, then halves of them for the tail.
+"""The innermost loop of a plain store as vectors: full ones first, then halves for the tail.
 
     for j in 20:  y[j] = x[j] + 1     ->     two vectors of 8 lanes, one of 4
 
@@ -24,15 +24,15 @@ from ansor.codegen.word_moves import WORD, word_move
 from ansor.ir.linear import Linear, Var, of
 from ansor.ir.loops import For, Guard, Store
 
-MAX_CHUNKS = 8  # vectors of an elementwise loop that are written out instead of looped over
+MAX_CHUNKS = 8  # vectors of an elementwise loop up to which it is unrolled
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
     """A loop around a plain store.
 
-    outer: guards that the loop does not change; inner: the others, as they are; ends: they as ends of the loop, None where they are none; usual: whether
-    the last row has few lengths, so that each gets code of its own.
+    outer: guards that do not depend on the loop; inner: the others, unchanged; ends: the same as ends of the loop, None if they are not; usual: whether
+    the last row has few lengths, so that each gets its own code.
     """
 
     around: tuple[For, ...]
@@ -100,7 +100,7 @@ def _vectors(emit: Emitter, loop: For, begin: int, end: int, store: Store) -> li
     """Iterations from `begin` on as vectors."""
     lanes, large, name = widest(store, emit.machine.vector_bytes), bool(pieces(store.value)), loop.var.name
     found: list[Code] = []
-    if lanes == 1 and end - begin > MAX_CHUNKS:  # nothing runs together, and compilers keep in memory what is the same for so many
+    if lanes == 1 and end - begin > MAX_CHUNKS:  # no vectors, and compilers would spill invariants of so many copies
         factor = min(int(loop.runs.unroll_limit), end - begin)
         return [*([f"ANSOR_UNROLL({factor})"] if factor > 1 else []), block(emit.counting(name, begin, end), emit.store(store))]
     whole = (end - begin) // lanes
@@ -131,7 +131,7 @@ def _lanes(emit: Emitter, store: Store, lanes: Lanes) -> list[Code]:
 
 
 def _padded(emit: Emitter, loop: For, extent: int, store: Store, found: Partition) -> list[Code]:
-    """The part before, the part inside, the part after. All of it inside is the usual case, and runs as vectors."""
+    """The parts before, inside and after. Usually everything is inside, and runs as vectors."""
     if not any(bound.terms for bound in (*found.lows, *found.highs)):
         return _padded_there(emit, loop, extent, store, found)
     name = loop.var.name
@@ -148,7 +148,7 @@ def _padded(emit: Emitter, loop: For, extent: int, store: Store, found: Partitio
 
 
 def _bounds(emit: Emitter, found: Partition, extent: int, low: str, high: str) -> list[Code]:
-    """The lines that find out where the inside begins and ends."""
+    """The lines that compute where the inside begins and ends."""
     lows = [emit.writer.index(bound) for bound in found.lows]
     highs = [emit.writer.index(bound) for bound in found.highs]
     code: list[Code] = [f"{emit.index} {low} = 0, {high} = {extent};"]
@@ -160,7 +160,7 @@ def _bounds(emit: Emitter, found: Partition, extent: int, low: str, high: str) -
 
 
 def _padded_there(emit: Emitter, loop: For, extent: int, store: Store, found: Partition) -> list[Code]:
-    """A padding whose place along the innermost loop is known: vectors inside, single elements around them."""
+    """A padding at a known place along the innermost loop: vectors inside, single elements around them."""
     low = min(max([0, *(int(bound.const) for bound in found.lows)]), extent)
     high = max(min([extent, *(int(bound.const) for bound in found.highs)]), low)
     inside, outside = replace(store, value=found.then), replace(store, value=found.otherwise)

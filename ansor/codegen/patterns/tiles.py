@@ -1,9 +1,9 @@
-"""What register tiles have in common: which loops they take, how guards cut them, and results that are held in local vectors while reductions run.
+"""The common part of register tiles: which loops they take, how guards cut them, and results held in local vectors during reductions.
 
     for k:  for i in 4:  for j in 16:  c[i, j] += a[i, k] * b[k, j]
 
-    eight accumulators of 8 lanes start as the identity, or as what earlier iterations of loops outside left in c;
-    for k:  each takes one step, operands that several need are loaded once
+    eight accumulators of 8 lanes start as the identity, or as the value in c from earlier iterations of outer loops;
+    for k:  each takes one step; shared operands are loaded once
     each is stored
 """
 
@@ -28,19 +28,19 @@ from ansor.ir.columns import product
 from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import For, Guard, Store
 
-MAX_TILE = 96  # accumulators of a register tile that are still written out
-MAX_LARGE_TILE = 4  # the same where each takes a value in pieces
+MAX_TILE = 96  # the most accumulators of a register tile to unroll
+MAX_LARGE_TILE = 4  # the same if each value is computed in pieces
 
 Place = tuple[dict[Var, int], Lanes | None]
-"""An accumulator: the numbers of the variables that are written out, and its lanes."""
+"""An accumulator: the values of the unrolled variables, and its lanes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tile:
     """The part of a nest that is held in registers.
 
-    around: the loops outside. reductions: loops across which results are held; spatial: loops that are written out. outer: guards that none of these
-    change; within: those that only reductions change; ends: the others, as ends of spatial loops.
+    around: the loops outside. reductions: loops across which results are held; spatial: unrolled loops. outer: guards independent of
+    these loops; within: those that only depend on reductions; ends: the others, as ends of spatial loops.
     """
 
     around: tuple[For, ...]
@@ -58,8 +58,8 @@ class Tile:
 
 
 def tile_start(loops: Sequence[For]) -> int:
-    """Where the register tile begins: the spatial loops at the end and the reduction loops directly around them, or a vectorised reduction at the end and
-    the spatial loops directly around it that are written out.
+    """Where the register tile begins: it has the innermost spatial loops and the reduction loops directly around them, or an innermost vectorised reduction and
+    the unrolled spatial loops directly around it.
     """
     k = len(loops)
     while k > 0 and loops[k - 1].kind != "reduce":
@@ -74,7 +74,7 @@ def tile_start(loops: Sequence[For]) -> int:
 
 
 def tile_of(loops: Sequence[For], store: Store, group: tuple[For, ...] = ()) -> Tile | PlainLoops:
-    """The tile of a reducing nest; plain loops, `group` inside them, where its guards are not ends of its loops."""
+    """The tile of a reducing nest; plain loops, with `group` inside, if its guards are not ends of its loops."""
     count = tile_start(loops)
     around, inside = list(loops[:count]), list(loops[count:])
     while True:
@@ -96,7 +96,7 @@ def tile_of(loops: Sequence[For], store: Store, group: tuple[For, ...] = ()) -> 
 
 
 def most(store: Store) -> int:
-    """Accumulators of a register tile that are still written out."""
+    """The most accumulators of a register tile to unroll."""
     return MAX_LARGE_TILE if pieces(store.value) else MAX_TILE
 
 
@@ -111,7 +111,7 @@ def places(loops: Sequence[For], counts: Counts, store: Store, lanes: int) -> li
     plain = [loop for loop in loops if loop is not along]
     least = int(product(count_of(loop, counts) for loop in plain)) * (1 if along is None else count_of(along, counts) // lanes)
     if least > MAX_TILE:
-        return [({}, None)] * (MAX_TILE + 1)  # too many to be written out, whichever they are
+        return [({}, None)] * (MAX_TILE + 1)  # too many to unroll in any case
     cut = chunks(count_of(along, counts), lanes) if along is not None else [(0, 1)]
     found: list[Place] = []
     for values in itertools.product(*(range(count_of(loop, counts)) for loop in plain)):
@@ -138,7 +138,7 @@ def _lane_loop(loops: Sequence[For], store: Store) -> For | None:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Accumulators of one tile. `before`: reduction loops outside, across which results are stored and loaded again; `number` tells tiles apart."""
+    """Accumulators of one tile. `before`: outer reduction loops, across which results are stored and reloaded; `number` identifies the tile."""
 
     number: int
     names: tuple[str, ...]
@@ -158,14 +158,14 @@ class Step(Protocol):
         """Reduction loops that it runs itself."""
 
     def ahead(self, held: Held, emit: Emitter) -> TileText | None:
-        """What it is, where that is known before the reduction loops are opened."""
+        """Its code, if known before the reduction loops are opened."""
 
     def each(self, held: Held, emit: Emitter) -> list[Code]:
-        """What it is otherwise."""
+        """Its code otherwise."""
 
 
 def tile_code(tile: Tile, step: Step, emit: Emitter) -> list[Code]:
-    """A tile with its guards checked, the shorter ones at its ends too."""
+    """A tile with its guards checked, and the shorter tiles at its ends."""
     return emit.where(tile.outer, lambda: emit.at_edges(tile.ends, {}, lambda counts: _cut(tile, counts, step, emit)))
 
 
@@ -224,12 +224,12 @@ def accumulator(emit: Emitter, name: str, writer: Writer, store: Store, before: 
 
 
 Opening = tuple[tuple[For, str | None], list[Code]]
-"""A loop, where it ends earlier, and the lines before it."""
+"""A loop, its end if earlier than its extent, and the lines before it."""
 
 
 def _openings(reductions: Sequence[For], statements: int, within: tuple[Guard, ...], emit: Emitter) -> tuple[list[Opening], tuple[Guard, ...]]:
     """The reduction loops of a tile, the inner ones unrolled while the body stays below the limit. A guard becomes the end of the innermost loop that it
-    mentions; the guards that cannot are given back.
+    mentions; guards that cannot are returned.
     """
     factors = []
     budget = max((int(loop.runs.unroll_limit) for loop in reductions), default=0) // max(statements, 1)

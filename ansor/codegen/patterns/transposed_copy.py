@@ -1,4 +1,4 @@
-"""Copies that change which loop runs along memory: square blocks, turned over in registers.
+"""Copies that change which loop runs along memory: square blocks, transposed in registers.
 
     for a: for b: to[a, b] = f(from[b, a])   ->   for blocks of a: for blocks of b: load vectors along a, transpose them, store vectors along b
 
@@ -25,14 +25,14 @@ from ansor.te.expr import Binary, Expr, Select
 from ansor.te.fold import walk
 
 LEAST = 4  # lanes of the smallest block
-MAX_READS = 2  # blocks that are held in registers at once
-STRIPS = 2  # for each thread at least, or the loop is shared out one iteration at a time
+MAX_READS = 2  # blocks held in registers at once
+STRIPS = 2  # at least per thread, else the loop is distributed by single iterations
 START = Linear()
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A value, and what has to hold for it; where that does not hold, the store has a value of its own."""
+    """A value and its conditions; if they do not hold, the store has another value."""
 
     value: Expr
     tests: tuple[Expr, ...]
@@ -40,7 +40,7 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """conditions: guards that neither loop changes; ends: the others."""
+    """conditions: guards independent of both loops; ends: the others."""
 
     conditions: tuple[Guard, ...]
     ends: tuple[Edge, ...]
@@ -81,14 +81,14 @@ class TransposedCopy:
         return emit.loop(self.across, along, counts.get(self.across.var))
 
     def blocked(self, counts: Mapping[Var, int]) -> bool:
-        """True when tiles cut to `counts` are long enough for blocks, and not of so many lengths that each would make the code longer."""
+        """Whether tiles cut to `counts` are long enough for blocks, and have few enough lengths not to bloat the code."""
         extents = [counts.get(loop.var, int(loop.var.extent)) for loop in self.loops]
         usual = all(len(end.partial(int(end.var.extent))) <= 1 for end in self.limits.ends)
         return min(extents) >= LEAST and (usual or not counts)
 
 
 def transposed_copy(loops: Sequence[For], store: Store, lanes: int) -> TransposedCopy | None:
-    """The plane of a perfect nest that reads across memory what it writes along it; None if there is none, or if it is not worth a block."""
+    """The plane of a perfect nest that reads across memory what it writes along it; None if there is none, or blocks do not pay."""
     if len(loops) < 2 or store.combiner or not loops[-1].vectorized or lanes < LEAST:
         return None
     *others, along = loops
@@ -124,19 +124,19 @@ def _condition(value: Expr) -> tuple[Expr, tuple[Expr, ...]]:
 
 
 def _stride(read: Access, var: Var) -> int:
-    """Elements between neighbours along `var`, 0 where they are not evenly spaced."""
+    """Elements between neighbours along `var`, 0 if they are not evenly spaced."""
     flat = flat_index(read.buffer, read.index)
     return int(flat.coefficient(var)) if linear_in(flat, var) else 0
 
 
 def _ahead(value: Expr, reads: tuple[Access, ...]) -> bool:
-    """True when the arrays may be read before the value is computed: nothing in it guards them, or they exist in any case."""
+    """Whether the arrays may be read before the value is computed: nothing guards them, or they are always in bounds."""
     guarded = any(isinstance(node, Select) or (isinstance(node, Binary) and node.op in ("and", "or")) for node in walk(value))
     return not guarded or all(map(in_bounds, reads))
 
 
 def _bounded(test: Expr, across: For, along: For) -> bool:
-    """True when a test holds for a block once it holds for one corner of it, or is the same for all of it."""
+    """Whether a test holds for a whole block if it holds for one corner, or is constant in it."""
     if not any(depends(test, loop.var) for loop in (across, along)):
         return True
     difference = _difference(test)
@@ -144,7 +144,7 @@ def _bounded(test: Expr, across: For, along: For) -> bool:
 
 
 def _difference(test: Expr) -> Linear | None:
-    """What is negative, or 0, where a comparison of indices holds."""
+    """A difference that is negative, or 0, where a comparison of indices holds."""
     if not isinstance(test, Binary) or test.op not in ("lt", "le", "gt", "ge"):
         return None
     left, right = index_of(test.left), index_of(test.right)
@@ -157,8 +157,8 @@ def _difference(test: Expr) -> Linear | None:
 
 
 def blocks(extent: int, widest: int) -> list[tuple[int, int, int]]:
-    """`extent` >= LEAST in ranges (begin, end, lanes) of whole blocks. What is left at the end is covered by a block that begins earlier: it stores some
-    elements twice, each time the same.
+    """`extent` >= LEAST in ranges (begin, end, lanes) of whole blocks. The rest is covered by an overlapping block at the end, which stores some
+    elements twice with the same values.
     """
     lanes = widest
     while lanes > extent:
@@ -192,7 +192,7 @@ def blocks_code(plane: TransposedCopy, counts: Counts, emit: Emitter, first: Lin
 
 @dataclass(frozen=True, eq=False)
 class Strips:
-    """A plane across a loop that is shared out among threads, `length` iterations of it at a time."""
+    """A plane across a loop distributed over threads, `length` iterations at a time."""
 
     plane: TransposedCopy
     length: int
@@ -202,7 +202,7 @@ class Strips:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of strips."""
         return int(self.plane.across.var.extent) // self.length
 
     def code(self, emit: Emitter) -> list[Code]:
@@ -214,7 +214,7 @@ class Strips:
 
 
 def strips(loop: For, vector_bytes: int, threads: int) -> Strips | None:
-    """The strips of a parallel loop: where nothing cuts the plane, and they divide it into enough of them that no two threads write the same element."""
+    """The strips of a parallel loop, if nothing cuts the plane and they divide it evenly into enough strips; no two threads then write the same element."""
     inner, store = chain(loop)
     plane = transposed_copy(inner, store, widest(store, vector_bytes)) if store is not None else None
     if plane is None or plane.across is not loop or plane.limits.ends:
@@ -227,7 +227,7 @@ def strips(loop: For, vector_bytes: int, threads: int) -> Strips | None:
 
 @dataclass(frozen=True, eq=False)
 class Square:
-    """A square of `size` iterations of both loops of a plane, and where it begins."""
+    """A square of `size` iterations of both loops of a plane, and its start."""
 
     size: int
     across: Linear
@@ -235,7 +235,7 @@ class Square:
 
 
 def _checked(plane: TransposedCopy, square: Square, emit: Emitter) -> list[Code]:
-    """A block, element by element where its tests do not hold for all of it."""
+    """A block; element by element if its tests do not hold for all of it."""
     code, writer, store = list(_turned(plane, square, emit)), emit.writer, plane.store
     if not plane.chosen.tests:
         return code
@@ -247,7 +247,7 @@ def _checked(plane: TransposedCopy, square: Square, emit: Emitter) -> list[Code]
 
 
 def _corner(test: Expr, plane: TransposedCopy, square: Square, writer: Writer) -> str:
-    """A test at the element of a block where it is the last to hold."""
+    """A test at the corner of a block where it fails first."""
     difference = _difference(test)
     if difference is None or not any(depends(test, loop.var) for loop in plane.loops):
         return writer.scalar(test)

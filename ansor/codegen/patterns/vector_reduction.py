@@ -1,4 +1,4 @@
-"""Elements reduced in vectors of partial results: what is held while the reduction runs, one step of it, and how an element comes of it in the end.
+"""Reduces elements in vectors of partial results: the accumulators, one step of the reduction, and the final combination.
 
     f32x4 acc0_0 = {}, acc0_1 = {};                                  several vectors hide the latency of adding,
     for (k = 0; k < 40; k += 8) { acc0_0 += x[k..]; acc0_1 += x[k + 4..]; }
@@ -24,11 +24,11 @@ from ansor.codegen.values import Lanes, Writer, combined, depends, vectorizable
 from ansor.ir.linear import Linear, Var, of
 from ansor.ir.loops import For, Store
 
-RUNNING = 4  # vectors of partial results that one element holds while it is reduced
-TOGETHER = 8  # and that several elements hold together
+RUNNING = 4  # vectors of partial results per element during its reduction
+TOGETHER = 8  # and of several elements together
 
 Width = tuple[int, int]
-"""Lanes of an accumulator, and which of those as wide it is."""
+"""Lanes of an accumulator, and its number among those of that width."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class VectorReduction:
         return emit.where(self.tile.outer, lambda: emit.at_edges(self.tile.ends, {}, lambda counts: [opened(self._elements(emit, counts))]))
 
     def _elements(self, emit: Emitter, counts: Counts) -> list[Code]:
-        """The elements of the tile, all guards of spatial loops checked."""
+        """The elements of the tile, with all guards of spatial loops checked."""
         tile, number = self.tile, next(emit.numbers)
         numbers = itertools.product(*(range(count_of(loop, counts)) for loop in tile.spatial))
         elements = [dict(zip((one.var for one in tile.spatial), at, strict=True)) for at in numbers]
@@ -70,7 +70,7 @@ class VectorReduction:
 
 
 def _match(nest: Nest) -> VectorReduction | None:
-    """The innermost reduction runs as vectors: asked for, as long as one at least, and nothing cuts it short."""
+    """Matches if the innermost reduction is vectorized, is long enough, and nothing cuts it short."""
     if nest.store.combiner is None or not any(loop.vectorized and loop.kind == "reduce" for loop in nest.loops):
         return None
     tile = tile_of(nest.loops, nest.store)
@@ -85,7 +85,7 @@ VECTOR_REDUCTION = Pattern("reduction in vectors", _match)
 
 
 def _steps(made: PartialResults, emit: Emitter) -> list[Code]:
-    """All that is added to the partial results."""
+    """All steps that add to the partial results."""
     code: list[Code] = []
     if made.vectors.looped:
         head = emit.counting(made.var.name, 0, made.vectors.looped * made.widest, made.vectors.running * made.widest)
@@ -94,20 +94,20 @@ def _steps(made: PartialResults, emit: Emitter) -> list[Code]:
 
 
 def _added(made: PartialResults, steps: Iterable[tuple[Width, Lanes]], emit: Emitter) -> list[Code]:
-    """Steps of a reduction, each line after the loads it asks for."""
+    """Steps of a reduction, each line after the loads it needs."""
     code: list[Code] = []
     for which, lanes in steps:
         writer = replace(emit.writer, load=emit.shared(next(emit.numbers), code))
         for line in made.step(which, lanes, writer):
-            code.append(line)  # one by one: loads are put between them
+            code.append(line)  # one by one: loads are inserted between them
     return code
 
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """How a reduction's length is gone through.
+    """How a reduction's length is split.
 
-    running: how many accumulators of the widest vector an element has. looped: vectors that a loop takes, `running` in each iteration;
+    running: accumulators of the widest vector per element. looped: vectors processed by a loop, `running` per iteration;
     rest: those after it, as (offset, lanes).
     """
 
@@ -120,7 +120,7 @@ class Vectors:
 class PartialResults:
     """Some elements of a reducing store, reduced together along `var`.
 
-    elements: numbers of the variables that tell each element. names: of each element's accumulators.
+    elements: values of the variables that identify each element. names: of each element's accumulators.
     """
 
     store: Store
@@ -132,23 +132,23 @@ class PartialResults:
     vectors: Vectors
 
     def starts(self, writer: Writer) -> Iterator[tuple[str, Writer]]:
-        """Each accumulator, and what writes values as wide as it."""
+        """Each accumulator, and a writer for values of its width."""
         for fixed, names in zip(self.elements, self.names, strict=True):
             for (lanes, _), name in names.items():
                 yield name, writer.at(fixed, Lanes(self.var, lanes, Linear()) if lanes > 1 else None)
 
     def steps_of_loop(self) -> Iterator[tuple[Width, Lanes]]:
-        """What one iteration of the loop adds."""
+        """The steps of one iteration of the loop."""
         for k in range(self.vectors.running):
             yield (self.widest, k), Lanes(self.var, self.widest, of(self.var) + k * self.widest)
 
     def steps_after(self) -> Iterator[tuple[Width, Lanes]]:
-        """What is added after the loop."""
+        """The steps after the loop."""
         for k, (offset, lanes) in enumerate(self.vectors.rest):
             yield (lanes, k if lanes == self.widest else 0), Lanes(self.var, lanes, Linear((), offset))
 
     def step(self, which: Width, lanes: Lanes, writer: Writer) -> Iterator[str]:
-        """One vector (or one value) added to an accumulator of each element. `writer.load` is asked for what elements share."""
+        """One vector (or one value) added to an accumulator of each element. `writer.load` names shared loads."""
         assert self.store.combiner is not None
         wraps = writer.helpers.ranges.reduction_may_wrap(self.store)
         for fixed, names in zip(self.elements, self.names, strict=True):
@@ -181,7 +181,7 @@ class PartialResults:
 
 
 def partial_results(store: Store, var: Var, elements: Sequence[dict[Var, int]], widest: int, number: int, emit: Emitter) -> PartialResults:
-    """The elements reduced along `var`; `number` makes the names differ from those of other reductions."""
+    """The elements reduced along `var`; `number` makes the names unique among reductions."""
     whole = int(var.extent) // widest
     running = min(RUNNING if len(elements) == 1 else max(TOGETHER // len(elements), 1), whole)
     looped = whole // running * running if running and whole > running else 0

@@ -1,4 +1,4 @@
-"""The text that describes a candidate to the trial program it is linked with: its arguments, orders and transforms as constant tables (`manifest.h`)."""
+"""Describes a candidate to the trial program it is linked with: its arguments, orders and transforms as constant tables (`manifest.h`)."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ HEADER = Path(__file__).with_name("manifest.h")
 
 
 MANIFEST = "ansor_trial_manifest"
-"""The name of what describes a candidate."""
+"""The symbol of a candidate's description."""
 
 
 @cache
 def _limits(small: bool) -> dict[str, int]:
-    """The largest numbers of arguments, dimensions, loops of a pack, and inner elements of a transform that tables have room for. `small`: those of boards."""
+    """The most arguments, dimensions, loops of a pack, and inner elements of a transform that fit in the tables. `small`: for boards."""
     found = re.findall(r"TRIAL_(\w+) = (\d+)", HEADER.read_text())
     half = len(found) // 2
     return {name: int(number) for name, number in (found[:half] if small else found[half:])}
 
 
 def program_text(source: CSource, *, small: bool = False) -> str:
-    """The candidate and what describes it, as one C text. One that no table has room for does not compile, and says why. `small`: tables of boards."""
+    """The candidate and its description, as one C text. One that does not fit in the tables fails to compile, and says why. `small`: tables for boards."""
     tables = [_tables(number, argument) for number, argument in enumerate(source.arguments)]
     rows = [_row(number, argument) for number, argument in enumerate(source.arguments)]
     numbers = f"{len(rows)}, {source.threads}, {source.workspace_bytes}ull"
@@ -122,6 +122,6 @@ def _numbers(name: str, kind: str, numbers: Iterable[int]) -> str:
 
 
 def _text(name: str) -> str:
-    """A name as a C string that is right inside of a JSON string."""
+    """A name as a C string that is valid inside a JSON string."""
     escaped = json.dumps(name)[1:-1].replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""What a candidate is linked with to become a program: objects of the trial program, built once for each system and kept in the cache folder."""
+"""The objects of the trial program, which make a candidate a program; built once per system and kept in the cache folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansor.errors import ToolchainError
 
 FOLDER = Path(__file__).parent
 SOURCES = (FOLDER / "trial.c", FOLDER / "posix.c")
-# A product and a sum are two roundings everywhere: the same bits on every machine.
+# A product and a sum always round twice: the same bits on every machine.
 FLAGS = ("-c", "-Os", "-g0", "-std=gnu99", "-ffp-contract=off", "-fno-math-errno", "-ffunction-sections", "-fdata-sections", f"-I{FOLDER}")
 STATIC = ("-static", "-s", "-Wl,--gc-sections")
 SHARED = ("-shared", "-fPIC")
@@ -22,33 +22,33 @@ PLAIN = "#include <math.h>\nvolatile double x = 0.5;\nint main(void) { return ta
 
 
 def triple_here() -> str:
-    """The system of this machine as a compiler names it, for static programs."""
+    """The compiler's triple of this machine, for static programs."""
     return f"{platform.machine()}-linux-musl"
 
 
 def machine_flags(compiler: Compiler, triple: str) -> tuple[str, ...]:
-    """Flags that name the system programs are for. A compiler that is not the embedded one builds for the system it was made for."""
+    """Flags for the target system. A compiler other than the embedded one builds for its own system."""
     return ("-target", triple) if compiler.kind == "zig" else ()
 
 
 def trial_objects(compiler: Compiler, triple: str, *, pool: bool = False) -> list[Path]:
-    """The objects of the trial program for a system, with a pool of threads for candidates that want one.
+    """The objects of the trial program for a system, with a thread pool for candidates that need one.
 
-    They run on every processor of the system. Raises ToolchainError when they do not build, and CacheError when they cannot be kept.
+    They run on every processor of the system. Raises ToolchainError if they do not build, and CacheError if they cannot be kept.
     """
     sources = (*SOURCES, POOL_SOURCE) if pool else SOURCES
     return [_object(compiler, triple, source) for source in sources]
 
 
 def link_flags(compiler: Compiler, triple: str) -> tuple[str, ...]:
-    """Flags that make a program of objects. The embedded compiler builds a C library for every processor it is told of: linking is for any."""
+    """Flags for linking a program. The embedded compiler builds a C library per processor, so linking uses a generic one."""
     return (*machine_flags(compiler, triple), *(("-mcpu=baseline",) if compiler.kind == "zig" else ()), *STATIC)
 
 
 def prepare_program(compiler: Compiler, triple: str, flags: Sequence[str]) -> None:
-    """Make the first, slow call for a system: the embedded compiler builds the C library then. `flags`: of candidates.
+    """Make the slow first call for a system, in which the embedded compiler builds the C library. `flags`: of candidates.
 
-    Raises ToolchainError when the compiler cannot build for that system or processor.
+    Raises ToolchainError if the compiler cannot build for that system or processor.
     """
     words = (compiler.version, *compiler.command)
     objects = trial_objects(compiler, triple)
