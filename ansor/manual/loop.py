@@ -1,4 +1,4 @@
-"""Handles of loops: what `split`, `fuse` and `rfactor` give back, and what the methods of a stage take."""
+"""Handles of loops: returned by `split`, `fuse` and `rfactor`, and accepted by the methods of a stage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansor.te.expr import Axis
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A loop of stage `stage` that is no axis of its declaration as it stands: a part of one, several fused, or what partial results are kept along."""
+    """A loop of stage `stage` that is not an axis of its declaration: a part of one, several fused ones, or the loop over partial results."""
 
     stage: str
     name: str
@@ -19,7 +19,7 @@ class Loop:
 
     @property
     def extent(self) -> int:
-        """Iterations, where all of the stage is computed: computed at a loop of another, it may have fewer."""
+        """Iterations if all of the stage is computed; computed at a loop of another, it may have fewer."""
         return self.iterations()
 
     def __repr__(self) -> str:
@@ -27,4 +27,4 @@ class Loop:
 
 
 AnyLoop: TypeAlias = Loop | Axis
-"""Axes of a declaration stand for the loops they are as long as nothing was done to them."""
+"""Axes of a declaration stand for their loops until those are changed."""

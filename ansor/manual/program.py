@@ -1,4 +1,4 @@
-"""From a schedule, written by hand or found by a search, to loops that one can read, and to a kernel that one can call."""
+"""Turns a schedule, written by hand or found by a search, into readable loops and a callable kernel."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from ansor.targets.base import Target, parse_target
 from ansor.te.tensor import Tensor
 
 ONCE = TimingOptions(repeat=1, min_repeat_ms=0.0)
-"""How long a kernel is run that is only to be verified."""
+"""Timing for a kernel that is only verified."""
 
 
 def lower(s: Schedule | Sketch, args: Sequence[Tensor] | None = None, *, simple_mode: bool = True, name: str = "kernel") -> Loops:
-    """The loops of a schedule; `str` of them is text. `args`: what a kernel takes, inputs and outputs in order; by default inputs in order of reading.
+    """The loops of a schedule; `str` shows them. `args`: a kernel's arguments, inputs and outputs in order; by default inputs in order of reading.
 
-    simple_mode: without loops of one iteration and tests that always hold. Raises ScheduleError for a step that does not fit the others, open lengths, and
+    simple_mode: without loops of one iteration and tests that always hold. Raises ScheduleError for a step that does not fit the others, open lengths, or
     arguments that a sketch does not have.
     """
     loops = _closed(s, args).lower_row((), c_identifier(name))
@@ -37,13 +37,13 @@ def lower(s: Schedule | Sketch, args: Sequence[Tensor] | None = None, *, simple_
 def build(
     s: Schedule | Sketch, args: Sequence[Tensor] | None = None, target: str | Target = "cpu", *, name: str = "kernel", verify: bool = False
 ) -> Kernel:  # fmt: skip
-    """A kernel: call it with the inputs, NumPy arrays or torch tensors, and it gives the outputs.
+    """A kernel: call it with the inputs, NumPy arrays or torch tensors, to get the outputs.
 
-    args: what it takes, inputs and outputs in order; by default inputs in order of reading. verify: run it on random inputs, in a process of its own, and
-    compare with the declaration in double precision, as a search does with everything it tries.
+    args: its arguments, inputs and outputs in order; by default inputs in order of reading. verify: run it on random inputs in a separate process, and
+    compare with the declaration in double precision, as a search does with every candidate.
 
-    Raises ScheduleError when the schedule does not fit, or needs more stack than the target has, ToolchainError when it does not build, and MeasureError
-    when verifying fails.
+    Raises ScheduleError if the schedule does not fit or needs more stack than the target has, ToolchainError if it does not build, and MeasureError
+    if verification fails.
     """
     machine, sketch = parse_target(target), _closed(s, args)
     source = source_of(sketch, machine, name)

@@ -1,4 +1,4 @@
-"""How loops of a stage are to run, as the calls of a schedule said it, and the steps that say so to a stage whose loops are final."""
+"""Records how the loops of a stage run, as requested by calls, and turns that into steps once the loops are final."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ansor.schedule.state import Stage
 from ansor.schedule.steps import Parallel, PragmaUnroll, Reorder, Step, StorageAlign, Tensorize, Unroll, Vectorize
 
 DONE = {"parallel": "run in parallel", "vectorize": "run as vectors", "unroll": "unrolled", "tensorize": "computed by an instruction"}
-"""What a loop is said to be after the method of that name."""
+"""Method -> description of a loop after it."""
 
 
 @dataclass
 class Running:
-    """Of one stage. runs: loop -> the method that was called for it; intrinsic: of the loop that is computed by an instruction; limit: statements up to which
+    """For one stage. runs: loop -> the method called for it; intrinsic: of the tensorized loop; limit: statements up to which
     reductions are unrolled; align: (factor, offset) of its rows."""
 
     runs: dict[str, str] = field(default_factory=dict)
@@ -24,24 +24,24 @@ class Running:
     align: tuple[int, int] | None = None
 
     def note(self, stage: str, loop: str, method: str) -> None:
-        """Say how a loop runs. Raises ScheduleError when that was said before."""
+        """Record how a loop runs. Raises ScheduleError if that was already set."""
         if loop in self.runs:
             raise ScheduleError(f"asked to {method} loop {loop} of stage {stage}, which is {DONE[self.runs[loop]]} already; say one thing of a loop")
         self.runs[loop] = method
 
     def refuse(self, stage: str, loops: tuple[str, ...], verb: str) -> None:
-        """ScheduleError when something was said of a loop that is to be changed."""
+        """Raises ScheduleError if a loop to be changed was already annotated."""
         for loop in loops:
             if loop in self.runs:
                 raise ScheduleError(f"asked to {verb} loop {loop} of stage {stage}, which is {DONE[self.runs[loop]]}; {verb} first, and say it of what results")
 
     def refuse_all(self, stage: str, verb: str) -> None:
-        """ScheduleError when anything was said of the stage, whose loops are to begin anew."""
+        """Raises ScheduleError if a stage whose loops are to be replaced was already annotated."""
         if self != Running():
             raise ScheduleError(f"asked to {verb} stage {stage}, of which was said already how it runs; {verb} first")
 
     def order(self, stage: Stage) -> Step | None:
-        """The loop that runs as vectors becomes the innermost: its iterations are done at once, inside whatever loops there are."""
+        """The step that moves the vectorized loop innermost, if needed: its iterations run at once, inside all other loops."""
         vectors = self._vectors(stage)
         if vectors is None or stage.loops[-1] == vectors:
             return None
@@ -72,7 +72,7 @@ class Running:
         return found[0] if found else None
 
     def _parallel(self, stage: Stage, extent: Callable[[str], int]) -> int:
-        """How many outermost loops run as one parallel loop; those of one iteration may stand between."""
+        """How many outermost loops run as one parallel loop; loops of one iteration may be in between."""
         places = [place for place, loop in enumerate(stage.loops) if self.runs.get(loop) == "parallel"]
         if not places:
             return 0

@@ -4,11 +4,11 @@
     yo, xo, yi, xi = s[C].tile(C.op.axis[0], C.op.axis[1], 32, 32)
     s[C].vectorize(xi)
 
-A schedule collects steps; its result is a `Sketch`. Steps want an order of their own, people write calls in any order. So a schedule keeps three things
-apart, and joins them when it is asked for its steps:
+A schedule collects steps; its result is a `Sketch`. Steps need a certain order, but people write calls in any order. So a schedule keeps three things
+apart, and joins them when its steps are requested:
 
-    1. what changes loops and stages (split, fuse, reorder, cache_read, cache_write, rfactor), applied as it is called
-    2. where stages are computed (compute_at, compute_inline, compute_root): the last call for each stage, consumers first
+    1. changes of loops and stages (split, fuse, reorder, cache_read, cache_write, rfactor), applied at once
+    2. where stages are computed (compute_at, compute_inline, compute_root): the last call per stage, consumers first
     3. how loops run (vectorize, parallel, unroll, pragma, tensorize, storage_align)
 """
 
@@ -34,11 +34,11 @@ from ansor.te.expr import Axis
 from ansor.te.tensor import Operation, Tensor
 
 Scheduled = Tensor | Operation | StageOperation | str
-"""What names a stage: a tensor as it was declared or as `cache_read`, `cache_write` and `rfactor` gave it, what computes it, or its name."""
+"""Identifies a stage: a declared tensor or one returned by `cache_read`, `cache_write` or `rfactor`, its operation, or its name."""
 
 
 def create_schedule(ops: Scheduled | Sequence[Scheduled]) -> Schedule:
-    """An empty schedule of these operations (or tensors) and of everything that they read: what is to be computed in the end."""
+    """An empty schedule of these outputs, as operations or tensors, and everything they read."""
     tensors = []
     for one in as_list(ops):
         tensor = one.tensor if isinstance(one, (Operation, StageOperation)) else one
@@ -49,7 +49,7 @@ def create_schedule(ops: Scheduled | Sequence[Scheduled]) -> Schedule:
 
 
 def _placeholders(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """What is given from outside, each once, in order of first reading."""
+    """The input tensors, each once, in order of first read."""
     found: dict[int, Tensor] = {}
     seen: set[int] = set()
     waiting = list(reversed(tensors))
@@ -65,7 +65,7 @@ def _placeholders(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 class Schedule:
-    """What is done to the stages of a program. It changes with every call; `sketch` gives what it is now."""
+    """The schedule of a program's stages. Every call changes it; `sketch` returns its current state."""
 
     def __init__(self, dag: Dag) -> None:
         self.dag = dag
@@ -89,16 +89,16 @@ class Schedule:
 
     @property
     def stages(self) -> tuple[ScheduledStage, ...]:
-        """All stages, each after those that it reads."""
+        """All stages, each after those it reads."""
         return tuple(ScheduledStage(self, stage.name) for stage in self.state.stages)
 
     @property
     def outputs(self) -> tuple[StageOperation, ...]:
-        """What is computed in the end."""
+        """The outputs."""
         return tuple(self[tensor].op for tensor in self.dag.outputs)
 
     def normalize(self) -> Schedule:
-        """Nothing: there is one form."""
+        """Does nothing: there is only one form."""
         return self
 
     # stages ---------------------------------------------------------------------------------------------------------------------------------------------
@@ -110,10 +110,10 @@ class Schedule:
     def cache_write(self, tensor: list[Tensor], scope: str) -> list[Tensor]: ...
 
     def cache_write(self, tensor: Scheduled | list[Tensor], scope: str) -> Tensor | list[Tensor]:
-        """A stage that computes `tensor`, which from now on copies it from there. Call it before anything else is done to `tensor`.
+        """Add a stage that computes `tensor`, which from then on copies its result. Call it before any other change of `tensor`.
 
-        Gives the new stage's tensor. `s[tensor].op.axis` are axes of the copy afterwards; those of the declaration belong to the new stage, and given to
-        `s[tensor]` they stand for those of the copy at their places. A list of tensors gives a list.
+        Returns the new stage's tensor. Afterwards, `s[tensor].op.axis` are axes of the copy; those of the declaration belong to the new stage, and passed to
+        `s[tensor]` they stand for the corresponding ones of the copy. A list of tensors gives a list.
         """
         if isinstance(tensor, list):
             return [self.cache_write(one, scope) for one in tensor]
@@ -123,16 +123,16 @@ class Schedule:
         return self._making(CacheWrite(name))
 
     def cache_read(self, tensor: Scheduled, scope: str, readers: Scheduled | Sequence[Scheduled]) -> Tensor:
-        """A stage that copies `tensor`, an input or a stage, for these readers. Gives its tensor."""
+        """Add a stage that copies `tensor`, an input or a stage, for these readers. Returns its tensor."""
         name = self._name(tensor)
         check_scope(scope, f"a copy of {name}")
         names = tuple(self[reader].name for reader in as_list(readers))  # type: ignore[index]  # checked there
         return self._making(CacheRead(name, names, scope or "copy"))
 
     def rfactor(self, tensor: Scheduled, axis: AnyLoop, factor_axis: SupportsIndex = 0) -> Tensor:
-        """A stage that computes partial results of `tensor`, one for each iteration of the reduction loop `axis`, which `tensor` then combines.
+        """Add a stage that computes partial results of `tensor`, one per iteration of the reduction loop `axis`, which `tensor` then combines.
 
-        Gives its tensor. Its axes are those of `tensor`, with `axis` at place `factor_axis` among them; it reduces over what else was reduced over.
+        Returns its tensor. Its axes are those of `tensor`, with `axis` at place `factor_axis` among them; it reduces over the remaining reduction loops.
         """
         stage = self[tensor]
         loop, place = stage.name_of(axis, "rfactor"), operator.index(factor_axis)
@@ -153,24 +153,24 @@ class Schedule:
         self.change(step)
         (made,) = [stage.tensor for stage in self.state.stages if stage.name not in known]
         self._names[id(made)] = made.name
-        self._made.append(made)  # so that no other tensor gets its identity
+        self._made.append(made)  # so that no other tensor gets its id
         return made
 
     # the result -----------------------------------------------------------------------------------------------------------------------------------------
 
     def sketch(self, args: Sequence[Tensor] | None = None) -> Sketch:
-        """The steps, in an order that works, for a program that takes `args`: by default the inputs in order of reading, then what is computed in the end.
+        """The steps, in a valid order, for a program that takes `args`: by default the inputs in order of reading, then the outputs.
 
         Raises ScheduleError for a step that does not fit the others, DeclarationError for a read that leaves its tensor.
         """
         self.dag.check_reads()
         dag = self.dag if args is None else self.dag.taking([self._argument(tensor) for tensor in args])
         found = Sketch(dag, tuple(self._steps(dag)), tuple(self.choices))
-        _ = found.state  # every step is applied now, so that mistakes show here
+        _ = found.state  # apply every step now, so that mistakes show here
         return found
 
     def _argument(self, tensor: object) -> Tensor:
-        """A tensor as the Dag knows it; also one that is written by now through a private copy."""
+        """A tensor as the Dag knows it, even if it is now written through a private copy."""
         if not isinstance(tensor, Tensor):
             raise DeclarationError(f"asked for the argument {tensor!r}; arguments are tensors")
         name = self._names.get(id(tensor))
@@ -191,7 +191,7 @@ class Schedule:
             yield from self.running(stage.name).steps(stage, lambda loop, name=stage.name: self.extent(name, loop))  # type: ignore[misc]  # a default
 
     def _placed(self, state: State) -> Iterator[Step]:
-        """Consumers first, so that what is read at a loop is there when what it reads is put inside it."""
+        """Consumers first, so that a stage is already placed when its producers are placed inside its loops."""
         for stage in reversed(state.stages):
             step = self._places.get(stage.name)
             if isinstance(step, ComputeAt):
@@ -205,20 +205,20 @@ class Schedule:
     # what stages ask ------------------------------------------------------------------------------------------------------------------------------------
 
     def change(self, step: Step) -> None:
-        """Take a step that changes loops or stages. Raises ScheduleError when it does not fit."""
+        """Apply a step that changes loops or stages. Raises ScheduleError if it does not fit."""
         self.state = step.apply(self.state)
         self._changes.append(step)
 
     def place(self, step: Placing) -> None:
-        """Say where a stage is computed."""
+        """Record where a stage is computed."""
         self._places[step.stage] = step
 
     def running(self, stage: str) -> Running:
-        """How the loops of a stage run, to be added to."""
+        """The mutable record of how a stage's loops run."""
         return self._running.setdefault(stage, Running())
 
     def axes(self, name: str) -> tuple[tuple[AnyLoop, ...], tuple[AnyLoop, ...]]:
-        """The axes of a stage, and those it reduces over."""
+        """The axes and reduction axes of a stage."""
         if name in self._factored:
             return self._factored[name]
         stage = self.state[name]
@@ -228,24 +228,24 @@ class Schedule:
         return compute.axes, tuple(combined)
 
     def same_axes(self, axis: object) -> Sequence[Axis]:
-        """The axes that an axis of the declaration is in this program: itself, unless parts of others would have been named like it."""
+        """The axes of this program for an axis of the declaration: itself, and those renamed to avoid clashes."""
         return [axis, *self._axes.get(id(axis), ())] if isinstance(axis, Axis) else []
 
     def axis_of_copy(self, name: str, same: Sequence[Axis]) -> Axis | None:
-        """The axis of a stage at the place that one of `same` has in the stage's declaration: after `cache_write` and `rfactor` they are other ones."""
+        """The axis of a stage at the place of one of `same` in its declaration: they differ after `cache_write` and `rfactor`."""
         declared = next((stage.compute for stage in self.dag.stages if stage.name == name), None)
         now = self.state[name].tensor.compute
         pairs = zip(declared.axes, now.axes, strict=True) if declared is not None and now is not None else ()
         return next((own for axis, own in pairs if any(axis is one for one in same)), None)
 
     def extent(self, stage: str, loop: str) -> int:
-        """Iterations of a loop where all of its stage is computed."""
+        """Iterations of a loop if all of its stage is computed."""
         found = self.state[stage]
         axes = {axis.name: axis_extent(self.state, found, axis, self._numbers) for axis in found.axes}
         return int(loop_extents(found, axes, self._numbers)[loop])
 
     def leave_open(self, choice: Choice, lengths: Callable[[], tuple[int, ...]]) -> None:
-        """Let steps name a choice, once or more. `lengths` is asked where a number is needed before the choice is made."""
+        """Allow steps to name a choice, once or more. `lengths` is called if a number is needed before the choice is made."""
         if choice.name not in self._numbers:
             self.choices.append(choice)
             self._numbers.given[choice.name] = lengths
@@ -255,7 +255,7 @@ class Schedule:
             return what
         tensor = what.tensor if isinstance(what, (Operation, StageOperation)) else what
         found = self._names.get(id(tensor))
-        if found is None and isinstance(tensor, Tensor):  # what a stage computes now, asked for by s[...].op
+        if found is None and isinstance(tensor, Tensor):  # a stage's current tensor, from s[...].op
             found = next((stage.name for stage in self.state.stages if stage.tensor is tensor), None)
         if found is None:
             raise ScheduleError(f"asked for the stage of {what!r}, which this schedule does not have; its stages are {self._listed()}")
@@ -266,7 +266,7 @@ class Schedule:
 
 
 class _Numbers(Mapping[str, tuple[int, ...]]):
-    """The numbers of open choices, each asked for when it is needed."""
+    """The numbers of open choices, computed on demand."""
 
     def __init__(self) -> None:
         self.given: dict[str, Callable[[], tuple[int, ...]]] = {}
@@ -285,7 +285,7 @@ class _Numbers(Mapping[str, tuple[int, ...]]):
 
 
 def _axes_as_declared(dag: Dag) -> dict[int, list[Axis]]:
-    """Axes that have another name in the program than in the declaration: the identity of the declared one -> those that stand for it."""
+    """Axes whose names differ between program and declaration: id of the declared one -> those in the program."""
     found: dict[int, list[Axis]] = {}
     for tensor, stage in zip(dag.declared, dag.stages, strict=True):
         if tensor.compute is None or stage.compute is None:
@@ -297,7 +297,7 @@ def _axes_as_declared(dag: Dag) -> dict[int, list[Axis]]:
 
 
 def _now(state: State, step: ComputeAt) -> str:
-    """The loop that a loop of the target has become since it was named: its innermost part, or all that it was fused into as the last one."""
+    """What a loop of the target has become since it was named: its innermost part, or the loop it was fused into as the last one."""
     stage, loop = state[step.target], step.loop
     for relation in stage.relations:
         if isinstance(relation, SplitRelation) and relation.parent == loop:

@@ -1,4 +1,4 @@
-"""One stage of a schedule written by hand: `s[C]`. Every method is a call of the schedule's, under the name and with the meaning it has in TVM."""
+"""One stage of a schedule written by hand: `s[C]`. Every method has the name and meaning it has in TVM."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ Placing = ComputeAt | ComputeInline | ComputeRoot
 
 
 class OwnSchedule(Protocol):
-    """What a stage asks of the schedule that it is a stage of."""
+    """What a stage needs from its schedule."""
 
     state: State
 
     def change(self, step: Step) -> None:
-        """Take a step that changes loops or stages. Raises ScheduleError when it does not fit."""
+        """Apply a step that changes loops or stages. Raises ScheduleError if it does not fit."""
         ...
 
     def place(self, step: Placing) -> None:
-        """Say where a stage is computed."""
+        """Record where a stage is computed."""
         ...
 
     def running(self, stage: str) -> Running:
-        """How the loops of a stage run, to be added to."""
+        """The mutable record of how a stage's loops run."""
         ...
 
     def axes(self, name: str) -> tuple[tuple[AnyLoop, ...], tuple[AnyLoop, ...]]:
-        """The axes of a stage, and those it reduces over."""
+        """The axes and reduction axes of a stage."""
         ...
 
     def same_axes(self, axis: object) -> Sequence[Axis]:
-        """The axes that an axis of the declaration is in this program."""
+        """The axes of this program for an axis of the declaration."""
         ...
 
     def axis_of_copy(self, name: str, same: Sequence[Axis]) -> Axis | None:
-        """The axis of a stage at the place that one of `same` has in the stage's declaration."""
+        """The axis of a stage at the place of one of `same` in its declaration."""
         ...
 
     def extent(self, stage: str, loop: str) -> int:
-        """Iterations of a loop where all of its stage is computed."""
+        """Iterations of a loop if all of its stage is computed."""
         ...
 
 
 
 @dataclass(frozen=True, eq=False)
 class StageOperation:
-    """What a stage computes, as scheduled so far. `axis`, `reduce_axis`: its axes, which are new ones after `cache_write` and `rfactor`."""
+    """A stage's operation, as scheduled so far. `axis`, `reduce_axis`: its axes, which change after `cache_write` and `rfactor`."""
 
     tensor: Tensor
     axis: tuple[AnyLoop, ...]
@@ -70,12 +70,12 @@ class StageOperation:
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
-        """The tensors that the stage reads, each once, in order of first reading; after `cache_read` the copy."""
+        """The tensors that the stage reads, each once, in order of first read; after `cache_read` the copy."""
         return Operation(self.tensor).input_tensors
 
 
 class ScheduledStage:
-    """A stage of a schedule. Get one by `s[C]`."""
+    """A stage of a schedule, obtained by `s[C]`."""
 
     def __init__(self, schedule: OwnSchedule, name: str) -> None:
         self._schedule = schedule
@@ -83,7 +83,7 @@ class ScheduledStage:
 
     @property
     def op(self) -> StageOperation:
-        """What it computes, and its axes."""
+        """Its operation and axes."""
         axes, reduce_axes = self._schedule.axes(self.name)
         return StageOperation(self._stage.tensor, axes, reduce_axes)
 
@@ -95,15 +95,15 @@ class ScheduledStage:
 
     @property
     def relations(self) -> tuple[Relation, ...]:
-        """Its splits and fusions, in the order in which they were made."""
+        """Its splits and fusions, in order."""
         return self._stage.relations
 
     # loops ----------------------------------------------------------------------------------------------------------------------------------------------
 
     def split(self, parent: AnyLoop, factor: SupportsIndex | None = None, nparts: SupportsIndex | None = None) -> tuple[Loop, Loop]:
-        """Cut a loop in two: `factor` iterations inside, or `nparts` outside; the other loop gets as long as it takes.
+        """Split a loop in two: `factor` iterations inside, or `nparts` outside; the other loop gets the length needed.
 
-        Neither has to divide the loop: what lies beyond its end is left out. Gives the outer and the inner loop.
+        They need not divide the loop: iterations beyond its end are skipped. Returns the outer and the inner loop.
         """
         asked = f"asked to split loop {self.name_of(parent, 'split')} of stage {self.name} by"
         if (factor is None) == (nparts is None):
@@ -117,22 +117,22 @@ class ScheduledStage:
         return outer, inner
 
     def split_into(self, parent: AnyLoop, lengths: Lengths, parts: int | None = None) -> tuple[Loop, ...]:
-        """Cut a loop into one loop more than there are inner `lengths`, outermost first.
+        """Split a loop into one loop more than there are inner `lengths`, outermost first.
 
-        `lengths` may be the name of an open choice of the schedule, which has one number less than there are `parts`.
+        `lengths` may name an open choice of the schedule, which has one number fewer than `parts`.
         """
         count = parts if parts is not None else len(lengths) + 1
         return self._cut(parent, lengths if isinstance(lengths, str) else tuple(operator.index(length) for length in lengths), count, outer=False)
 
     def tile(self, x_parent: AnyLoop, y_parent: AnyLoop, x_factor: SupportsIndex, y_factor: SupportsIndex) -> tuple[Loop, Loop, Loop, Loop]:
-        """Split two loops and put the inner ones inside both outer ones. Gives the outer x and y, and the inner x and y."""
+        """Split two loops and put the inner ones inside both outer ones. Returns the outer x and y, and the inner x and y."""
         x_outer, x_inner = self.split(x_parent, factor=x_factor)
         y_outer, y_inner = self.split(y_parent, factor=y_factor)
         self.reorder(x_outer, y_outer, x_inner, y_inner)
         return x_outer, y_outer, x_inner, y_inner
 
     def fuse(self, *loops: AnyLoop) -> Loop:
-        """Make one loop of neighbours, the first the outermost; one loop stays as it is."""
+        """Fuse adjacent loops, outermost first; a single loop is unchanged."""
         names = tuple(self.name_of(loop, "fuse") for loop in loops)
         if len(names) == 1:
             return self.loop(names[0])
@@ -143,7 +143,7 @@ class ScheduledStage:
         return self.loop(self._stage.relations[-1].fused)  # type: ignore[union-attr]  # the relation that was just made
 
     def reorder(self, *loops: AnyLoop) -> None:
-        """Put the loops that are named in this order, at the places that they hold together; the others stay where they are."""
+        """Put the named loops in this order, at the places they occupy together; the others stay in place."""
         names = [self.name_of(loop, "reorder") for loop in loops]
         if len(set(names)) != len(names):
             raise ScheduleError(f"asked to reorder stage {self.name} as {', '.join(names)}; name each loop once")
@@ -155,22 +155,22 @@ class ScheduledStage:
     # how loops run ------------------------------------------------------------------------------------------------------------------------------------
 
     def vectorize(self, var: AnyLoop) -> None:
-        """Run a loop as vectors: all of its iterations at once, inside whatever loops there are, so that it becomes the innermost.
+        """Run a loop as vectors: all its iterations at once, inside all other loops, so that it becomes the innermost.
 
         A reduction runs in vectors of partial results.
         """
         self._run(var, "vectorize")
 
     def unroll(self, var: AnyLoop) -> None:
-        """Write a loop out."""
+        """Unroll a loop."""
         self._run(var, "unroll")
 
     def parallel(self, var: AnyLoop) -> None:
-        """Share a loop among the target's threads. It has to be the outermost, or directly inside others that are shared, too."""
+        """Distribute a loop over the target's threads. It must be the outermost, or directly inside other parallel ones."""
         self._run(var, "parallel")
 
     def tensorize(self, var: AnyLoop, tensor_intrin: str | Intrinsic) -> None:
-        """Compute a loop and the reduction inside it, the two innermost, with an instruction that targets list in `intrinsics`.
+        """Compute the two innermost loops, a loop and the reduction inside it, with an instruction of a target's `intrinsics`.
 
         The loop runs along the lanes of a vector, the reduction has as many iterations as one instruction sums.
         """
@@ -180,7 +180,7 @@ class ScheduledStage:
         self._schedule.running(self.name).intrinsic = str(tensor_intrin)
 
     def pragma(self, var: AnyLoop, pragma_type: str, pragma_value: SupportsIndex | None = None) -> None:
-        """`auto_unroll_max_step`: reductions of the stage are unrolled as long as their body has no more than that many statements.
+        """`auto_unroll_max_step`: reductions of the stage are unrolled while their body has at most that many statements.
 
         `unroll_explicit` is accepted and changes nothing: whether we or the C compiler repeat a body makes no difference here.
         """
@@ -195,7 +195,7 @@ class ScheduledStage:
         self._schedule.running(self.name).limit = operator.index(pragma_value)
 
     def storage_align(self, axis: AnyLoop, factor: SupportsIndex, offset: SupportsIndex) -> None:
-        """Pad the rows of what the stage stores, so that neighbours along `axis`, its last but one, are `offset` modulo `factor` elements apart."""
+        """Pad the stage's rows, so that neighbours along `axis`, its last but one, are `offset` modulo `factor` elements apart."""
         spatial = self._stage.tensor.compute.axes if self._stage.tensor.compute else ()
         if len(spatial) < 2 or self._axis(axis) is not spatial[-2]:
             asked = getattr(axis, "name", axis)
@@ -206,25 +206,25 @@ class ScheduledStage:
     # where it is computed -----------------------------------------------------------------------------------------------------------------------------
 
     def compute_at(self, parent: ScheduledStage, scope: AnyLoop) -> None:
-        """Compute the stage inside a loop of one that reads it, only what is needed there. The last of such calls counts."""
+        """Compute the stage inside a loop of one that reads it, only as far as needed there. The last such call counts."""
         if not isinstance(parent, ScheduledStage):
             raise ScheduleError(f"asked to compute stage {self.name} at a loop of {parent!r}; give a stage of this schedule, s[...]")
         self._schedule.place(ComputeAt(self.name, parent.name, parent.name_of(scope, f"compute {self.name} at")))
 
     def compute_inline(self) -> None:
-        """Compute the stage again wherever it is read."""
+        """Recompute the stage wherever it is read."""
         self._schedule.place(ComputeInline(self.name))
 
     def compute_root(self) -> None:
-        """Compute the stage in a nest of its own, which is how every stage begins."""
+        """Compute the stage in its own nest, the default."""
         self._schedule.place(ComputeRoot(self.name))
 
     def set_scope(self, scope: str) -> None:
-        """Checked and nothing more: a stage lives on the stack where it is computed at a loop, and in the workspace elsewhere."""
+        """Only checked: a stage is on the stack if computed at a loop, else in the workspace."""
         check_scope(scope, f"stage {self.name}")
 
     def bind(self, ivar: AnyLoop, thread_ivar: object) -> NoReturn:
-        """Processors have no grid of threads. Raises ScheduleError."""
+        """Raises ScheduleError: processors have no grid of threads."""
         raise ScheduleError(
             f"asked to bind loop {self.name_of(ivar, 'bind')} of stage {self.name} to {thread_ivar}, a thread of a GPU; here, share outer loops among threads "
             "with parallel, and run the innermost as vectors with vectorize"
@@ -240,7 +240,7 @@ class ScheduledStage:
         return self._schedule.state[self.name]
 
     def loop(self, name: str) -> Loop:
-        """A handle of the loop of that name."""
+        """The handle of the loop of that name."""
         return Loop(self.name, name, lambda: self._schedule.extent(self.name, name))
 
     def _cut(self, parent: AnyLoop, lengths: Lengths, parts: int, *, outer: bool) -> tuple[Loop, ...]:
@@ -253,13 +253,13 @@ class ScheduledStage:
         self._schedule.running(self.name).note(self.name, self.name_of(loop, method), method)
 
     def _axis(self, axis: object) -> Axis | None:
-        """The axis of this stage that an axis of its declaration is, also where a private stage computes what was declared, and this one copies it."""
+        """This stage's axis for an axis of its declaration, even if a private stage computes the declared one and this one copies it."""
         same = self._schedule.same_axes(axis)
         own = next((own for own in self._stage.axes if any(own is one for one in same)), None)
         return self._schedule.axis_of_copy(self.name, same) if own is None else own
 
     def name_of(self, loop: object, verb: str) -> str:
-        """The name of a loop of this stage that is still there."""
+        """The name of an existing loop of this stage."""
         if isinstance(loop, Loop) and loop.stage == self.name:
             name = loop.name
         elif isinstance(loop, Axis) and (axis := self._axis(loop)) is not None:
@@ -277,7 +277,7 @@ class ScheduledStage:
 
 
 def _became(stage: Stage, loop: str) -> str:
-    """What happened to a loop that is no more."""
+    """What happened to a loop that no longer exists."""
     for relation in stage.relations:
         if isinstance(relation, SplitRelation) and relation.parent == loop:
             return f"split into {', '.join(relation.parts)}"
@@ -287,7 +287,7 @@ def _became(stage: Stage, loop: str) -> str:
 
 
 def check_scope(scope: str, what: str) -> None:
-    """ScheduleError for memory that processors do not have."""
+    """Raises ScheduleError for memory that processors do not have."""
     if scope not in SCOPES:
         raise ScheduleError(f"asked for {what} in memory {scope!r}, which is of other devices; give 'global' or 'local'")
 
