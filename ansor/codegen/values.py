@@ -285,7 +285,7 @@ class Writer:
 
 
 def _narrowed(text: str, dtype: str) -> str:
-    """C computes with nothing narrower than int: back to `dtype`, so that the value wraps, and so that a vector of `dtype` takes it as a scalar."""
+    """C promotes to int: convert back to `dtype`, so that the value wraps, and a vector of `dtype` accepts it as a scalar."""
     return f"({C_TYPES[dtype]}){text}" if BYTES[dtype] < 4 and dtype != "bool" else text
 
 
@@ -303,7 +303,7 @@ def combined(helpers: Helpers, combiner: str, dtype: str, lanes: int, old: str, 
 
 
 def contiguous(buffer: Buffer, index: tuple[Linear, ...], var: Var) -> bool:
-    """True when neighbours along `var` are neighbours in memory."""
+    """Whether neighbours along `var` are adjacent in memory."""
     flat = flat_index(buffer, index)
     return int(flat.coefficient(var)) == 1 and all(atom is var or not mentions(Linear(((atom, 1),)), var) for atom, _ in flat.terms)
 
@@ -319,7 +319,7 @@ def flat_index(buffer: Buffer, index: tuple[Linear, ...]) -> Linear:
 
 
 def _joined(linear: Linear) -> Linear | None:
-    """One remainder put together with what was divided off it; None when there is no such pair.
+    """Merges one remainder with its quotient; None if there is no such pair.
 
     (f / d) * c * d + (f % d) * c              ->  f * c
     ((f / d) % e) * c * d + (f % d) * c        ->  (f % (d * e)) * c
@@ -346,7 +346,7 @@ def _same_division(a: Quotient, b: Remainder) -> bool:
 
 
 def depends(expr: Expr, var: Var) -> bool:
-    """True when the value changes with `var`."""
+    """Whether the value changes with `var`."""
     return any(mentions(linear, var) for linear in _indices(expr))
 
 
@@ -359,7 +359,7 @@ def _own_indices(node: Expr) -> Sequence[Linear]:
 
 
 def mentions(linear: Linear, var: Var) -> bool:
-    """True when the index changes with `var`."""
+    """Whether the index changes with `var`."""
     for atom, coefficient in linear.terms:
         if int(coefficient) == 0:
             continue
@@ -376,7 +376,7 @@ def _opaque_mentions(atom: Atom, var: Var) -> bool:
     return not isinstance(atom, Var) and mentions(atom.value, var)
 
 
-class _Facts(NamedTuple):  # one for each node of each candidate: cheaper to make than a dataclass
+class _Facts(NamedTuple):  # one per node of each candidate: cheaper than a dataclass
     """What decides whether an expression can be written for neighbouring values of a variable.
 
     moves: it changes with the variable; fits: it can be written so, as an operand; harmless: `computable`; plain, varying, widths: of a condition, whether
@@ -392,11 +392,11 @@ class _Facts(NamedTuple):  # one for each node of each candidate: cheaper to mak
 
 
 def vectorizable(expr: Expr, var: Var) -> bool:
-    """True when the expression can be written for a vector of neighbouring values of `var`."""
+    """Whether the expression can be written for a vector of neighbouring values of `var`."""
     facts = fold(expr, lambda node, operands: _facts(node, operands, var))
     if not facts.fits or (expr.dtype == "bool" and facts.moves):
         return False
-    return facts.harmless or not pieces(expr)  # reads that are moved inside are not adjacent
+    return facts.harmless or not pieces(expr)  # clipped reads are not adjacent
 
 
 def _facts(node: Expr, operands: tuple[_Facts, ...], var: Var) -> _Facts:
@@ -414,7 +414,7 @@ def _facts(node: Expr, operands: tuple[_Facts, ...], var: Var) -> _Facts:
 
 
 def _own_places(node: Expr) -> Sequence[Linear]:
-    """What has to grow evenly: where an element lies, or an index that is a value."""
+    """What must grow evenly: the place of an element, or an index used as a value."""
     return (flat_index(node.buffer, node.index),) if isinstance(node, Access) else _own_indices(node)
 
 
@@ -430,20 +430,20 @@ def _fits(node: Expr, operands: tuple[_Facts, ...], harmless: bool) -> bool:
 
 
 def _maskable(select: Select, condition: _Facts, harmless: bool) -> bool:
-    """True when both sides may be computed in every lane, and the lanes of the mask match those of the value."""
-    # Every compared pair has to vary over the lanes: a scalar comparison gives 0 or 1, not a mask.
-    # Every lane computes all of it: what a condition guards, and what the first half of a condition guards.
+    """Whether both sides may be computed in every lane, and the lanes of the mask match those of the value."""
+    # Every compared pair must vary over the lanes: a scalar comparison gives 0 or 1, not a mask.
+    # Every lane computes everything, including values guarded by a condition or its first half.
     width = BYTES[select.dtype]
     return condition.plain and condition.varying and harmless and condition.widths == width and width in MASK
 
 
 def linear_in(linear: Linear, var: Var) -> bool:
-    """True when the index grows evenly with `var`, or not at all."""
+    """Whether the index grows evenly with `var`, or not at all."""
     return all(isinstance(atom, Var) or not mentions(Linear(((atom, 1),)), var) for atom, _ in linear.terms)
 
 
 def computable(expr: Expr) -> bool:
-    """True when computing the expression does no harm where its value is not wanted: every read is in bounds, every divisor a number."""
+    """Whether the expression is safe to compute speculatively: every read is in bounds, every divisor a number."""
     return all(map(_is_harmless, walk(expr)))
 
 
@@ -456,7 +456,7 @@ def _is_harmless(node: Expr) -> bool:
 
 
 def in_bounds(access: Access) -> bool:
-    """True when the element exists whatever the loop variables are."""
+    """Whether the element exists for all values of the loop variables."""
     for linear, extent in zip(access.index, access.buffer.shape, strict=True):
         found = bounds(linear)
         if found is None or int(found[0]) < 0 or int(found[1]) >= int(extent):

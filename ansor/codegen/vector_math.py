@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-HUGE_ANGLE = 131072.0  # beyond, n needs more bits than float32 holds beside its rounding
+HUGE_ANGLE = 131072.0  # beyond, n needs more bits than float32 holds besides its rounding
 
 
 @dataclass(frozen=True)

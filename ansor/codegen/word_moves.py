@@ -1,4 +1,4 @@
-"""Four bytes that a condition chooses, padding or what is in memory, moved as one number.
+"""Moves four bytes chosen by a condition, padding or memory, as one number.
 
 Processors without vectors have no register for four bytes: LLVM keeps a choice of them in four registers, and reads and writes each byte for itself.
 """
@@ -39,7 +39,7 @@ def _word(writer: Writer, value: Expr) -> str | None:
 
 
 def _as_word(writer: Writer, buffer: Buffer, index: tuple[Linear, ...], constant: str) -> str | None:
-    """Four neighbours of a buffer as one number; None where they do not lie at a multiple of four: some processors read words there alone."""
+    """Four adjacent elements of a buffer as one number; None if they are not aligned to four: some processors need that."""
     assert writer.lanes is not None
     lanes, flat = writer.lanes, writer.flat(buffer, index)
     inside = int(flat.coefficient(lanes.var)) == 1 and all(atom is lanes.var or int(c) % WORD == 0 for atom, c in flat.terms)
