@@ -44,7 +44,7 @@ def kind_of_file(path: str | Path) -> LogKind:
 
 
 def put(path: Path, content: bytes) -> None:
-    """Write a whole file in one step: whoever reads meanwhile sees the old one, or the new one. Raises RecordError when it cannot be written."""
+    """Write a whole file atomically: readers see either the old or the new one. Raises RecordError if it cannot be written."""
     try:
         write_whole(path, content)
     except OSError as error:
@@ -52,7 +52,7 @@ def put(path: Path, content: bytes) -> None:
 
 
 def append(path: Path, content: bytes) -> None:
-    """Add lines to a file in one write, after the end of a last line that was torn. Raises RecordError when they cannot be written."""
+    """Append lines to a file in one write, terminating a torn last line first. Raises RecordError if they cannot be written."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
         try:

@@ -1,6 +1,6 @@
-"""What all tuners are: they are asked for configurations and told what came of them. Source: AutoTVM 0.9, `autotvm.tuner`.
+"""The base of all tuners, which propose configurations and get their results. Source: AutoTVM 0.9, `autotvm.tuner`.
 
-A tuner measures nothing; `tune` is the loop that asks it, measures, and tells it.
+A tuner measures nothing; `tune` is the loop that asks it, measures, and reports back.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _logger = logging.getLogger("autotvm")
 
 
 class HasSpace(Protocol):
-    """What a tuner needs of a task."""
+    """What a tuner needs from a task."""
 
     @property
     def config_space(self) -> ConfigSpace: ...
 
 
 class Tuner(ABC):
-    """Walks over the configurations of a task, or of a space, and gives none of them twice.
+    """Walks over the configurations of a task or space, never returning one twice.
 
-    After `tune`: best_config, best_flops (operations a second), best_measure_pair, best_iter (the trial that found it, from 0), and while it goes on ttl, the
-    trials that are left.
+    After `tune`: best_config, best_flops (operations a second), best_measure_pair, best_iter (the trial that found it, from 0), and during it ttl, the
+    remaining trials.
     """
 
     def __init__(self, task: HasSpace | ConfigSpace) -> None:
@@ -58,35 +58,35 @@ class Tuner(ABC):
 
     @abstractmethod
     def has_next(self) -> bool:
-        """Whether there is a configuration that `next_batch` has not given yet."""
+        """Whether there is a configuration that `next_batch` has not returned yet."""
 
     @abstractmethod
     def next_batch(self, batch_size: int) -> list[ConfigEntity]:
-        """Up to `batch_size` configurations to measure; none only when `has_next` is false, or none were asked for."""
+        """Up to `batch_size` configurations to measure; none only if `has_next` is false, or none were requested."""
 
     @abstractmethod
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Take in what was measured: one result for each input. Tuners that learn nothing from results pass over them."""
+        """Process measurements: one result per input. Tuners that learn nothing from results ignore them."""
 
     def load_history(self, data_set: Iterable[tuple[MeasureInput, MeasureResult]], min_seed_records: int = 500) -> None:  # noqa: B027  # most learn nothing
-        """Start from the records of a log, if there are `min_seed_records` of use. Tuners that learn nothing from logs pass over them."""
+        """Start from the records of a log, if there are `min_seed_records` of use. Tuners that learn nothing from logs ignore them."""
 
     def reset(self) -> None:
-        """Be as new: forget what was given and told."""
+        """Reset to the initial state."""
         self._forget()
 
     def set_error_threshold(self, threshold: int) -> None:
-        """After more failures than that without a success between them, the logger "autotvm" tells everything, until there is one."""
+        """After more failures than that in a row, the logger "autotvm" logs everything until the next success."""
         self.error_ct_threshold = threshold
 
     def tune(
         self, n_trial: int, measure_option: MeasureOption, early_stopping: int | None = None, callbacks: Sequence[Callback] = (), si_prefix: str = "G"
     ) -> None:  # fmt: skip
-        """Measure up to `n_trial` configurations, in batches as the builder likes them, each told to the tuner and then to every callback.
+        """Measure up to `n_trial` configurations, in batches of the builder's size, each passed to the tuner and then to every callback.
 
-        early_stopping: end when so many trials brought nothing better. si_prefix: unit of the speeds that are logged. When all trials fail, a warning names a
-        file with their errors. Raises ConfigError for a tuner of a bare space, and for an `si_prefix` that there is not; MachineTrouble when the machine runs
-        out of something, after telling what was measured before.
+        early_stopping: end after that many trials without improvement. si_prefix: unit of the logged speeds. If all trials fail, a warning names a
+        file with their errors. Raises ConfigError for a tuner of a bare space, and for an unknown `si_prefix`; MachineTrouble if the machine runs
+        out of something, after reporting earlier measurements.
         """
         format_si_prefix(0, si_prefix)
         task, level = self._measurable(), _logger.level
@@ -125,11 +125,11 @@ class Tuner(ABC):
         return self.task
 
     def _ends_at(self) -> int:
-        """Trials after which it is over, as things are now."""
+        """The number of trials after which it currently would end."""
         return self.n_trial if self.early_stopping is None else min(self.n_trial, self.best_iter + self.early_stopping)
 
     def _judge(self, number: int, inp: MeasureInput, result: MeasureResult, si_prefix: str) -> bool:
-        """Keep the best. Whether it failed."""
+        """Keep the best. Returns whether it failed."""
         flops = inp.task.flop / result.mean_cost
         if flops > self.best_flops:
             self.best_config, self.best_flops, self.best_measure_pair, self.best_iter = inp.config, flops, (inp, result), number
@@ -139,7 +139,7 @@ class Tuner(ABC):
 
 
 def _measured(measure_batch: MeasureBatch, inputs: list[MeasureInput]) -> tuple[list[MeasureInput], list[MeasureResult], BatchTrouble | None]:
-    """The inputs of which something is known now, with the results; and why not of all."""
+    """The inputs with known results, the results, and why some are missing."""
     try:
         return inputs, measure_batch(inputs), None
     except BatchTrouble as trouble:

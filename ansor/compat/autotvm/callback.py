@@ -1,4 +1,4 @@
-"""What is done with each batch of a tuner: logged, kept, shown. Source: AutoTVM 0.9, `autotvm.tuner.callback`.
+"""Callbacks that log, keep or show each batch of a tuner. Source: AutoTVM 0.9, `autotvm.tuner.callback`.
 
 A callback is called with the tuner, inputs and results, in order.
 """
@@ -22,15 +22,15 @@ from ansor.errors import RecordError
 
 
 class Callback(Protocol):
-    """Is told of every batch of a `Tuner`, which callbacks may expect to be one of a certain kind."""
+    """Called with every batch of a `Tuner`; callbacks may expect a certain kind of tuner."""
 
     def __call__(self, tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None: ...
 
 
 def log_to_file(file_out: str | Path | IO[str], protocol: str = "json") -> Callback:
-    """Append a line for each measurement to a log, by name (its folder is made when it is missing) or an open one.
+    """Append one line per measurement to a log, given by name (its folder is created if missing) or as an open file.
 
-    Raises RecordError for another protocol than "json", and when the file cannot be written.
+    Raises RecordError for a protocol other than "json", or if the file cannot be written.
     """
     if protocol != "json":
         raise RecordError(f"asked to log by the protocol {protocol!r}; give 'json', which is what all that reads logs takes")
@@ -86,9 +86,9 @@ class Monitor:
 
 
 def progress_bar(total: int, prefix: str = "", si_prefix: str = "G") -> Callback:
-    """Show on one line of the standard output the speed of the last batch and the best, how many of `total` trials are done, and the time.
+    """Show on one line of standard output the speed of the last batch and the best, how many of `total` trials are done, and the time.
 
-    Raises ConfigError for an `si_prefix` that there is not.
+    Raises ConfigError for an unknown `si_prefix`.
     """
     format_si_prefix(0, si_prefix)
     started, done, best = time.monotonic(), 0, 0.0

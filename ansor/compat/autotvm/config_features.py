@@ -20,20 +20,20 @@ Vector = NDArray[np.float32]
 
 FEATURE_TYPES = ("itervar", "knob", "curve")
 CACHED = 100_000
-"""Vectors that are kept; beyond, all are made anew."""
+"""The most vectors to cache; beyond that, all are recomputed."""
 
 
 @runtime_checkable
 class Instantiable(Protocol):
-    """What makes a schedule, and its arguments, of a configuration. Raises an AnsorError when that is impossible."""
+    """Makes a schedule and its arguments from a configuration. Raises an AnsorError if that is impossible."""
 
     def instantiate(self, config: ConfigEntity) -> tuple[Schedule, Sequence[Tensor]]: ...
 
 
 class ConfigFeatures:
-    """Feature vectors of one task's configurations, by index, each made once.
+    """Feature vectors of one task's configurations, by index, each computed once.
 
-    itervar and curve: numbers of loops (`feature`), and behind them the options that are numbers; knob: the values themselves, no loops needed.
+    itervar and curve: numbers of loops (`feature`), followed by numeric options; knob: the values themselves, no loops needed.
     Raises ConfigError for another type, and for loops of a bare space.
     """
 
@@ -48,7 +48,7 @@ class ConfigFeatures:
         self._known: dict[int, Vector | None] = {}
 
     def of_indices(self, indices: Sequence[int]) -> list[Vector | None]:
-        """A vector for each configuration, of any length; None for one that cannot be instantiated."""
+        """One vector per configuration, of any length; None for one that cannot be instantiated."""
         if len(self._known) >= CACHED:
             self._known.clear()
         for index in indices:
@@ -57,7 +57,7 @@ class ConfigFeatures:
         return [self._known[index] for index in indices]
 
     def of_config(self, config: ConfigEntity, task: object) -> Vector | None:
-        """The vector of a configuration of any task; None when it cannot instantiate it. Raises ConfigError for `knob` and options that are no numbers."""
+        """The vector of a configuration of any task; None if it cannot be instantiated. Raises ConfigError for `knob` and non-numeric options."""
         if self.feature_type == "knob":
             return config.get_flatten_feature()
         if not isinstance(task, Instantiable):
@@ -79,7 +79,7 @@ _of_loops: dict[str, Callable[[Schedule, Sequence[Tensor]], Vector]] = {
 
 
 def feature_rows(vectors: Sequence[Vector | None], width: int) -> FeatureRows:
-    """One program of one row for each vector: short ones end in zeros, longer ones are cut off, None is all zeros."""
+    """One single-row program per vector: short ones are padded with zeros, longer ones truncated, None is all zeros."""
     rows = np.zeros((len(vectors), width), dtype=np.float32)
     for row, vector in zip(rows, vectors, strict=True):
         if vector is not None:

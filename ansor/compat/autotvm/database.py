@@ -1,4 +1,4 @@
-"""Measurements by what was measured: a configuration of a task on a target. Source: AutoTVM 0.9, `autotvm.database`."""
+"""Measurements indexed by their input: a configuration of a task on a target. Source: AutoTVM 0.9, `autotvm.database`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansor.compat.common.outcome import MeasureErrorNo
 
 
 def measure_str_key(inp: MeasureInput, include_config: bool = True) -> str:
-    """What two inputs have in common that are the same: target, task, arguments, and the configuration with its code hash, unless left out."""
+    """A key equal for equal inputs: target, task, arguments, and the configuration with its code hash, unless excluded."""
     config = f" {inp.config}" if include_config else ""
     return f"{inp.target} {inp.task.name} {inp.task.args} {dict(inp.task.kwargs)}{config}"
 
@@ -28,14 +28,14 @@ class Database:
     def load(self, inp: MeasureInput, get_all: Literal[True]) -> list[MeasureResult] | None: ...
 
     def load(self, inp: MeasureInput, get_all: bool = False) -> MeasureResult | list[MeasureResult] | None:
-        """What came of an input: the latest result, or all, as they were saved; None when there is none."""
+        """The latest result of an input, or all in order; None if there is none."""
         _, results = self._known.get(measure_str_key(inp), (inp, []))
         if not results:
             return None
         return list(results) if get_all else max(results, key=lambda result: result.timestamp)
 
     def save(self, inp: MeasureInput, res: MeasureResult, extend: bool = False) -> None:
-        """Keep a result, instead of those that are there, or besides them with `extend`."""
+        """Keep a result, replacing earlier ones, or adding to them with `extend`."""
         key = measure_str_key(inp)
         before = self._known[key][1] if extend and key in self._known else []
         self._known[key] = (inp, [*before, res])
@@ -59,7 +59,7 @@ DummyDatabase = Database
 
 
 def filter_inputs(db: Database, measure_inputs: Sequence[MeasureInput], retry: bool = False) -> tuple[list[MeasureResult | None], list[MeasureInput]]:
-    """What is known of each input, None where nothing is, and the inputs that are to be measured; with `retry` those that failed are among them."""
+    """The known result of each input, None if unknown, and the inputs to measure, including failed ones with `retry`."""
     results: list[MeasureResult | None] = []
     for inp in measure_inputs:
         known = db.load(inp)

@@ -1,7 +1,7 @@
 """Features of scheduled programs, for cost models of configurations. Source: AutoTVM 0.9, `autotvm.feature`.
 
-itervar: numbers of every loop, and of everything each touches; how many there are depends on the loops, so programs of one template compare.
-curve: how fast elements are reused the further one looks outwards, sampled; as many numbers for each innermost buffer, whatever the loops.
+itervar: numbers of every loop and its touches; their count depends on the loops, so only programs of one template are comparable.
+curve: reuse of elements as a sampled function over outer loops; a fixed count of numbers per innermost buffer.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ansor.manual.schedule import Schedule
 from ansor.te.tensor import Tensor
 
 SAMPLES = 20
-"""Points along a curve where cost models ask for them; by itself `get_buffer_curve_sample_flatten` takes 30."""
+"""Points along a curve for cost models; the default of `get_buffer_curve_sample_flatten` is 30."""
 
 Group: TypeAlias = list[object]
-"""A name and what belongs to it."""
+"""A name and its values."""
 
 
 def get_itervar_feature(sch: Schedule, args: Sequence[Tensor], take_log: bool = False) -> list[list[Group]]:
@@ -32,7 +32,7 @@ def get_itervar_feature(sch: Schedule, args: Sequence[Tensor], take_log: bool = 
     _attr_: length, nest level, topdown, bottomup, annotation one-hot; _arith_: additions, multiplications, divisions of floating point; a touch: stride, mod,
     count, reuse, thread count, thread reuse. take_log: numbers x except nest level and one-hots become sign(x) log2(|x| + 1).
 
-    Raises ScheduleError when the schedule does not fit.
+    Raises ScheduleError if the schedule does not fit.
     """
     rows: list[list[Group]] = []
     for loop in _touched(sch, args):
@@ -47,17 +47,17 @@ def flatten_itervar_feature(fea: Sequence[Sequence[Group]]) -> NDArray[np.float3
 
 
 def get_itervar_feature_flatten(sch: Schedule, args: Sequence[Tensor], take_log: bool = True) -> NDArray[np.float32]:
-    """The two together. Raises ScheduleError when the schedule does not fit."""
+    """Both in one call. Raises ScheduleError if the schedule does not fit."""
     return flatten_itervar_feature(get_itervar_feature(sch, args, take_log))
 
 
 def get_buffer_curve_sample_flatten(sch: Schedule, args: Sequence[Tensor], sample_n: int = 30) -> NDArray[np.float32]:
-    """For each buffer that the innermost loops touch, 4 relations of `sample_n` points of 2 numbers; buffers in order of name.
+    """For each buffer that the innermost loops touch, 4 relations of `sample_n` points of 2 numbers; buffers in order of names.
 
     The relations, of logarithms to base 2 over the loops around the buffer: reuse by count, count by reuse, topdown by count, count by topdown. A point i is
     the value at the last loop whose abscissa is at most i, and how far below i that is.
 
-    Raises ScheduleError when the schedule does not fit.
+    Raises ScheduleError if the schedule does not fit.
     """
     touched = _touched(sch, args)
     numbers: list[float] = []
@@ -73,7 +73,7 @@ def get_buffer_curve_sample_flatten(sch: Schedule, args: Sequence[Tensor], sampl
 
 
 def _touched(sch: Schedule, args: Sequence[Tensor]) -> list[LoopTouches]:
-    """Loops of one iteration stay, so that programs of one structure have as many numbers."""
+    """Loops of one iteration are kept, so that programs of one structure have equally many numbers."""
     if isinstance(sch, BindingSchedule):
         return loop_touches(lower(sch.unbound_sketch(args), simple_mode=False), sch.threads)
     return loop_touches(lower(sch, args, simple_mode=False))
@@ -97,7 +97,7 @@ def _numbers(values: Sequence[int], take_log: bool) -> list[float]:
 
 
 def _innermost(touched: Sequence[LoopTouches]) -> list[str]:
-    """One touch for each buffer that the deepest loops touch, of the last such loop; copies in other memory (`A.local`) are the same buffer."""
+    """One touch per buffer touched by the deepest loops, from the last such loop; copies in other memory (`A.local`) count as the same buffer."""
     deepest = max((loop.nest_level for loop in touched), default=0)
     found: dict[str, str] = {}
     for loop in reversed(touched):

@@ -9,18 +9,18 @@ from ansor.errors import ConfigError
 from ansor.templates.space import ConfigEntity, ConfigSpace
 
 _PATIENCE = 100
-"""Mutations of a child that was seen before, until an unseen configuration is drawn instead: near the end of a space mutations rarely find one."""
+"""Mutations of an already seen child before drawing an unseen configuration instead: near the end of a space mutations rarely find one."""
 
 
 class GATuner(Tuner):
-    """Generations of `pop_size` configurations, none seen before; the next comes once all of one are told.
+    """Generations of `pop_size` unseen configurations; the next begins once all results of one are known.
 
     Fitness is the inverse of the mean cost, 0 after an error. The best `elite_num` of a generation and of the elites before it stay as parents. A child
     has the first knobs of one parent and the others of another, parents drawn with odds by fitness; every knob is redrawn with probability
     `mutation_prob`, and then one at a time until the child is new. Both numbers are clipped to the size of the space. The same seed and results give the
-    same configurations. A batch ends where a generation does; asked for more than was told, it gives random configurations, which join the generation.
+    same configurations. A batch ends with its generation; if more are requested before its results are known, random configurations join the generation.
 
-    Raises ConfigError when pop_size < 1, or elite_num is not in [0, pop_size], or mutation_prob not in [0, 1].
+    Raises ConfigError if pop_size < 1, or elite_num is not in [0, pop_size], or mutation_prob not in [0, 1].
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class GATuner(Tuner):
     def _start(self) -> None:
         self._rng = Random(self._seed)
         self._visited: set[int] = set()
-        self._waiting: list[int] = []  # of this generation, not given yet
+        self._waiting: list[int] = []  # of this generation, not returned yet
         self._generation: list[int] = []
         self._scores: dict[int, float] = {}  # of this generation
         self._elites: dict[int, float] = {}
@@ -59,7 +59,7 @@ class GATuner(Tuner):
         return [self.space.get(index) for index in given]
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Results of configurations of this generation count; others, such as a log's, are passed over."""
+        """Results of this generation's configurations count; others, such as a log's, are ignored."""
         members = set(self._generation)
         for inp, result in zip(inputs, results, strict=True):
             if inp.config.index in members:
@@ -68,7 +68,7 @@ class GATuner(Tuner):
             self._breed()
 
     def _room(self) -> int:
-        """How many more a generation may have."""
+        """How many more configurations a generation may have."""
         return min(self._pop_size, self.space.range_length - len(self._visited))
 
     def _begin(self, generation: list[int]) -> None:

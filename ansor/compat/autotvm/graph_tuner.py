@@ -1,6 +1,6 @@
 """Names of AutoTVM's graph tuners, which choose a layout for each convolution of a network. Source: AutoTVM 0.9, `autotvm.graph_tuner`.
 
-There is nothing to choose here: `ansor.compile` decides on one layout for a network, and weights and other operands are packed by the kernels that read them.
+There is nothing to choose here: `ansor.compile` uses one layout per network, and kernels pack the weights and other operands they read.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from ansor.errors import TargetError
 
 
 class DPTuner:
-    """Raises TargetError that tells what to use."""
+    """Raises TargetError that says what to use."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise TargetError(
@@ -19,4 +19,4 @@ class DPTuner:
 
 
 class PBQPTuner(DPTuner):
-    """Raises TargetError that tells what to use."""
+    """Raises TargetError that says what to use."""

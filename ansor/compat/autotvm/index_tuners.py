@@ -1,4 +1,4 @@
-"""Tuners that look at indices only: all in order, or all at random. Source: AutoTVM 0.9, `GridSearchTuner` and `RandomTuner`."""
+"""Tuners that only use indices: in order, or at random. Source: AutoTVM 0.9, `GridSearchTuner` and `RandomTuner`."""
 
 from collections.abc import Sequence
 from random import Random
@@ -10,9 +10,9 @@ from ansor.templates.space import ConfigEntity, ConfigSpace
 
 
 class GridSearchTuner(Tuner):
-    """The configurations from index `range_idx[0]` to `range_idx[1]`, which counts, in order; all when no range is given.
+    """The configurations from index `range_idx[0]` to `range_idx[1]`, inclusive, in order; all without a range.
 
-    Raises ConfigError when the range is not within the space. `index_offset`, `range_length`: the range; `counter`: how many were given.
+    Raises ConfigError if the range is not within the space. `index_offset`, `range_length`: the range; `counter`: how many were returned.
     """
 
     def __init__(self, task: HasSpace | ConfigSpace, range_idx: tuple[int, int] | None = None) -> None:
@@ -35,7 +35,7 @@ class GridSearchTuner(Tuner):
         return [self.space.get(self._next_index()) for _ in range(min(batch_size, self.range_length - self.counter))]
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Nothing: the order does not depend on results."""
+        """Does nothing: the order does not depend on results."""
 
     def _next_index(self) -> int:
         self.counter += 1
@@ -57,7 +57,7 @@ class RandomTuner(GridSearchTuner):
     def _shuffle(self) -> None:
         self._rng = Random(self._seed)
         self.visited: set[int] = set()
-        # Fisher and Yates' shuffle of 0, 1, 2, ..., of which only the places that no longer hold themselves are kept.
+        # Fisher-Yates shuffle of 0, 1, 2, ..., storing only places that no longer hold themselves.
         self._moved: dict[int, int] = {}
 
     def _next_index(self) -> int:

@@ -1,6 +1,6 @@
-"""Building and running programs of configurations on this machine. Source: AutoTVM 0.9, `autotvm.measure.measure_methods`.
+"""Builds and runs programs of configurations on this machine. Source: AutoTVM 0.9, `autotvm.measure.measure_methods`.
 
-Every program is held against its declaration in double precision before it is timed: WRONG_ANSWER is among the outcomes.
+Every program is compared with its declaration in double precision before timing: WRONG_ANSWER is a possible outcome.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from ansor.templates.task import Task
 
 @dataclass(frozen=True)
 class BuildResult:
-    """A program that was built, or why not. filename: its library, which lives until it was run; arg_info: shape and dtype of what it takes."""
+    """A built program, or why it was not built. filename: its library, kept until it has run; arg_info: shapes and dtypes of its arguments."""
 
     filename: str = ""
     arg_info: tuple[tuple[tuple[int, ...], str], ...] = ()
@@ -59,9 +59,9 @@ class BuildResult:
 
 
 class LocalBuilder:
-    """Builds programs: `n_parallel` at a time (by default as many as there are cores), each in `timeout` seconds.
+    """Builds programs: `n_parallel` at a time (by default one per core), each in `timeout` seconds.
 
-    build_kwargs, do_fork and runtime are accepted and change nothing: programs are C, which compilers build in processes of their own.
+    build_kwargs, do_fork and runtime are accepted but ignored: programs are C, which compilers build in separate processes.
     Raises TargetError for a `build_func` other than "default".
     """
 
@@ -74,16 +74,16 @@ class LocalBuilder:
         self._builder: builders.Builder | None = None
 
     def set_task(self, task: Task) -> None:
-        """Start a folder for the task's programs. Raises TargetError for a target that is no processor, ToolchainError without a compiler."""
+        """Create a folder for the task's programs. Raises TargetError if the target is not a processor, ToolchainError without a compiler."""
         self.close()
         self._target = measured_target(task.target)
         self._builder = builders.Builder(self._target.toolchain(), LIBRARY if self._target.is_local else PROGRAM, timeout=self.timeout, jobs=self.n_parallel)
 
     def build(self, measure_inputs: Sequence[MeasureInput]) -> list[BuildResult]:
-        """One result for each input, in order. What cannot be instantiated is not compiled."""
+        """One result per input, in order. Inputs that cannot be instantiated are not compiled."""
         made = [self._made(inp) for inp in measure_inputs]
         assert self._builder is not None, "set_task comes first"
-        # Each by itself: those that are compiled together have one library, which can only be removed as a whole.
+        # One by one: programs compiled together share a library, which can only be removed as a whole.
         futures = [None if source is None else self._builder.submit([source])[0] for source, _ in made]
         return [result if future is None else self._built(result, future.result()[0]) for (_, result), future in zip(made, futures, strict=True)]
 
@@ -116,21 +116,21 @@ class LocalBuilder:
 
 
 class Submits(Protocol):
-    """What calls can be given to: `concurrent.futures.ThreadPoolExecutor`, or an executor of one's own."""
+    """An executor of calls: `concurrent.futures.ThreadPoolExecutor`, or your own."""
 
     def submit(self, fn: Callable[..., MeasureResult], /, *args: object, **kwargs: object) -> Future[MeasureResult]:
-        """Start a call, and give what its result comes from."""
+        """Start a call and return its future."""
         ...
 
 
 class LocalRunner(TimedRunner):
-    """Runs programs, one after the other, each in a process of its own; `timeout` in seconds.
+    """Runs programs one after another, each in its own process; `timeout` in seconds.
 
     Each of `repeat` costs is the mean of `number` calls, or of more of them until `min_repeat_ms` passed; with enable_cpu_cache_flush, of one call on cold
-    caches. Of more than two costs the largest and the smallest are left out. A program more than three times slower than the best so far is timed once.
+    caches. Of more than two costs the largest and the smallest are dropped. A program more than three times slower than the best so far is timed once.
 
-    `ref_input`: arrays for what programs take, in order, outputs too, which are not looked at; by default inputs are made up.
-    `executor`: threads that runs are given to, `submit(run_one, build_result, ref_input=...)` for each, one running at a time; by default the runner's own.
+    `ref_input`: arrays for the arguments, in order, including outputs, which are ignored; by default inputs are generated.
+    `executor`: threads for runs, by `submit(run_one, build_result, ref_input=...)` for each, one running at a time; by default the runner's own.
     Raises TargetError for a module_loader, ConfigError for numbers that measure nothing.
     """
 
@@ -150,26 +150,26 @@ class LocalRunner(TimedRunner):
         self._session: _Session | None = None
 
     def set_task(self, task: Task) -> None:
-        """Start a process to run the task's programs in. Raises TargetError for a target that is no processor, ToolchainError without a compiler."""
+        """Start a process for the task's programs. Raises TargetError if the target is not a processor, ToolchainError without a compiler."""
         self.close()
         target = measured_target(task.target)
         self._session = _Session(target, self._devices(target), self.timing)
 
     def _devices(self, target: Target) -> Sequence[Device]:
-        """What programs run on."""
+        """The devices that run programs."""
         if not target.is_local:
             raise TargetError(f"asked to measure programs for {target} on this machine, which does not run them: give autotvm.RPCRunner(key, host, port)")
         return [LocalDevice()]
 
     def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult]) -> list[MeasureResult]:
-        """One result for each input, in order: `Unmeasured` where the machine is at fault."""
+        """One result per input, in order: `Unmeasured` if the machine is at fault."""
         if self.executor is not None:
             waiting = [self.executor.submit(self.run_one, build, ref_input=self.ref_input) for build in build_results]
             return [future.result() for future in waiting]
         return self._run(build_results, self.ref_input)
 
     def run_one(self, build_result: BuildResult, ref_input: Sequence[ArrayLike] | None = None) -> MeasureResult:
-        """The result of one program: what executors are given. Runs of several threads wait for each other."""
+        """The result of one program, for executors. Runs of several threads wait for each other."""
         with self._turn:
             return self._run([build_result], ref_input)[0]
 
@@ -186,12 +186,12 @@ class LocalRunner(TimedRunner):
 
 
 class RPCRunner(LocalRunner):
-    """Runs programs on the devices of a key, of the farm whose scheduler (TVM's tracker) is at host:port. Farms take turns: `priority` changes nothing, and
-    `n_parallel` is how many programs are on their way, two for each device by default. The others are as in `LocalRunner`.
+    """Runs programs on the devices with a key, in the farm whose scheduler (TVM's tracker) is at host:port. Farms take turns: `priority` is ignored, and
+    `n_parallel` is the number of programs in flight, by default two per device. The others are as in `LocalRunner`.
 
     Devices run what is built for the target: `llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72` for boards with ARM, else this machine's kind. Costs are
     what devices count: seconds, or instructions of emulators. Raises ConfigError for numbers that measure nothing; `set_task` raises DeviceError
-    where no scheduler answers, or no device has the key.
+    if no scheduler answers or no device has the key.
     """
 
     def __init__(
@@ -206,7 +206,7 @@ class RPCRunner(LocalRunner):
 
 
 _Run = tuple[MeasureTask, "Future[Ran]"]
-"""A program on a device, and what the programs of its declaration share."""
+"""A program running on a device, and what the programs of its declaration share."""
 
 
 def _unmeasured(build: BuildResult, trouble: MachineTrouble) -> Unmeasured:
@@ -214,7 +214,7 @@ def _unmeasured(build: BuildResult, trouble: MachineTrouble) -> Unmeasured:
 
 
 class _Session:
-    """Runs the programs of one task; references are built when the first program of a declaration comes."""
+    """Runs the programs of one task; a reference is built for the first program of a declaration."""
 
     def __init__(self, target: Target, devices: Sequence[Device], timing: TimingOptions) -> None:
         self._target = target
@@ -227,7 +227,7 @@ class _Session:
         self._best: dict[str, float] = {}
 
     def give(self, ref_input: Sequence[ArrayLike] | None) -> None:
-        """What programs take from now on."""
+        """Set the arguments of programs from now on."""
         if ref_input is not self._ref_input:
             self._ref_input, self._number = ref_input, self._number + 1
 
@@ -242,7 +242,7 @@ class _Session:
             yield self._ended(*waiting.popleft())
 
     def _begun(self, build: BuildResult) -> MeasureResult | _Run:
-        """Give a program to a device; its result, where it has one before."""
+        """Submit a program to a device; returns its result if it already has one."""
         try:
             if build.built is not None:
                 check_trouble(build.built.failure)
@@ -290,7 +290,7 @@ class _Session:
         return self._tasks[key]
 
     def _files(self, dag: Dag) -> tuple[tuple[str, str], ...]:
-        """The inputs that are given, as files."""
+        """The given inputs, as files."""
         if self._ref_input is None:
             return ()
         given = [np.asarray(array) for array in self._ref_input]

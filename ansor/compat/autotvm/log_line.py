@@ -1,10 +1,10 @@
-"""One log line of AutoTVM, there and back. Source: AutoTVM 0.9, `autotvm.record`; version 0.1 as TVM 0.6 wrote it.
+"""Reads and writes one log line of AutoTVM. Source: AutoTVM 0.9, `autotvm.record`; version 0.1 as TVM 0.6 wrote it.
 
     {"input": ["llvm", "matmul", [512, ["TENSOR", [512, 512], "float32"]], {}],
      "config": {"index": 193, "code_hash": null, "entity": [["tile_y", "sp", [-1, 8]], ["unroll", "ot", false]]},
      "result": [[0.0012], 0, 0.8, 1650000000.0], "version": 0.2, "tvm_version": "0.9.0"}                        (on one line)
 
-Lines are data that strangers wrote: nothing in them is executed, a target in them names no program (`-cc`), and numbers, nesting and length are bounded.
+Lines are untrusted data: nothing in them is executed, a target in them may not name a program (`-cc`), and numbers, nesting and length are bounded.
 Lists become tuples.
 Lines of the protocol "pickle" are read without running them, `pickled_line`.
 """
@@ -32,7 +32,7 @@ _FIELDS = ("input", "config", "result", "version", "tvm_version")
 
 @dataclass(frozen=True)
 class LogRecord:
-    """One line: what was measured, what came out, the version that wrote it, and fields that we do not know."""
+    """One line: the input, the result, the version that wrote it, and unknown fields."""
 
     input: MeasureInput
     result: MeasureResult
@@ -41,7 +41,7 @@ class LogRecord:
 
 
 def encode(inp: MeasureInput, result: MeasureResult, protocol: str = "json", *, tvm_version: str = "", others: Mapping[str, Json] | None = None) -> str:
-    """The log line of a measurement, without its newline. A failure's costs are written as [1e9], a target without the compiler that it names.
+    """The log line of a measurement, without its newline. A failure's costs are written as [1e9], a target without its compiler.
 
     protocol: "json", or "pickle", which has no `others`. Raises RecordError for another, for values that JSON cannot hold (objects, NaN), and for `others` with
     the name of a field.
@@ -67,16 +67,16 @@ def encode(inp: MeasureInput, result: MeasureResult, protocol: str = "json", *, 
 
 
 def decode(row: str, protocol: str = "json") -> tuple[MeasureInput, MeasureResult]:
-    """What a log line holds. Raises RecordError with the reason when it cannot be used, and for a protocol other than "json" and "pickle"."""
+    """Parse a log line. Raises RecordError with the reason if it cannot be used, and for a protocol other than "json" and "pickle"."""
     _check_protocol(protocol)
     record = read_line(row) if protocol == "json" else _read_fields(pickled_line.read(row))
     return record.input, record.result
 
 
 def read_line(row: str, *, old: bool = False) -> LogRecord:
-    """All of a log line. Raises RecordError with the reason when it cannot be used.
+    """Parse a whole log line. Raises RecordError with the reason if it cannot be used.
 
-    With `old`, lines of version 0.1 (before TVM 0.7) are read, too. Their workloads and template keys, which 0.2 has no place for, are among `others`,
+    With `old`, lines of version 0.1 (before TVM 0.7) are also read. Their workloads and template keys, which 0.2 has no place for, are among `others`,
     their tasks have the names of then, and as templates have changed, their indices belong to spaces that no longer exist: the values count.
     """
     try:

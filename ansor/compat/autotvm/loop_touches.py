@@ -1,4 +1,4 @@
-"""What every loop of a program touches: the numbers that AutoTVM's loop features are made of. Source: AutoTVM 0.9, `touch_extractor`.
+"""What every loop of a program touches: the numbers behind AutoTVM's loop features. Source: AutoTVM 0.9, `touch_extractor`.
 
 A touch is one access of one statement, named by its buffer and how many accesses of that buffer came before: `A_0`, `C_0` (written), `C_1` (read to be
 added to). What the first iteration of a reduction does instead is no statement of its own.
@@ -20,7 +20,7 @@ ANNOTATIONS = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadI
 """How a loop runs, in the order of its one-hot feature. Processors have four of them."""
 
 _LEVELS = {"parallel": 1, **{f"threadIdx.{axis}": 1 for axis in "xyz"}, **{f"blockIdx.{axis}": 2 for axis in "xyz"}}
-"""Loops that are shared out: among threads, and among blocks of threads."""
+"""Loops distributed over threads, and over blocks of threads."""
 
 _ARITHMETIC = {"add": "add", "sub": "add", "mul": "mul", "div": "div"}
 _COMBINERS = {"sum": "add", "prod": "mul"}
@@ -28,10 +28,10 @@ _COMBINERS = {"sum": "add", "prod": "mul"}
 
 @dataclass
 class Touch:
-    """How a loop and those inside it walk over what one access reads or writes.
+    """How a loop and those inside it walk over the elements of one access.
 
-    stride: elements from one iteration of this loop to the next, 0 where it stays; mod: always -1, for none; count: different elements; reuse: how often each
-    is touched; thread_count, thread_reuse: what all threads of a loop that is shared out together have of one thread's, 0 for other loops.
+    stride: elements from one iteration of this loop to the next, 0 if it does not move; mod: always -1, for none; count: distinct elements; reuse: how often
+    each is touched; thread_count, thread_reuse: what all threads of a loop that is shared out together have of one thread's, 0 for other loops.
     """
 
     stride: int
@@ -186,7 +186,7 @@ def _inside(atom: Atom, var: Var) -> int:
 
 
 def _read_by(index: Linear) -> Iterator[Expr]:
-    """Values that an index depends on."""
+    """The values that an index depends on."""
     for atom, _ in index.terms:
         if isinstance(atom, Opaque):
             yield atom.value

@@ -17,21 +17,21 @@ from ansor.templates.task import Task
 
 
 class Builder(Protocol):
-    """Makes programs of configurations. n_parallel: how many at a time, which is how many a tuner gives at a time."""
+    """Builds programs of configurations. n_parallel: how many at a time, also a tuner's batch size."""
 
     @property
     def n_parallel(self) -> int: ...
 
     def set_task(self, task: Task) -> None:
-        """Get ready for the configurations of a task."""
+        """Prepare for the configurations of a task."""
         return
 
     def build(self, measure_inputs: Sequence[MeasureInput]) -> Sequence[BuildResult]:
-        """One result for each input, in order; what is wrong with a configuration is in its result."""
+        """One result per input, in order; errors of a configuration are in its result."""
         ...
 
     def close(self) -> None:
-        """Let go of what `set_task` and `build` took."""
+        """Release what `set_task` and `build` acquired."""
         return
 
 
@@ -39,28 +39,28 @@ class Runner(Protocol):
     """Measures programs."""
 
     def set_task(self, task: Task) -> None:
-        """Get ready for the programs of a task."""
+        """Prepare for the programs of a task."""
         return
 
     def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult]) -> Sequence[MeasureResult]:
-        """One result for each input, in order; what is wrong with a program is in its result."""
+        """One result per input, in order; errors of a program are in its result."""
         ...
 
     def close(self) -> None:
-        """Let go of what `set_task` and `run` took."""
+        """Release what `set_task` and `run` acquired."""
         return
 
 
 @dataclass(frozen=True)
 class MeasureOption:
-    """Who builds and who runs."""
+    """The builder and the runner."""
 
     builder: Builder
     runner: Runner
 
 
 def measure_option(builder: Builder | str = "local", runner: Runner | str = "local") -> MeasureOption:
-    """What `Tuner.tune` is given; "local" is `LocalBuilder()` or `LocalRunner()`. Raises ConfigError for anything else."""
+    """The option of `Tuner.tune`; "local" is `LocalBuilder()` or `LocalRunner()`. Raises ConfigError for anything else."""
     for asked, method in ((builder, "build"), (runner, "run")):
         if asked != "local" and not hasattr(asked, method):
             raise ConfigError(f"asked to measure by {asked!r}; give 'local', or a builder and a runner such as LocalBuilder() and LocalRunner()")
@@ -76,7 +76,7 @@ class BatchTrouble(MachineTrouble):
 
 
 class MeasureBatch:
-    """Measures inputs of one task: call it with them. Use it in a `with` statement, or call `close`. n_parallel: inputs that are best given at a time."""
+    """Measures inputs of one task: call it with them. Use it in a `with` statement, or call `close`. n_parallel: the best number of inputs at a time."""
 
     def __init__(self, task: Task, option: MeasureOption) -> None:
         if not isinstance(option, MeasureOption):
@@ -91,7 +91,7 @@ class MeasureBatch:
             raise
 
     def __call__(self, measure_inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
-        """One result for each, in order. Raises MeasureError when the builder or the runner gives another number, BatchTrouble when the machine is at fault."""
+        """One result each, in order. Raises MeasureError if the builder or the runner returns another number, BatchTrouble if the machine is at fault."""
         built = self._option.builder.build(measure_inputs)
         results = list(self._option.runner.run(measure_inputs, built))
         if len(results) != len(measure_inputs):
@@ -104,7 +104,7 @@ class MeasureBatch:
         return results
 
     def close(self) -> None:
-        """Let go of processes and files."""
+        """Release processes and files."""
         self._option.runner.close()
         self._option.builder.close()
 

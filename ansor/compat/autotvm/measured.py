@@ -1,4 +1,4 @@
-"""What was measured and what came out, as AutoTVM's logs hold it. Source: AutoTVM 0.9, `autotvm.measure`."""
+"""Inputs and results of measurements, as in AutoTVM's logs. Source: AutoTVM 0.9, `autotvm.measure`."""
 
 from typing import NamedTuple, Self
 
@@ -19,7 +19,7 @@ class MeasureInput(NamedTuple):
 
 
 class MeasureResult(NamedTuple):
-    """Seconds of one call, once for each repeat; what went wrong; seconds of everything, building included; seconds since 1970."""
+    """Seconds of one call, one per repeat; the error; seconds of everything, building included; seconds since 1970."""
 
     costs: tuple[float, ...]
     error_no: int
@@ -28,17 +28,17 @@ class MeasureResult(NamedTuple):
 
     @property
     def mean_cost(self) -> float:
-        """Mean seconds of one call; infinite when something went wrong."""
+        """Mean seconds of one call; infinite for a failure."""
         return mean_cost(self.costs, self.error_no)
 
     @property
     def error_msg(self) -> str:
-        """What went wrong, where that is known."""
+        """The error, if known."""
         return ""
 
 
 class Failed(MeasureResult):
-    """A failure with the tool's text, which logs do not hold."""
+    """A failure with the tool's output, which logs do not hold."""
 
     _text: str
 
@@ -53,4 +53,4 @@ class Failed(MeasureResult):
 
 
 class Unmeasured(Failed):
-    """The machine ran out of something, so that nothing is known of the program: no tuner is told of it, and no log holds it."""
+    """The machine ran out of something, so that nothing is known about the program: it is neither reported to tuners nor logged."""

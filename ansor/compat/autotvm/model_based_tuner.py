@@ -1,4 +1,4 @@
-"""A tuner made of a cost model, and an optimiser that finds what the model likes best. Source: AutoTVM 0.9, `ModelBasedTuner`.
+"""A tuner made of a cost model and an optimiser that maximises its score. Source: AutoTVM 0.9, `ModelBasedTuner`.
 
     results -> CostModel.fit -> ModelOptimizer.find_maximums -> plan of `plan_size` configurations -> next_batch
 """
@@ -18,11 +18,11 @@ from ansor.errors import ConfigError
 from ansor.templates.space import ConfigEntity, ConfigSpace
 
 RANDOM_SHARE = 0.05
-"""The last part of a plan that gives way to random configurations."""
+"""The share of a plan, at its end, replaced by random configurations."""
 
 
 class Scores(Protocol):
-    """What an optimiser needs of a model: a score for each index, higher is better."""
+    """What an optimiser needs from a model: a score per index, higher is better."""
 
     def predict(self, xs: Sequence[int], output_margin: bool = False) -> NDArray[np.float64]: ...
 
@@ -37,7 +37,7 @@ class CostModel(Scores, Protocol):
 
 
 class ModelOptimizer(Protocol):
-    """Searches a space for what a model scores highest: up to `num` indices, best first, none of `exclusive`."""
+    """Searches a space for the configurations a model scores highest: up to `num` indices, best first, none of `exclusive`."""
 
     def find_maximums(self, model: Scores, num: int, exclusive: Collection[int]) -> list[int]: ...
     def reset(self) -> None: ...
@@ -65,7 +65,7 @@ class ModelBasedTuner(Tuner):
         self._start()
 
     def reset(self) -> None:
-        """Be as new: the model knows nothing any more."""
+        """Reset to the initial state, including the model."""
         super().reset()
         self.cost_model = self.cost_model.spawn_base_model()
         self.model_optimizer.reset()
@@ -92,7 +92,7 @@ class ModelBasedTuner(Tuner):
         return batch
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Results count whoever asked for them, so that an interrupted run can go on from its log: by their values, whatever their index.
+        """Results count regardless of who requested them, by their values, not their index, so that an interrupted run can resume from its log.
 
         Raises ConfigError for a configuration that this space does not have.
         """
@@ -109,9 +109,9 @@ class ModelBasedTuner(Tuner):
             self._plan(self.cost_model)
 
     def load_history(self, data_set: Iterable[tuple[MeasureInput, MeasureResult]], min_seed_records: int = 500) -> None:
-        """Start from what a log of the same template tells, also of other arguments: it makes the first plan, and counts less the more is measured.
+        """Start from a log of the same template, even for other arguments: it makes the first plan, and counts less the more is measured.
 
-        A log with less than `min_seed_records` usable records is ignored.
+        A log with fewer than `min_seed_records` usable records is ignored.
         """
         base = self.cost_model.spawn_base_model()
         if not base.fit_log(data_set, self.plan_size, min_seed_records):
@@ -135,7 +135,7 @@ class ModelBasedTuner(Tuner):
 
 
 def diverse(indices: Sequence[int], knobs: Sequence[Sequence[int]], number: int) -> list[int]:
-    """`number` of the indices, chosen one after the other, each so that most of its knobs have a value none before had; the first of equal ones."""
+    """Greedily choose `number` of the indices, each with the most knob values not chosen before; the first of equal ones."""
     left, chosen, seen = list(range(len(indices))), list[int](), set[tuple[int, int]]()
     while left and len(chosen) < number:
         pick = max(left, key=lambda place: (len(set(enumerate(knobs[place])) - seen), -place))

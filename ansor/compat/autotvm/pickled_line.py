@@ -25,14 +25,14 @@ KNOBS = {"sp": ("SplitEntity", "size"), "re": ("ReorderEntity", "perm"), "an": (
 
 UNSET: Mapping[str, Json] = {"_collect": False, "space_map": None, "_space_map": None, "_length": None, "_constraints": [], "errors": [], "flop": 0.0,
                              "cost": None, "is_fallback": False}  # fmt: skip
-"""What else TVM's configurations have, before they are used."""
+"""Further attributes of unused TVM configurations."""
 
 VALUES = 1 << 16
-"""Values that a pickle may hold: one that holds a list twice counts it twice."""
+"""The most values in a pickle; a list held twice counts twice."""
 
 
 class _Held:
-    """What stands for an object: its state and nothing else."""
+    """Stands for an object: only its state."""
 
     state: object = None
 
@@ -60,7 +60,7 @@ class _Reader(pickle.Unpickler):
 
 
 def read(row: str) -> dict[str, Json]:
-    """A line as the fields of one in JSON. Raises RecordError with the reason when it cannot be used."""
+    """A line as the fields of a JSON one. Raises RecordError with the reason if it cannot be used."""
     if len(row) > LONGEST:
         refuse(f"it has {len(row)} characters, the longest that is read has {LONGEST}")
     parts = row.rstrip("\n").split("\t")
@@ -80,7 +80,7 @@ def _loaded(part: str) -> object:
     try:
         data = base64.b64decode(part, validate=True)
         for code, value, _ in pickletools.genops(data):
-            if "PUT" in code.name and isinstance(value, int) and value > len(data):  # a table of that length would be made
+            if "PUT" in code.name and isinstance(value, int) and value > len(data):  # would create a table of that length
                 refuse("its pickle numbers its values beyond its length")
         return _Reader(io.BytesIO(data)).load()
     except RecordError:
@@ -90,7 +90,7 @@ def _loaded(part: str) -> object:
 
 
 def _plain(value: object) -> Json:
-    """A value as JSON has it, with a configuration as its object."""
+    """A value as in JSON, with a configuration as its object."""
     left = [VALUES]
 
     def plain(one: object, depth: int) -> Json:
@@ -127,7 +127,7 @@ def _value(knob: object) -> tuple[str, object]:
 
 
 def written(fields: Mapping[str, Json]) -> str:
-    """The line of the fields of one in JSON, with TVM's classes by name."""
+    """The pickled line for the fields of a JSON one, with TVM's classes by name."""
     (target, *task), config = cast("Sequence[Json]", fields["input"]), cast("dict[str, Json]", fields["config"])
     knobs = cast("Sequence[tuple[str, str, Json]]", config["entity"])
     entities = {name: _object(KNOBS[tag][0], {KNOBS[tag][1]: _body(value)}) for name, tag, value in knobs}
@@ -139,15 +139,15 @@ def written(fields: Mapping[str, Json]) -> str:
 
 
 def _body(value: object) -> bytes:
-    """What makes a plain value, without the pickle's head and end."""
+    """Opcodes for a plain value, without the pickle's head and end."""
     return pickle.dumps(value, 2)[2:-1]
 
 
 def _object(name: str, state: Mapping[str, bytes]) -> bytes:
-    """What makes an object of a class, and gives it its state."""
+    """Opcodes that create an object of a class and set its state."""
     return f"c{MODULE}\n{name}\n".encode() + b")\x81}" + _items(state) + b"b"
 
 
 def _items(items: Mapping[str, bytes]) -> bytes:
-    """What fills the dict that was made before."""
+    """Opcodes that fill the dict created before."""
     return b"(" + b"".join(_body(name) + value for name, value in items.items()) + b"u"

@@ -1,4 +1,4 @@
-"""AutoTVM's logs: files of lines as `log_line` tells. A line that cannot be used is left out with its reason. Source: AutoTVM 0.9, `autotvm.record`."""
+"""AutoTVM's logs: files of lines, see `log_line`. Unusable lines are skipped with a reason. Source: AutoTVM 0.9, `autotvm.record`."""
 
 import logging
 import math
@@ -22,15 +22,15 @@ _logger = logging.getLogger("autotvm")
 
 
 def load(source: Source, *, old: bool = False) -> Loaded[LogRecord]:
-    """The records of a log file, or of one that is open, with the lines that were left out; lines of version 0.1 only if `old`.
+    """The records of a log file, given by path or open, with the skipped lines; lines of version 0.1 only if `old`.
 
-    Raises RecordError when it cannot be read.
+    Raises RecordError if it cannot be read.
     """
     return line_files.gathered(_lines(source, old=old))
 
 
 def load_from_file(filename: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
-    """The records of a log file, one after the other. A line that is left out is a warning of the logger "autotvm".
+    """Iterate over the records of a log file. The logger "autotvm" warns about skipped lines.
 
     Raises RecordError when the file cannot be read.
     """
@@ -38,7 +38,7 @@ def load_from_file(filename: str | Path) -> Iterator[tuple[MeasureInput, Measure
 
 
 def load_from_buffer(file: IO[str] | IO[bytes]) -> Iterator[tuple[MeasureInput, MeasureResult]]:
-    """As `load_from_file`, from an open file."""
+    """Like `load_from_file`, from an open file."""
     return _pairs(file, "log")
 
 

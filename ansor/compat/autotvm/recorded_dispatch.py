@@ -1,4 +1,4 @@
-"""Dispatch contexts that know logs and tasks. Source: AutoTVM 0.9, `autotvm.task.dispatcher`."""
+"""Dispatch contexts for logs and tasks. Source: AutoTVM 0.9, `autotvm.task.dispatcher`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _logger = logging.getLogger("autotvm")
 
 Pair: TypeAlias = tuple[MeasureInput, MeasureResult]
 Records: TypeAlias = str | Path | Iterable[str | Path | Pair]
-"""A log file, several, or pairs as `load_from_file` gives them."""
+"""A log file, several, or pairs as from `load_from_file`."""
 
 
 @dataclass(frozen=True)
 class _Known:
-    """A configuration and the seconds it takes; one that a user gave beats every other."""
+    """A configuration and its seconds; one set by a user beats all others."""
 
     cost: float
     config: Config
@@ -46,13 +46,13 @@ class ApplyHistoryBest(DispatchContext):
             self.load(records, n_lines)
 
     def load(self, records: Records, n_lines: int | None = None) -> None:
-        """Know these records, too. Raises RecordError when a file cannot be read."""
+        """Add these records. Raises RecordError if a file cannot be read."""
         for inp, result in islice(_pairs(records), n_lines):
             if not math.isinf(result.mean_cost):
                 self._keep(inp.target, inp.task.workload, _Known(result.mean_cost, inp.config))
 
     def update(self, target: str, workload: Workload, cfg: Config) -> None:
-        """From now on give this configuration to that workload, whatever logs say. Its cost counts as 0."""
+        """From now on use this configuration for that workload, regardless of logs. Its cost counts as 0."""
         self._keep(target, workload, _Known(-math.inf, cfg))
         cfg.cost = 0.0
 
@@ -100,7 +100,7 @@ class ApplyGraphBest(DispatchContext):
         self._given: dict[tuple[str, str], Config] = {}
 
     def update(self, target: str, workload: Workload, cfg: Config) -> None:
-        """Give this configuration to that workload once the records are used up."""
+        """Use this configuration for that workload once the records are used up."""
         self._given[target, repr(workload)] = cfg
 
     def _query_inside(self, target: str, workload: Workload | None) -> Config:
@@ -119,7 +119,7 @@ class ApplyGraphBest(DispatchContext):
 
 
 def _names(target: str) -> list[tuple[str, str]]:
-    """What a target is looked up by, most special first."""
+    """The lookup keys of a target, most specific first."""
     model = target_text.model(target)
     return [*([("model", model)] if model != target_text.UNKNOWN_MODEL else []), *(("key", key) for key in target_text.keys(target))]
 

@@ -1,4 +1,4 @@
-"""Which configurations a cost model scores highest: the evolution of `ansor.search`, under the name of AutoTVM's optimiser."""
+"""Finds the configurations a cost model scores highest, by the evolution of `ansor.search`, under the name of AutoTVM's optimiser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ansor.templates.space import ConfigSpace
 class SimulatedAnnealingOptimizer:
     """Evolves `parallel_size` configurations over `n_iter` generations. persistent: the next search starts from what this one found.
 
-    temp, early_stop, log_interval: of simulated annealing, without meaning here. Raises ConfigError for numbers that are no counts.
+    temp, early_stop, log_interval: of simulated annealing, ignored here. Raises ConfigError for invalid counts.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class SimulatedAnnealingOptimizer:
         self._last: Population | None = None
 
     def find_maximums(self, model: Scores, num: int, exclusive: Collection[int]) -> list[int]:
-        """Up to `num` indices that the model scores highest of those that were met, best first, none of `exclusive` and none scored -infinity."""
+        """Up to `num` of the visited indices that the model scores highest, best first, none of `exclusive` and none scored -infinity."""
         spaces = [SampledSpace(_Configurations(self.space, model))]
         barred = np.array([self.space.point2knob(index) for index in exclusive], np.int64).reshape(len(exclusive), len(self.space.dims))
         quest = Quest(num, [np.sort(spaces[0].tables.keys(barred))], np.ones(1), empty_population(spaces))
@@ -55,7 +55,7 @@ class SimulatedAnnealingOptimizer:
 
 
 class _Configurations:
-    """A `search.space.Space` of configurations: a column for each knob. What a model says of them stands in their features as the prior."""
+    """A `search.space.Space` of configurations: a column for each knob. A model's scores are the prior in their features."""
 
     def __init__(self, space: ConfigSpace, model: Scores) -> None:
         self._space, self._model = space, model
@@ -70,11 +70,11 @@ class _Configurations:
         """Any value moves to any other."""
 
     def legal(self, rows: Rows) -> NDArray[np.bool_]:
-        """What is impossible scores -infinity."""
+        """Impossible configurations score -infinity."""
         return np.ones(len(rows), bool)
 
     def features(self, rows: Rows) -> FeatureRows:
-        """The scores. The model is asked once for each configuration."""
+        """The scores. The model is called once per configuration."""
         points = [self._space.knob2point(row) for row in rows.tolist()]
         self._ask([point for point in dict.fromkeys(points) if point not in self._known])
         scores = np.array([self._known[point] for point in points])

@@ -21,17 +21,17 @@ _logger = logging.getLogger("autotvm")
 LOSSES = ("rank", "reg")
 
 ENOUGH = 256
-"""Measurements of the task itself, after which a log is left out: it may be of other times."""
+"""Measurements of the task itself after which a log is ignored: its times may differ."""
 
 Programs = list[tuple[Vector, float, str]]
-"""Features, seconds, and what names the task: times are compared within a task."""
+"""Features, seconds, and the task's identity: times are compared within a task."""
 
 
 class XGBoostCostModel:
     """Scores configurations of a task: about the time of the best one over theirs.
 
     feature_type: itervar, knob, curve (`ConfigFeatures`); upper_model: the model whose features it shares. The same seed and data give the same scores.
-    loss_type: "rank" or "reg": one loss, of the logarithm of times relative to a task's best, serves as both. num_threads, log_interval: without meaning here.
+    loss_type: "rank" or "reg": one loss, of the logarithm of times relative to a task's best, serves as both. num_threads, log_interval: ignored here.
 
     Raises ConfigError for another loss or feature type.
     """
@@ -53,7 +53,7 @@ class XGBoostCostModel:
     def fit(self, xs: Sequence[int], ys: Sequence[float], plan_size: int) -> None:
         """Learn which of the indices `xs` is how fast (`ys`: any measure of speed, 0 for a failure), and forget what was learned from other `xs`.
 
-        Configurations that cannot be instantiated teach nothing. Raises CostModelError where LightGBM does not load.
+        Configurations that cannot be instantiated are ignored. Raises CostModelError if LightGBM does not load.
         """
         if len(xs) >= ENOUGH:
             self.base_model, self._log = None, []
@@ -63,7 +63,7 @@ class XGBoostCostModel:
     def fit_log(self, records: Iterable[tuple[MeasureInput, MeasureResult]], plan_size: int, min_seed_records: int = 500) -> bool:
         """Learn from records of the task's template, whatever its arguments. Whether there were at least `min_seed_records` with features.
 
-        Programs are compared with those of the same target and arguments only. Raises CostModelError where LightGBM does not load.
+        Programs are only compared with those of the same target and arguments. Raises CostModelError if LightGBM does not load.
         """
         name = getattr(self.task, "name", None)
         ours = [(inp, result) for inp, result in records if name is None or inp.task.name == name]
@@ -77,9 +77,9 @@ class XGBoostCostModel:
         return True
 
     def predict(self, xs: Sequence[int], output_margin: bool = False) -> NDArray[np.float64]:
-        """A score for each index; -infinity for a configuration that cannot be instantiated. Zeros before anything is learned.
+        """A score per index; -infinity for a configuration that cannot be instantiated. Zeros before anything is learned.
 
-        output_margin: without meaning here.
+        output_margin: ignored here.
         """
         vectors = self._features.of_indices(xs)
         scores = np.zeros(len(xs)) if self._model is None else self._model.predict(feature_rows(vectors, self._width))
@@ -91,7 +91,7 @@ class XGBoostCostModel:
         self._model, self._width = base_model._model, base_model._width
 
     def spawn_base_model(self) -> XGBoostCostModel:
-        """A model like this one that knows nothing yet, to learn from a log."""
+        """An untrained model like this one, to learn from a log."""
         return XGBoostCostModel(self.task, self.feature_type, self.loss_type, upper_model=self, seed=self.seed)
 
     def _train(self, measured: Programs) -> None:

@@ -1,4 +1,4 @@
-"""The tuner whose model are boosted trees. Source: AutoTVM 0.9, `XGBTuner`."""
+"""The tuner with boosted trees as its model. Source: AutoTVM 0.9, `XGBTuner`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ansor.templates.space import ConfigSpace
 
 
 class XGBTuner(ModelBasedTuner):
-    """`ModelBasedTuner` with `XGBoostCostModel` and, for optimizer="sa", `SimulatedAnnealingOptimizer`; or with an optimiser that is given.
+    """`ModelBasedTuner` with `XGBoostCostModel` and, for optimizer="sa", `SimulatedAnnealingOptimizer`; or with a given optimiser.
 
     A bare space has no loops: it needs feature_type="knob". loss_type, num_threads, log_interval: see `XGBoostCostModel`. The same seed and results give
-    the same configurations, in any process. Fitting raises CostModelError where LightGBM does not load. Raises ConfigError for names that there are not.
+    the same configurations, in any process. Fitting raises CostModelError if LightGBM does not load. Raises ConfigError for unknown names.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a target's text in TVM's words says of the machine."""
+"""What a target's text in TVM's terms says about the machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import InitVar, dataclass, fields
 from ansor.support import settings
 
 LARGEST = 2**31 - 1
-"""TVM's word for "as much as you like"."""
+"""TVM's value for "unlimited"."""
 
 PROCESSOR_KINDS = ("llvm", "c")
 """Kinds of targets that are processors."""

@@ -1,4 +1,4 @@
-"""What a target's text in TVM's words stands for here: `llvm -keys=cpu -mcpu=core-avx2`."""
+"""Translates a target's text in TVM's terms: `llvm -keys=cpu -mcpu=core-avx2`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ansor.targets.cpu import OPTIONS
 
 ALIASES = {"core-avx2": "haswell", "core-avx-i": "ivybridge", "corei7-avx": "sandybridge", "core2": "x86-64", "corei7": "x86-64-v2", "generic": "native",
            "icelake-client": "icelake-server", "tigerlake": "icelake-server", "skx": "skylake-avx512"}  # fmt: skip
-"""Processors that compilers know under two names."""
+"""Processors with two names in compilers."""
 
 MEANINGLESS = ("keys", "device", "libs", "link-params", "model", "mtriple", "system-lib", "runtime", "executor", "mfloat-abi", "mabi", "fast-math", "opt-level",
                "num-cores", "mattr", "host", "interface-api", "unpacked-api", "workspace-byte-alignment", "constants-byte-alignment")  # fmt: skip
-"""Options of TVM that change nothing here: what the processor has is read from the processor."""
+"""Options of TVM ignored here: features are read from the processor."""
 
 
 ARM_TRIPLES = {"aarch64": "arm", "arm64": "arm", "armv8": "arm", "armv8l": "armv7", "armv7a": "armv7", "armv7l": "armv7", "arm": "armv7"}
-"""The kind of target of the first word of a triple."""
+"""The kind of target for the first word of a triple."""
 
 
 def local_target(text: str, hardware_params: HardwareParams | None = None) -> Target:
@@ -43,7 +43,7 @@ def local_target(text: str, hardware_params: HardwareParams | None = None) -> Ta
 def measured_target(text: str) -> Target:
     """The target whose programs a text asks to measure: that of `local_target`, or ARM boards, where its triple or processor is ARM's and this machine not.
 
-    Raises TargetError for one that is no processor, and for a processor that is not known.
+    Raises TargetError if it is not a processor, or an unknown one.
     """
     words = dict(options_of(text))
     triple = words.get("mtriple", "").partition("-")[0]
@@ -55,7 +55,7 @@ def measured_target(text: str) -> Target:
 
 
 def options_of(text: str) -> list[tuple[str, str]]:
-    """Options and their values: `-name=value`, `-name value`, or a JSON object. Raises TargetError for what cannot be read."""
+    """Options and their values: `-name=value`, `-name value`, or a JSON object. Raises TargetError if it cannot be parsed."""
     if text.lstrip().startswith("{"):
         try:
             fields = json.loads(text)

@@ -1,4 +1,4 @@
-"""Errors about what TVM has and we do not: their messages name what to use instead."""
+"""Errors for parts of TVM that we lack: their messages name what to use instead."""
 
 from ansor.errors import AnsorError
 

@@ -1,4 +1,4 @@
-"""What came of a measurement, as TVM's logs hold it."""
+"""The outcome of a measurement, as in TVM's logs."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from statistics import fmean
 
 
 class MeasureErrorNo(IntEnum):
-    """What came of a measurement."""
+    """The outcome of a measurement."""
 
     NO_ERROR = 0
     INSTANTIATION_ERROR = 1
@@ -21,7 +21,7 @@ class MeasureErrorNo(IntEnum):
 
 
 def mean_cost(costs: Sequence[float], error_no: int) -> float:
-    """Mean seconds of one call; infinite when something went wrong, nothing was measured, or the numbers are too large."""
+    """Mean seconds of one call; infinite if it failed, nothing was measured, or the numbers are too large."""
     if error_no != MeasureErrorNo.NO_ERROR or not costs:
         return math.inf
     try:

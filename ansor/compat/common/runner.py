@@ -1,4 +1,4 @@
-"""What the builders and runners of both of TVM's tuners are told, and the same for our measuring."""
+"""The options of the builders and runners of both of TVM's tuners, and their translation to ours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FLUSH_BYTES = 64 << 20
 
 
 def check_build_func(build_func: object) -> None:
-    """TargetError for another way to build than ours."""
+    """Raises TargetError for a way to build other than ours."""
     if build_func != "default":
         raise TargetError(f"asked to build programs with {build_func!r}; give 'default', and a compiler in the target: llvm -cc=clang")
 
@@ -25,7 +25,7 @@ class TimedRunner:
 
     @property
     def timing(self) -> TimingOptions:
-        """The same for our measuring."""
+        """The same as our timing options."""
         return TimingOptions(
             number=self.number, repeat=self.repeat, min_repeat_ms=self.min_repeat_ms, stopping=Stopping(contender_repeats=0),
             cooldown_seconds=self.cooldown_interval, flush_bytes=FLUSH_BYTES if self.enable_cpu_cache_flush else 0, timeout_seconds=self.timeout,
@@ -35,7 +35,7 @@ class TimedRunner:
 def farm_text(key: str, host: str, port: int, slots: int | None = None) -> str:
     """The devices that TVM's runners mean by a key and a tracker's address, as `ansor.measure.device_kinds` reads it.
 
-    slots: programs on their way at a time; None: as many as the farm finds right.
+    slots: programs in flight at a time; None: the farm decides.
     """
     asked = f"&slots={slots}" if slots is not None else ""
     return f"farm://{f'[{host}]' if ':' in host else host}:{port}?key={key}{asked}"

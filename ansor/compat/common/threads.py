@@ -70,7 +70,7 @@ class BindingStage(ScheduledStage):
     _schedule: BindingSchedule
 
     def bind(self, ivar: AnyLoop, thread_ivar: object) -> None:  # type: ignore[override]  # there it raises
-        """Give a loop to threads of a GPU. It is recorded; a program cannot be made of it. Raises ScheduleError for what is no `thread_axis`."""
+        """Bind a loop to threads of a GPU. This is only recorded; no program can be built. Raises ScheduleError for anything but a `thread_axis`."""
         if not isinstance(thread_ivar, ThreadAxis):
             raise ScheduleError(f"asked to bind a loop of stage {self.name} to {thread_ivar!r}; give te.thread_axis('threadIdx.x')")
         self._schedule.threads[self.name, self.name_of(ivar, "bind")] = thread_ivar.tag
