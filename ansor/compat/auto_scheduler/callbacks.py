@@ -1,4 +1,4 @@
-"""What is done with each measurement: `RecordToFile` logs it, others are called with it. Source: TVM 0.9, `auto_scheduler.measure`, `measure_record`."""
+"""Callbacks for measurements: `RecordToFile` logs them, others are called with them. Source: TVM 0.9, `auto_scheduler.measure`, `measure_record`."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class RecordToFile:
 
     @property
     def own_file(self) -> Path:
-        """Where programs go that a log cannot tell."""
+        """The file for programs that a log cannot express."""
         return own_file(self.filename)
 
     def callback(self, policy: object, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Append them. Raises RecordError when that cannot be done."""
+        """Append them. Raises RecordError if that fails."""
         save_records(self.filename, inputs, results)
 
 

@@ -37,7 +37,7 @@ class PythonBasedModel:
         raise NotImplementedError
 
     def predict_stages(self, task: Any, states: Sequence[State]) -> Sequence[float]:
-        """Scores of single stages, which nothing here asks for."""
+        """Scores of single stages; unused here."""
         raise NotImplementedError
 
 
@@ -56,7 +56,7 @@ class _FeatureModel:
         return np.array([-np.inf if one is None else next(scores) for one in programs])
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Learn from measurements; those that are no program teach nothing."""
+        """Learn from measurements; those without a program are ignored."""
         features, seconds, numbers = [], [], []
         for inp, result in zip(inputs, results, strict=True):
             try:

@@ -1,4 +1,4 @@
-"""What states and programs need to know of a declaration."""
+"""What states and programs need to know about a declaration."""
 
 from collections.abc import Sequence
 from typing import Protocol

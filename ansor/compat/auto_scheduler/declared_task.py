@@ -77,7 +77,7 @@ class DeclaredTask:
 
     @cached_property
     def local_target(self) -> Target:
-        """The machine as the search knows it. Raises TargetError when it is no processor."""
+        """The machine as the search knows it. Raises TargetError if it is not a processor."""
         return self._local or local_target(self.target, self.hardware_params)
 
     @cached_property
@@ -138,7 +138,7 @@ def recovered(inp: MeasureInput, rebuild_state: bool = False, kind: type[Declare
 
 
 def recovered_as(kind: type[Task], task: object) -> Task:
-    """A task of a log made whole; one that is whole stays as it is."""
+    """Completes a task from a log; a complete one is returned unchanged."""
     if isinstance(task, kind):
         return task
     assert isinstance(task, RecordedTask)

@@ -1,4 +1,4 @@
-"""Names that TVM 0.9 keeps only to tell that they are gone."""
+"""Names that TVM 0.9 keeps only to say that they were removed."""
 
 from __future__ import annotations
 

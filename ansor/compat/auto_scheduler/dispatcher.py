@@ -22,7 +22,7 @@ class DispatchContext:
     current: ClassVar[DispatchContext]
 
     def best(self, task: DeclaredTask) -> Found:
-        """The best program of a task. Raises RecordError when none is known."""
+        """The best program of a task. Raises RecordError if none is known."""
         raise RecordError(f"asked for the best program of {task!r} outside of any ApplyHistoryBest; name a log, or put the call into one")
 
     def query(self, target: str, workload_key: str, has_complex_op: bool = True, dag: object = None, func_name: str = "") -> State | None:
@@ -61,7 +61,7 @@ class ApplyHistoryBest(DispatchContext):
         self.load(records, n_lines)
 
     def load(self, records: str | Path | Pairs | Iterable[str | Path], n_lines: int | None = None) -> None:
-        """More records."""
+        """Add records."""
         given = [records] if isinstance(records, str | Path) else list(records)
         logs = [one for one in given if isinstance(one, str | Path)]
         self._logs += logs

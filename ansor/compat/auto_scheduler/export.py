@@ -54,7 +54,7 @@ class _Export:
         return found
 
     def translate(self, step: ours.Step) -> None:
-        """One step. Raises ScheduleError when there is none for it."""
+        """Translate one step. Raises ScheduleError if it has no counterpart."""
         number = self._stage(step.stage)
         match step:
             case ours.Split():

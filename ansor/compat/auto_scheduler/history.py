@@ -87,7 +87,7 @@ def best_of(task: DeclaredTask, log: str | Path | Pairs, include_compatible: boo
 
 
 def best_of_ours(task: DeclaredTask, path: Path) -> Found | None:
-    """The best program that a record file of ours knows of a task; None without one."""
+    """The best program of a task in a record file of ours; None without one."""
     if not path.exists():
         return None
     found = recorded_outcomes(task.local, path)

@@ -28,7 +28,7 @@ _TASK = "[workload_key, target, hardware_params, target_host, layout_rewrite_opt
 
 @dataclass(frozen=True)
 class LogRecord:
-    """One line: what was measured, what came out, the version that wrote it."""
+    """One line: the input, the result, the version that wrote it."""
 
     input: MeasureInput
     result: MeasureResult
@@ -76,7 +76,7 @@ def write_line(record: LogRecord) -> str:
 
 
 def dump_record_to_string(inp: MeasureInput, res: MeasureResult) -> str:
-    """The log line of a measurement, with its newline. Raises RecordError for what it cannot hold."""
+    """The log line of a measurement, with its newline. Raises RecordError for anything it cannot hold."""
     return write_line(LogRecord(inp, res)) + "\n"
 
 

@@ -63,7 +63,7 @@ class State:
         return self.stages[self.stage_id(key)]
 
     def stage_id(self, key: StageKey) -> int:
-        """The number of a stage. Raises ScheduleError when there is none."""
+        """The number of a stage. Raises ScheduleError if there is none."""
         found: int | None = None
         if isinstance(key, int) and not isinstance(key, bool):
             found = key if 0 <= key < len(self.stages) else None
@@ -105,7 +105,7 @@ class State:
         return self._parts(number, which, 1)
 
     def fuse(self, stage: StageKey, iters: Sequence[Iterator]) -> Iterator:
-        """One loop of loops that follow each other. What was computed at the last of them is computed at the new one."""
+        """Fuse adjacent loops. Stages computed at the last of them are computed at the new one."""
         number = self.stage_id(stage)
         ids = tuple(self._index(number, one) for one in iters)
         self._record(logged.FuseStep(number, ids))
@@ -127,7 +127,7 @@ class State:
         return self._annotated(stage, iterator, IteratorAnnotation.VECTORIZE)
 
     def unroll(self, stage: StageKey, iterator: Iterator, max_unroll: int | None = None) -> Iterator:
-        """Write a loop out, unless it has more than `max_unroll` iterations."""
+        """Unroll a loop, unless it has more than `max_unroll` iterations."""
         self._place(stage, iterator)
         if max_unroll is not None and iterator.range is not None and iterator.range.extent > max_unroll:
             return iterator
@@ -155,7 +155,7 @@ class State:
         self._record(logged.ComputeAtStep(self.stage_id(stage), *self._place(target_stage, target_iter)))
 
     def compute_inline(self, stage: StageKey) -> None:
-        """Compute a stage wherever it is read."""
+        """Inline a stage wherever it is read."""
         self._record(logged.ComputeInlineStep(self.stage_id(stage)))
 
     def compute_root(self, stage: StageKey) -> None:
@@ -193,7 +193,7 @@ class State:
         return self
 
     def copy(self) -> State:
-        """Another state that goes its own way from here."""
+        """An independent copy of the state."""
         return State(self.state_object, self.compute_dag)
 
     def __eq__(self, other: object) -> bool:

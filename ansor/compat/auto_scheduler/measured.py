@@ -1,4 +1,4 @@
-"""What was measured and what came out, as the auto-scheduler's logs hold it. Source: TVM 0.9, `auto_scheduler.measure`."""
+"""Inputs and results of measurements, as in the auto-scheduler's logs. Source: TVM 0.9, `auto_scheduler.measure`."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class MeasureInput:
 
 
 class Seconds(float):
-    """A number of seconds, whose `value` is the plain number."""
+    """Seconds, whose `value` is the plain number."""
 
     @property
     def value(self) -> float:
@@ -137,5 +137,5 @@ class MeasureResult:
 
     @property
     def mean_cost(self) -> float:
-        """Mean seconds of one call; infinite when something went wrong."""
+        """Mean seconds of one call; infinite for a failure."""
         return mean_cost(self.costs, self.error_no)

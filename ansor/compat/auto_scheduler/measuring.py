@@ -34,7 +34,7 @@ FAILED_COST = 1e10
 
 @dataclass(frozen=True)
 class BuildResult:
-    """A program that was built, or why not. `filename`: its library, as long as the result lives."""
+    """A built program, or why it was not built. `filename`: its library, as long as the result lives."""
 
     filename: str
     args: Sequence[object]
@@ -96,7 +96,7 @@ class LocalRunner(TimedRunner):
         return [self._run(recovered(inp), built) for inp, built in zip(measure_inputs, build_results, strict=True)]
 
     def _device(self, target: Target) -> Device:
-        """What programs run on."""
+        """The devices that run programs."""
         del target
         return LocalDevice()
 
@@ -154,7 +154,7 @@ class LocalRPCMeasureContext:
 
 
 def measured(seconds: Sequence[float], failure: Failure | None, elapsed: float, timestamp: float | None = None) -> MeasureResult:
-    """A measurement of ours in TVM's terms."""
+    """Converts one of our measurements to TVM's terms."""
     if failure is not None or not seconds:
         failure = failure or Failure("exit", "no time was measured")
         return failed(ERRORS[failure.kind], failure.text, elapsed, timestamp)

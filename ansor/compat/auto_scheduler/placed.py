@@ -26,7 +26,7 @@ def with_reductions_fused(structure: StateObject) -> StateObject:
 
 
 def extents(structure: StateObject) -> Extents:
-    """Of all loops. Raises ScheduleError where a length is open."""
+    """The extents of all loops. Raises ScheduleError if a length is open."""
     structure.check()
     for number in structure.computed.values():
         structure = structure.in_order(number)
@@ -51,7 +51,7 @@ def places(structure: StateObject) -> Iterator[ours.Step]:
 
 
 def lowered(sketch: Sketch) -> Loops:
-    """The loops of a program. Raises ScheduleError where a length is open."""
+    """The loops of a program. Raises ScheduleError if a length is open."""
     if sketch.choices:
         names = ", ".join(choice.name for choice in sketch.choices)
         raise ScheduleError(f"asked for the loops of a state with open lengths ({names}); fill them first")

@@ -22,7 +22,7 @@ _COMMENTS = ("#", " ")
 
 
 def load(source: Source) -> Loaded[LogRecord]:
-    """The records of a log file, or of one that is open, with the lines that were left out. Raises RecordError when it cannot be read."""
+    """The records of a log file, given by path or open, with the skipped lines. Raises RecordError if it cannot be read."""
     return line_files.gathered(_lines(source))
 
 
@@ -42,7 +42,7 @@ class RecordReader:
 
 
 def load_records(filename: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
-    """The records of a log file, one after the other. A line that is left out is a warning. Raises RecordError when the file cannot be read."""
+    """Iterate over the records of a log file. Warns about skipped lines. Raises RecordError if the file cannot be read."""
     return iter(RecordReader(filename))
 
 
