@@ -35,6 +35,7 @@ from ansor.te.tensor import Tensor, declared, placeholder
 
 UNROLLED = "auto_scheduler_simplify_const_tensor_indices"
 LEAST_CHANNELS = 16  # with fewer channels, the transforms cost more than the products save
+LEAST_IN_GROUPS = 48  # of one of several groups: with 32, half the time with warm caches, but a tenth more with weights that come from memory
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -81,7 +82,7 @@ METHODS = (F4, F2)
 def winograd(dag: Dag) -> Iterator[Alternative]:
     """F(4, 3) and F(2, 3) if they save multiplications: there are enough channels in each group, and tiles do not lie mostly outside the output."""
     found = find_convolution(dag)
-    if found is None or found.taps != (3, 3) or min(found.channels, found.outputs) < LEAST_CHANNELS:
+    if found is None or found.taps != (3, 3) or min(found.channels, found.outputs) < (LEAST_CHANNELS if found.groups == 1 else LEAST_IN_GROUPS):
         return
     for method in METHODS:
         if _products(found, method) * 2 <= _products(found, None) * 1.25:
