@@ -7,19 +7,18 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from ansor import __version__
-
 PACKAGES = ("ansor", "ansor.rules", "ansor.cost_model", "ansor.measure", "ansor.targets")
 SUFFIXES = (".py", ".c", ".h", ".gz", ".toml")
 
 
 @lru_cache(maxsize=1)
 def package_state() -> str:
-    """A digest of the names, sizes and times of all files: milliseconds, where reading them would take a second."""
+    """A digest of the version, and of the names, sizes and times of all files: milliseconds, where reading them would take a second."""
     files = sorted({path for folder in _folders() for path in folder.rglob("*") if path.suffix in SUFFIXES})
     states = [(str(path), path.stat()) for path in files if path.is_file()]  # not the links to nowhere that editors mark open files with
     told = [(path, found.st_size, found.st_mtime_ns) for path, found in states]
-    return hashlib.sha256(repr((__version__, told)).encode()).hexdigest()  # times of files may be normalised
+    version = (_folders()[0] / "__init__.py").read_bytes()  # times of files may be normalised
+    return hashlib.sha256(repr((version, told)).encode()).hexdigest()
 
 
 def _folders() -> list[Path]:
