@@ -24,6 +24,8 @@ TARGET = parse_target("cpu -threads=1")
 KEYS = {"left": ("l1", "l2"), "right": ("r1", "r2")}
 KILLED, CUT_OFF = ("l1", "r2"), "r1"
 PATIENCE = 4.0
+MOST_SECONDS = 60.0
+"""Until the next worker is killed."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +49,16 @@ class Ran:
 
 def run_jobs(folder: Path, trials: int, milliseconds: float, *, faults: bool, seed: int = 0) -> dict[str, Ran]:
     """So many jobs, half of them for each key, handed out at once."""
-    with Cluster(folder, patience=PATIENCE) as cluster, ThreadPoolExecutor(len(KEYS)) as pool:
+    with ThreadPoolExecutor(len(KEYS)) as pool, Cluster(folder, patience=PATIENCE) as cluster:  # where the farm ends, the jobs end
         watchers = {name: cluster.pretended(key, name, milliseconds) for key, names in KEYS.items() for name in names}
         running = {key: pool.submit(_outcomes, cluster, key, folder, trials // 2) for key in KEYS}
         disturbed: dict[str, Sequence[str]] = {}
         if faults:
             draw = random.Random(seed)
             for name, number in [*((name, signal.SIGKILL) for name in KILLED), (CUT_OFF, signal.SIGSTOP)]:
-                moment = draw.randint(1, trials // 10)
+                moment, deadline = draw.randint(1, trials // 10), time.monotonic() + MOST_SECONDS
                 while len(cluster.ran(name)) < moment:
+                    assert time.monotonic() < deadline, f"{name} has begun {len(cluster.ran(name))} jobs within {MOST_SECONDS:g} s"
                     time.sleep(0.001)
                 process = child_of(watchers[name])
                 os.kill(process, number)
