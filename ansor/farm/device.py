@@ -51,6 +51,8 @@ class _Shared:
             if self._open.canary is None and self._farm.canary and Unit.from_text(self.about.unit).scale:
                 self._work = self._work or WorkDirectory()
                 self._open.watch(pack_job(canary_job(self._target, self.about.form, self._work.path)))
+            if closed != self._closed:
+                raise DeviceError("the run was stopped before a device answered")
             return self._open
 
     def lines(self) -> Sequence[str]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -105,8 +106,8 @@ class Session:
         if len(found) == 1:
             others = "is the only device of" if len(workers) == 1 else "is the only device that ran the canary of"
             log.info("%s %s %s: whether it has been slow from its start cannot be told", found[0][1]["device"], others, self.farm.text)
-        for worker, one in found:
-            self._refuses(worker, one)
+        with ThreadPoolExecutor(MOST_ASKED) as asking:
+            list(asking.map(partial(self._refuses, seconds=CANARY_SECONDS), *zip(*found, strict=True)) if found else ())
 
     def run(self, job: Job) -> Observation | Failure:
         """What became of a job. Raises DeviceError when no device is left, or the farm is gone."""
@@ -121,6 +122,8 @@ class Session:
         sent, worker = {artifact: files[artifact].read_bytes()}, ""
         said: dict[str, Any] = {}
         for _ in range(MOST_TURNS):
+            if self._closing.is_set():
+                return Failure("queue", "the run was stopped before a device answered")
             answer = self._asked(packed.text, sent, canary, worker)
             if isinstance(answer, Failure):
                 return answer
@@ -138,7 +141,7 @@ class Session:
             worker = ""
         return Failure("queue", f"no device of {self.farm.text} took the job: {clip(str(said), 300)}")
 
-    def _refuses(self, worker: str, said: Mapping[str, Any]) -> bool:
+    def _refuses(self, worker: str, said: Mapping[str, Any], seconds: float = station.PATIENCE_SECONDS) -> bool:
         """Whether a device that is slower than the others of its key is suspended for it; it may have been so from its start."""
         usual, device = float(said["canary"]), said["identity"]
         if self.canary is None or not usual > 0:
@@ -148,8 +151,9 @@ class Session:
             others = tuple(cost for other, cost in self._canaries.items() if other != device)
         if not stands_out(usual, others):
             return False
-        again = self._judged(worker, median(others), station.PATIENCE_SECONDS)
+        again = self._judged(worker, median(others), seconds)
         if again is None:
+            self._forget(device)
             return True
         if "refused" in again:
             self._tell_refused(again)
@@ -168,23 +172,26 @@ class Session:
             return bool(good)
         with self._shifts.asking(device):
             again = self._judged(worker, seconds=station.PATIENCE_SECONDS)
-        return again is not None and bool(again["judged"].get(shift))
+        if again is None:
+            self._forget(device)
+        return self._shifts.known(device, shift) is True
 
     def _judged(self, worker: str, others: float = 0.0, seconds: float = CANARY_SECONDS) -> dict[str, Any] | None:
         """What `Station.judge` says; None where the worker is gone, or does not answer within that time. It comes before jobs that wait."""
         assert self.canary is not None
         files = {digest: path.read_bytes() for digest, path in self.canary.files.items()}
-        future = self._client.submit(
-            station.judge, self._target, self.canary.text, files, others, key=f"ansor-canary-{uuid.uuid4().hex}", resources={self.farm.key: 1}, pure=False,
-            workers=[worker], priority=1,
-        )  # fmt: skip
         try:
-            said = self._told_by(worker, future, seconds)
+            future = self._client.submit(
+                station.judge, self._target, self.canary.text, files, others, key=f"ansor-canary-{uuid.uuid4().hex}", resources={self.farm.key: 1}, pure=False,
+                workers=[worker], priority=1,
+            )  # fmt: skip
+            try:
+                said = self._told_by(worker, future, seconds)
+            finally:
+                with suppress(Exception):
+                    future.release()
         except Exception:
             return None  # what is wrong with it, its next job tells
-        finally:
-            with suppress(Exception):
-                future.release()
         if not isinstance(said, dict) or _lacking(said, _JUDGED if "refused" in said else _WATCHED):
             return None
         self._shifts.hear(said["identity"], said["judged"])
@@ -269,9 +276,13 @@ class Session:
             raise DeviceError(f"asked to measure on {self.farm.text}: {_name(said)}: {error}") from error
         return replace(outcome, measured_by=said["measured_by"]) if isinstance(outcome, Observation) else outcome
 
-    def _tell_refused(self, said: Mapping[str, Any]) -> None:
+    def _forget(self, device: str) -> None:
+        """Compare others no longer with a device that is suspended, or gone."""
         with self._lock:
-            self._canaries.pop(said["identity"], None)  # others are not compared with it
+            self._canaries.pop(device, None)
+
+    def _tell_refused(self, said: Mapping[str, Any]) -> None:
+        self._forget(said["identity"])
         self._tell(f"{said['device']} of {self.farm.text} is suspended: {said['refused']}")
 
     def _tell(self, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -15,7 +16,7 @@ class Shifts:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._judged: dict[str, Mapping[int, bool]] = {}
-        self._asking: set[str] = set()  # devices that somebody asks to end their shift
+        self._asking: Counter[str] = Counter()  # devices that somebody asks to end their shift
         self._on_their_way, self._waiting, self._closed = 0, 0, False
 
     @property
@@ -48,29 +49,35 @@ class Shifts:
         def over() -> bool:
             if self._closed or shift in self._judged.get(device, {}):
                 return True
-            return device not in self._asking and self._waiting >= self._on_their_way
+            return not self._asking[device] and self._waiting >= self._on_their_way
 
         with self._changed:
             self._waiting += 1
             self._changed.notify_all()
             try:
-                self._changed.wait_for(over, seconds)
+                while not self._changed.wait_for(over, seconds) and self._asking[device]:
+                    pass  # who asks gives up by itself
                 return self._judged.get(device, {}).get(shift)
             finally:
                 self._waiting -= 1
+
+    def known(self, device: str, shift: int) -> bool | None:
+        """Whether the results of a shift count; None where that is not known yet."""
+        with self._changed:
+            return self._judged.get(device, {}).get(shift)
 
     @contextmanager
     def asking(self, device: str) -> Iterator[None]:
         """Somebody asks a device to end its shift: others need not, and those that wait for other devices may ask them meanwhile."""
         with self._changed:
-            self._asking.add(device)
+            self._asking[device] += 1
             self._waiting += 1
             self._changed.notify_all()
         try:
             yield
         finally:
             with self._changed:
-                self._asking.discard(device)
+                self._asking[device] -= 1
                 self._waiting -= 1
                 self._changed.notify_all()
 

@@ -72,7 +72,8 @@ class Station:
         self._since_canary: dict[tuple[str, str], int] = {}
         self._costs: dict[tuple[str, str], tuple[float, ...]] = {}
         self._identity = uuid.uuid4().hex  # processes of several machines may have one number
-        self._shift, self._judged = 0, dict[int, bool]()  # see ansor.farm.shifts; whether the results of those that ended count
+        self._shifts, self._open_shifts = 0, dict[tuple[str, str], int]()  # see ansor.farm.shifts: each canary has its own, numbered for the device
+        self._judged = dict[int, bool]()  # whether the results of shifts that ended count
         self._target = ""  # of the last job: where the device is suspended, of what suspended it
 
     @property
@@ -114,11 +115,13 @@ class Station:
         with self._lock, _patience():
             if not self._health.quarantined or not self._target:
                 return
-            target, canary = self._watching[0] or self._target, self._canaries.get(self._watching)
+            canary = self._canaries.get(self._watching)
+            if canary is not None and not canary.artifact.path.exists():  # other files took its place
+                canary = None
             try:
-                device = self._device(target)
+                device = self._device(self._target if canary is None else self._watching[0])
                 cost = 1.0 if canary is None else self._canary_cost(device, canary)
-            except AnsorError:
+            except (AnsorError, OSError):
                 cost = None
             before = self._health
             self._health = before.after_canary(cost) if canary is not None or cost is None else replace(before, quarantined="")
@@ -156,12 +159,13 @@ class Station:
     def _run(self, target: str, text: str, canary: Mapping[str, Any]) -> dict[str, Any]:
         self._target = target
         outcome: Observation | Failure | None = None
-        kind, shift = dict[str, str](), self._shift
+        kind, shift = dict[str, str](), 0
         try:
             device = self._device(target)
             self._watch(device, canary)
-            kind, shift = self._kind(device), self._shift
+            kind = self._kind(device)
             if not self._health.quarantined:
+                shift = self._open_shift()
                 outcome = self._answer(device, unpack_job(text, self._file))
                 self._since_canary[self._watching] = self._since_canary.get(self._watching, 0) + 1
                 self._watch(device, canary)
@@ -195,19 +199,17 @@ class Station:
         """Run the canary if it is due: before the first job, and after every so many."""
         if not canary or self._health.quarantined:
             return
-        known = self._watch_by(self._target, canary["text"])
-        if not known or self._since_canary.get(self._watching, 0) >= int(canary["every"]):
+        self._watch_by(self._target, canary["text"])
+        if not self._health.canaries or self._since_canary.get(self._watching, 0) >= int(canary["every"]):
             self._watched(device)
 
-    def _watch_by(self, target: str, canary: str) -> bool:
-        """Watch the device by this canary from now on, with what it cost before; whether it ran before. Costs of other programs say nothing of its."""
+    def _watch_by(self, target: str, canary: str) -> None:
+        """Watch the device by this canary from now on, with what it cost before. Costs of other programs say nothing of its."""
         watching = (target, digest_of(canary.encode()))
         if watching != self._watching:
             self._costs[self._watching] = self._health.canaries
             self._watching, self._health = watching, replace(self._health, canaries=self._costs.get(watching, ()))
-        known = watching in self._canaries
         self._canaries[watching] = unpack_job(canary, self._file)
-        return known
 
     def _watched(self, device: Device, where: str = "as usual") -> None:
         """Run the canary."""
@@ -222,11 +224,21 @@ class Station:
         self._health = self._health.after_canary(cost, where)
         self._end_shift(known)
 
+    def _open_shift(self) -> int:
+        """That of a job that runs now."""
+        if self._watching not in self._open_shifts:
+            self._shifts += 1
+            self._open_shifts[self._watching] = self._shifts
+        return self._open_shifts[self._watching]
+
     def _end_shift(self, known: bool = True) -> None:
-        """What ran since the last canary counts, unless the device is suspended now, or what the canary usually costs was not known."""
-        self._judged[self._shift] = known and not self._health.quarantined
-        self._judged.pop(self._shift - SHIFTS_TOLD, None)
-        self._shift += 1
+        """What ran since this canary ran last counts, unless what it usually costs was not known. Where the device is suspended now, no open shift counts."""
+        well = not self._health.quarantined
+        for watching in [self._watching] if well else list(self._open_shifts):
+            if watching in self._open_shifts:
+                self._judged[self._open_shifts.pop(watching)] = known and well
+        while len(self._judged) > SHIFTS_TOLD:
+            self._judged.pop(next(iter(self._judged)))
 
     def _canary_cost(self, device: Device, canary: Job) -> float | None:
         try:

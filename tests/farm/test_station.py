@@ -78,7 +78,7 @@ def test_a_device_that_was_slow_from_its_start_is_judged_by_others_and_comes_bac
     assert not one.health.quarantined
 
 
-def test_results_do_not_count_by_the_first_canary_of_another_target_or_of_another_program(tmp_path: Path) -> None:
+def test_results_do_not_count_by_the_canary_of_another_target_or_of_another_program(tmp_path: Path) -> None:
     one = station.Station(f"pretended:d,{tmp_path},0,clock", "key", tmp_path / "files")
     text, files = packed_job(tmp_path)
     other = pack_job(job(tmp_path, "2"))
@@ -86,11 +86,24 @@ def test_results_do_not_count_by_the_first_canary_of_another_target_or_of_anothe
     for _ in range(2):
         said = one.run(A, text, files, {"text": text, "every": 8})
     (tmp_path / "d.throttled").touch()
-    assert not one.judge(B, text, files, 0.0)["judged"][said["shift"]]
-    said = one.run(B, text, files, {"text": text, "every": 8})
-    judged = one.judge(B, other.text, more, 0.0)
-    assert "refused" not in judged and not judged["judged"][said["shift"]]
-    assert "2.00 times" in one.judge(A, text, files, 0.0)["refused"]
+    for _ in range(2):
+        assert said["shift"] not in one.judge(B, text, files, 0.0)["judged"]
+        assert said["shift"] not in one.judge(A, other.text, more, 0.0)["judged"]
+    refused = one.judge(A, text, files, 0.0)
+    assert "2.00 times" in refused["refused"] and not refused["judged"][said["shift"]]
+
+
+def test_a_device_is_well_again_also_if_its_canary_is_no_longer_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = station.Station(f"pretended:d,{tmp_path},0,clock", "key", tmp_path / "files")
+    text, files = packed_job(tmp_path)
+    one.judge(A, text, files, 0.0)
+    (tmp_path / "d.throttled").touch()
+    assert "refused" in one.judge(A, text, files, 0.0)
+    monkeypatch.setattr(station, "FILES_KEPT", 0)
+    one.run(A, text, {}, {})
+    assert not any((tmp_path / "files").iterdir())
+    one.probe()
+    assert not one.health.quarantined
 
 
 def test_a_program_that_takes_too_long_on_a_throttled_device_runs_on_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
