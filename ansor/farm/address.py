@@ -88,7 +88,7 @@ def read_key(text: str) -> str:
 
 
 def check_dashboard(text: str) -> None:
-    """Raises DeviceError for an address of the dashboard that is none, or beyond this machine; '' stands for no dashboard."""
+    """Raises DeviceError unless the text is '' (no dashboard) or a loopback address with a port."""
     if not text:
         return
     try:

@@ -25,7 +25,7 @@ def install(seconds: float = HANDSHAKE_SECONDS) -> None:
     backends["tls"] = _Backend(seconds, most)
 
 
-class _Backend(TLSBackend):  # type: ignore[misc]
+class _Backend(TLSBackend):  # type: ignore[misc]  # distributed has no types
     def __init__(self, seconds: float, most: int) -> None:
         self._seconds, self._most = seconds, most
 
@@ -33,7 +33,7 @@ class _Backend(TLSBackend):  # type: ignore[misc]
         return GuardedListener(loc, handle_comm, deserialize, **options).limited(self._seconds, self._most)
 
 
-class GuardedListener(TLSListener):  # type: ignore[misc]
+class GuardedListener(TLSListener):  # type: ignore[misc]  # distributed has no types
     """See `install`."""
 
     def limited(self, seconds: float, most: int) -> GuardedListener:

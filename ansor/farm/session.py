@@ -139,7 +139,8 @@ class Session:
                     self._done[_name(said)] += 1
                 return outcome
             worker = ""
-        return Failure("queue", f"no device of {self.farm.text} took the job: {clip(str(said), 300)}")
+        why = clip(str(said.get("refused", "the canary after it did not run, or was not as usual")), 300)
+        return Failure("queue", f"{MOST_TURNS} devices of {self.farm.text} gave no result that counts, the last one because: {why}")
 
     def _refuses(self, worker: str, said: Mapping[str, Any], seconds: float = station.PATIENCE_SECONDS) -> bool:
         """Whether a device that is slower than the others of its key is suspended for it; it may have been so from its start."""

@@ -22,6 +22,7 @@ from ansor.errors import AnsorError, DeviceError
 from ansor.farm.codec import digest_of, digests_of, outcome_data, unpack_job
 from ansor.farm.health import Health
 from ansor.farm.run_thread import RunThread
+from ansor.farm.shifts import KEPT
 from ansor.farm.versions import versions
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.device_kinds import open_device
@@ -32,7 +33,6 @@ from ansor.targets.base import LOCAL, parse_target
 
 FILES_KEPT = 512
 PROBES = 3  # canaries of which the fastest counts, where the first one is slow
-SHIFTS_TOLD = 64  # the last ones
 MINUTE = 60.0
 PATIENCE_SECONDS = 900.0
 """Of one run, whatever its own limits are. A device that has not answered by then never will: it is suspended."""
@@ -237,7 +237,7 @@ class Station:
         for watching in [self._watching] if well else list(self._open_shifts):
             if watching in self._open_shifts:
                 self._judged[self._open_shifts.pop(watching)] = known and well
-        while len(self._judged) > SHIFTS_TOLD:
+        while len(self._judged) > KEPT:
             self._judged.pop(next(iter(self._judged)))
 
     def _canary_cost(self, device: Device, canary: Job) -> float | None:

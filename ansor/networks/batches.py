@@ -141,7 +141,7 @@ def _check_independent(model: object, examples: CallArguments, rows: int) -> Non
         try:
             with torch.no_grad(), _evaluating(model):
                 several, single = (_results(model, tree, given) for given in (among, alone))
-        except Exception as error:
+        except Exception as error:  # models raise whatever they like
             raise ModelError(f"asked for a network of any batch of a model that fails with one row or with {rows}: {first_line(error)}") from error
         _compare(several, single, place, rows)
 

@@ -9,7 +9,7 @@ from ansor.errors import BudgetError
 from ansor.tasks.arguments import is_whole
 
 MIN_GAIN = 0.01
-"""A run limited only by minutes ends when the rest of the budget is expected to gain less than this."""
+"""A run with only a time limit ends once the remaining time is expected to gain less than this."""
 
 FEWEST_TRIALS = 64
 """No run ends early for lack of expected gain before this many trials per task: the expectation is a mean over operators, and few trials say little."""

@@ -56,7 +56,7 @@ def compute(
     if isinstance(result, tuple | list):
         parts = [_copied(axes, as_expr(part)) for part in result]
         made = [declared(f"{name}_v{k}", own, part, tag=tag, attrs=attrs, check_reads=check_reads) for k, (own, part) in enumerate(parts)]
-        return tuple(made)  # type: ignore[return-value]  # rare
+        return tuple(made)  # type: ignore[return-value]  # the usual result is one tensor, and callers should not have to ask
     body = as_expr(cast(Operand, result), "float32" if not isinstance(fcompute, Expr) else None)
     return declared(name, axes, body, tag=tag, attrs=attrs, check_reads=check_reads)
 

@@ -11,11 +11,6 @@ from ansor.farm.address import is_loopback, read_farm, read_place
 from ansor.farm.certificates import make_certificates
 
 
-@pytest.fixture(autouse=True)
-def no_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ANSOR_FARM", str(tmp_path / "none"))
-
-
 @pytest.mark.parametrize(("text", "url"), [
     ("127.0.0.1:9", "tcp://127.0.0.1:9"), ("localhost", "tcp://localhost:8786"), ("[::1]:9", "tcp://[::1]:9"), ("::1", "tcp://[::1]:8786"),
     ("tcp://127.0.0.1:9", "tcp://127.0.0.1:9"),

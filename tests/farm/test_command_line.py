@@ -15,11 +15,6 @@ HERE = ("scheduler", "--listen", "127.0.0.1:0")
 WORKER = ("worker", "127.0.0.1:1")
 
 
-@pytest.fixture(autouse=True)
-def no_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ANSOR_FARM", str(tmp_path / "none"))
-
-
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     """The last line of an error, which is one sentence."""
     try:

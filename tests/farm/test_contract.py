@@ -33,10 +33,6 @@ class TestLocal(DeviceContract):
 
     url = ""
 
-    @pytest.fixture(autouse=True)
-    def no_certificates(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.setenv("ANSOR_FARM", str(tmp_path / "none"))
-
     def test_a_run_is_recorded_once_and_resumed(self, device: Device, tmp_path: Path) -> None:
         """Besides, its records name the device and its machine."""
         super().test_a_run_is_recorded_once_and_resumed(device, tmp_path)

@@ -37,11 +37,6 @@ def workers_of_a_test(cluster: Cluster) -> Iterator[None]:
     cluster.end(started)
 
 
-@pytest.fixture(autouse=True)
-def no_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ANSOR_FARM", str(tmp_path / "none"))
-
-
 def outcomes(text: str, jobs: list[Job], said: list[str]) -> list[Observation | Failure]:
     """What became of jobs, handed out as a measurer does."""
     devices = open_devices([text], TARGET, said.append)

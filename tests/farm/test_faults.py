@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from ansor.measure.failure import Failure
 from tests.farm_faults import KEYS, Ran, run_jobs, what_is_wrong
-
-
-@pytest.fixture(autouse=True)
-def no_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ANSOR_FARM", str(tmp_path / "none"))
 
 
 def test_each_job_is_measured_once_or_reported_and_the_same_as_undisturbed(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,17 +21,6 @@ STATION = "import ansor.farm.station as s; "
 ABOUT = "s._mine().about()"
 FIELDS = {"model": "pretended machine", "processor": "", "unit": "instructions", "form": "library", "measured_by": "x", "judged": {}, "canary": 0.0, "shift": 0}
 MEASURED = f"{ABOUT} | {FIELDS}"
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster(tmp_path_factory.mktemp("farm")) as cluster:
-        yield cluster
-
-
-@pytest.fixture(autouse=True)
-def no_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ANSOR_FARM", str(tmp_path / "none"))
 
 
 def liar(cluster: Cluster, key: str, function: str, answer: str) -> None:

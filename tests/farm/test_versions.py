@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,17 +17,6 @@ ANSOR = "import ansor; ansor.__version__ = '0.0.7'"
 DASK = "import distributed; distributed.__version__ = '2020.1.0'"
 PYTHON = "import platform, types, ansor.farm.versions as v; v.pickle = types.SimpleNamespace(HIGHEST_PROTOCOL=9); platform.python_version = lambda: '4.2.0'"
 CODEC = "import ansor.farm.codec; ansor.farm.codec.VERSION = 99"
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster(tmp_path_factory.mktemp("farm")) as cluster:
-        yield cluster
-
-
-@pytest.fixture(autouse=True)
-def no_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ANSOR_FARM", str(tmp_path / "none"))
 
 
 def refusal(url: str, key: str) -> str:

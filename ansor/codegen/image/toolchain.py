@@ -220,7 +220,7 @@ def _harness_path(compiler: Compiler, board: Board) -> Path:
 
 @lru_cache
 def _harness(compiler: Compiler, board: Board) -> Image:
-    """Read once, as every image is joined with it. It keeps only the names used elsewhere, as each costs time whenever an image is read."""
+    """The harness, which every image is joined with. Only the symbols that others use are kept: each one slows down the reading of every image."""
     image = read_image(_harness_path(compiler, board))
     names = {name: address for name, address in image.symbols.items() if name.startswith(("ansor_", "_start", "tohost", "fromhost"))}
     return replace(image, symbols=names)
