@@ -17,8 +17,14 @@ def package_state() -> str:
     files = sorted({path for folder in _folders() for path in folder.rglob("*") if path.suffix in SUFFIXES})
     states = [(str(path), path.stat()) for path in files if path.is_file()]  # not the links to nowhere that editors mark open files with
     told = [(path, found.st_size, found.st_mtime_ns) for path, found in states]
-    version = (_folders()[0] / "__init__.py").read_bytes()  # times of files may be normalised
-    return hashlib.sha256(repr((version, told)).encode()).hexdigest()
+    return hashlib.sha256(repr((_version(), told)).encode()).hexdigest()  # sizes and times may be those of another version, where times are normalised
+
+
+def _version() -> bytes:
+    """The file that says it, without an import."""
+    found = find_spec(PACKAGES[0])
+    assert found is not None and found.origin is not None
+    return Path(found.origin).read_bytes()
 
 
 def _folders() -> list[Path]:
