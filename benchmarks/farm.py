@@ -31,7 +31,6 @@ from rich.table import Table
 
 from ansor import extract_tasks
 from ansor.api import tune_tasks
-from ansor.measure.agent.build import built_agent
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import open_devices
 from ansor.measure.device_queue import DeviceQueue
@@ -41,6 +40,7 @@ from ansor.run.states import TaskState
 from ansor.run.zero_tuning import pick
 from ansor.targets.base import parse_target
 from ansor.zoo.catalogue import NETWORKS
+from tests.counted_agent import counting_agent
 from tests.farm_cluster import Cluster
 from tests.farm_faults import run_jobs, what_is_wrong
 from tests.pretended_device import PretendedDevice, job
@@ -123,7 +123,7 @@ def scaling(folder: Path, milliseconds: float, trials: int = 40) -> bool:
 
 
 def boards(folder: Path, trials: int, delay: float, pixels: int, agents: bool) -> None:
-    """The same tasks with one board and with four: emulators, or agents under them, whose answers come late. Best programs are counted by an emulator."""
+    """The same tasks with one board and with four: emulators, or agents that use them, whose answers come late. Best programs are counted by an emulator."""
     import torch
 
     tasks, weights = extract_tasks(NETWORKS["resnet18"].model(), (torch.zeros(1, 3, pixels, pixels),), BOARD)
@@ -133,11 +133,10 @@ def boards(folder: Path, trials: int, delay: float, pixels: int, agents: bool) -
     with Cluster(folder / "farm") as cluster:
         for count in (1, 4):
             for number in range(count):
-                agent = f"agent-stdio:{built_agent()} -store {folder / f'board{count}{number}'} -with qemu-aarch64"
-                cluster.worker(f"boards{count}", f"late:{delay},{agent if agents else 'qemu-aarch64'}")
+                board = counting_agent(folder / f"board{count}{number}", "qemu-aarch64 -cpu cortex-a72") if agents else "qemu-aarch64"
+                cluster.worker(f"boards{count}", f"late:{delay},{board}")
             started = time.monotonic()
-            # agents share the cores of this machine, so how long a canary takes says nothing of a board
-            devices = [f"farm://{cluster.url}?key=boards{count}{'&canary=0' if agents else ''}"]
+            devices = [f"farm://{cluster.url}?key=boards{count}"]
             states = tune_tasks(tasks, weights, trials=trials, devices=devices, progress=False)
             rows.append((time.monotonic() - started, _instructions(states)))
             done, failed = sum(state.trials for state in states), sum(sum(state.failures.values()) for state in states)
@@ -168,7 +167,7 @@ def main() -> int:
     parser.add_argument("--milliseconds", type=float, default=200.0)
     parser.add_argument("--delay", type=float, default=0.4, help="seconds that a board's answer comes late")
     parser.add_argument("--pixels", type=int, default=32, help="of the images that the network of `boards` reads: emulators take their time for larger ones")
-    parser.add_argument("--agents", action="store_true", help="boards are agents under emulators, which time programs; without, emulators, which count")
+    parser.add_argument("--agents", action="store_true", help="boards are agents that run programs under emulators which count; without it, emulators")
     parser.add_argument("--devices", type=int, default=1000)
     asked = parser.parse_args()
     os.environ["ANSOR_FARM"] = "/nonexistent"

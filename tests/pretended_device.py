@@ -19,7 +19,7 @@ from ansor.targets.base import Target
 from ansor.targets.unit import INSTRUCTIONS, SECONDS, Unit
 
 METADATA = "Metadata-Version: 2.1\nName: pretended-device\nVersion: 1\n"
-POINTS = "[ansor.devices]\npretended = pretended_device:KIND\nlate = pretended_device:LATE\n"
+POINTS = "[ansor.devices]\npretended = pretended_device:KIND\nlate = pretended_device:LATE\ncounted-agent = counted_agent:KIND\n"
 
 
 class PretendedDevice:
@@ -90,11 +90,12 @@ LATE = DeviceKind("late", "a device that answers late", LateDevice)
 
 
 def install_into(folder: Path) -> Path:
-    """A folder for PYTHONPATH in which other processes find it."""
+    """A folder for PYTHONPATH in which other processes find it, and the agents that count."""
     (folder / "pretended_device-1.dist-info").mkdir(parents=True)
     (folder / "pretended_device-1.dist-info" / "METADATA").write_text(METADATA)
     (folder / "pretended_device-1.dist-info" / "entry_points.txt").write_text(POINTS)
-    (folder / "pretended_device.py").write_bytes(Path(__file__).read_bytes())
+    for name in ("pretended_device.py", "counted_agent.py"):
+        (folder / name).write_bytes(Path(__file__).with_name(name).read_bytes())
     return folder
 
 

@@ -76,7 +76,7 @@ class QemuTransport:
                 return Ended("", CLOSED)
             if said.status is None:
                 return Ended("", Failure("timeout", f"still running after {limits.seconds:.3g} s"))
-            counters = _counters(counts.read_text() if counts.exists() else "")
+            counters = counted(counts.read_text() if counts.exists() else "")
         return Ended(said.output, _failure(said, said.status), counters)
 
     def place(self, path: Path) -> str:
@@ -141,7 +141,7 @@ def _whole_pages(size: int) -> int:
     return -(-size // PAGE) * PAGE
 
 
-def _counters(lines: str) -> Mapping[str, float]:
+def counted(lines: str) -> Mapping[str, float]:
     """Instructions of the call, from its first to its return; nothing if a mark is missing. The overhead of marks is subtracted, by an empty function."""
     marks: dict[str, list[int]] = {}
     for _, number, count in (line.split() for line in lines.splitlines() if line.count(" ") == 2):

@@ -31,6 +31,7 @@ from ansor.measure.trial.transport import CLOSED, TOO_MUCH, Limits
 from ansor.targets.base import parse_target
 from ansor.targets.unit import INSTRUCTIONS
 from ansor.testing.device_contract import DeviceContract
+from tests.counted_agent import CountedAgent, counting_agent
 from tests.trial_programs import AARCH64, ARM, RISCV64, Machine, built, kernel
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("emulators")]
@@ -87,6 +88,19 @@ def test_counts_are_exact_and_repeatable(device: QemuDevice, machine: Machine) -
     assert isinstance(empty, Observation) and empty.costs == (1.0,)  # it returns
     counts = [one.costs[0] for one in seen if isinstance(one, Observation)]
     assert len(counts) == 3 and counts[0] == counts[1] and counts[2] - counts[0] == 1000 and counts[0] >= 3000
+
+
+def test_agents_under_emulators_that_count_agree(tmp_path: Path) -> None:
+    """The benchmark of farms measures on them."""
+    board = CountedAgent(counting_agent(tmp_path / "board", f"{AARCH64.emulator} -cpu {AARCH64.cpu}"), parse_target("arm -mcpu=cortex-a72"), print)
+    emulator = QemuDevice("qemu-aarch64", "aarch64", AARCH64.cpu)
+    try:
+        by_agent, alone = board.run(job(AARCH64)), emulator.run(job(AARCH64))
+    finally:
+        board.close()
+        emulator.close()
+    assert isinstance(by_agent, Observation) and isinstance(alone, Observation)
+    assert by_agent.costs == alone.costs and by_agent.unit == alone.unit
 
 
 def test_later_emulators_count_the_same_by_calls(machine: Machine, tmp_path: Path) -> None:
