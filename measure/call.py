@@ -12,7 +12,7 @@ from ansor.measure.buffers import GuardedBuffer
 from ansor.measure.failure import Failure
 from ansor.measure.harness import Harness
 from ansor.measure.protocol import BufferReport, CallData, arguments_of
-from ansor.measure.verify import fill_unwritten
+from ansor.measure.verify import epsilon, fill_unwritten
 
 
 class Call:
@@ -62,7 +62,7 @@ class Call:
         generator = np.random.default_rng(seed)
         for name, original in self._originals.items():
             if original.dtype.kind == "f":
-                share = generator.random(original.shape) * float(np.finfo(dtype).eps)
+                share = generator.random(original.shape) * epsilon(dtype)
                 self._buffers[name].view(original.dtype.name)[...] = np.multiply(original, 1 - share, dtype=np.float64)
 
     def trespass(self) -> Failure | None:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.codegen.source import Argument
+from ansor.support.bfloat16 import is_floating
 
 
 def make_inputs(
@@ -29,10 +30,10 @@ def _make(
     argument: Argument, generator: np.random.Generator, ranges: Mapping[str, tuple[float, float]]
 ) -> NDArray[np.generic]:
     dtype = np.dtype(argument.dtype)
-    if dtype.kind == "f":
+    if is_floating(dtype):
         low, high = ranges.get(argument.name, (-1.0, 1.0))
         uniform = generator.random(argument.shape, dtype=np.float64 if dtype.itemsize == 8 else np.float32)
-        return np.asarray(uniform * (high - low) + low, dtype=dtype)
+        return np.asarray(uniform * (high - low) + low).astype(dtype)
     default = {"i": (-8, 8), "u": (0, 16), "b": (0, 2)}[dtype.kind]
     low, high = ranges.get(argument.name, default)
     return np.asarray(generator.integers(int(low), int(high), argument.shape), dtype=dtype)

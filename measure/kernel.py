@@ -1,7 +1,6 @@
 """A built kernel, called with NumPy arrays or torch tensors; results have the same type."""
 
 import ctypes
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +25,7 @@ from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.quick_call import Entry, QuickCall, quick_call
 from ansor.measure.result_memory import aligned_empty
 from ansor.measure.saved_kernel import SavedKernel
+from ansor.support.bfloat16 import array_of, tensor_of
 from ansor.support.forked import Locked
 from ansor.support.loaded import loaded_torch
 from ansor.support.notices import warn
@@ -410,7 +410,7 @@ def _as_array(argument: Argument, value: "Tensor") -> NDArray[np.generic]:
         plain = value.detach().resolve_conj().resolve_neg()
         if argument.role == "output" and value.is_neg():
             raise ArgumentTypeError(f"out= for {argument.name!r} is a negated view, which cannot be written to; pass another array")
-        array: NDArray[np.generic] = plain.numpy()
+        array: NDArray[np.generic] = array_of(plain)
     except (TypeError, RuntimeError, NotImplementedError) as error:  # a dtype that NumPy lacks, sparse storage, a stand-in for a tensor
         if isinstance(error, ArgumentTypeError):
             raise
@@ -430,6 +430,5 @@ def _aligned(array: NDArray[np.generic]) -> NDArray[np.generic]:
 
 def _like(result: NDArray[np.generic], inputs: "Sequence[Tensor]") -> "Tensor":
     if any(_is_tensor(value) for value in inputs):
-        tensor: torch.Tensor = sys.modules["torch"].from_numpy(result)
-        return tensor
+        return tensor_of(result)
     return result

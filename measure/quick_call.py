@@ -24,7 +24,7 @@ MOST_COPIED = 1 << 20
 """The most bytes of an unaligned argument to copy. For larger ones the slow path costs nothing in comparison, and keeps no memory."""
 MOST_DIMENSIONS, MOST_ARGUMENTS = 16, 64
 KINDS = {"i": 0, "u": 1, "f": 2, "b": 6}
-"""NumPy's kinds -> DLPack's."""
+"""NumPy's kinds -> DLPack's. It has a number for bfloat16, too, but arrays of it give no buffer, which this code needs."""
 
 QuickCall = Callable[[tuple[object, ...], object], Any]
 """Inputs and `out` (or None) -> the call's result; None, with nothing done, if the slow path must be taken."""
@@ -119,7 +119,8 @@ def _library() -> Path:
 
 
 def _is_plain(argument: Argument) -> bool:
-    return argument.as_given and len(argument.shape) <= MOST_DIMENSIONS and 0 not in argument.shape
+    known = np.dtype(argument.dtype).kind in KINDS
+    return known and argument.as_given and len(argument.shape) <= MOST_DIMENSIONS and 0 not in argument.shape
 
 
 def _described(argument: Argument, kind: _Kind, bound: NDArray[np.generic] | None) -> _Argument:

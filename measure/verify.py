@@ -8,6 +8,12 @@ times the tolerance that the program's algorithm states (1 for the declaration's
 with eps and tiny (the least normal number) of the output's dtype, L the length of the longest chain of additions behind it,
 scale the largest finite |r| of this output, and sensitivity how far this output moves when every input moves by up to one eps of itself.
 If intermediate results have a narrower dtype (float16), it replaces the output's own.
+
+bfloat16 is only stored: sums are in float32. An output that is rounded to it once may be off by half a step of its own value more than a float32 one, that
+is |r| / 256. Where intermediate results are rounded to it too, the operations around the sums make larger errors, and the sums do not:
+
+    |x - r| <= 8 * (eps * scale + sensitivity) + 2 * sqrt(L) * (eps * scale + sensitivity of moves by eps) + tiny      eps of bfloat16, then of float32
+
 Adding L numbers in any order makes rounding errors of at most eps/2 of a partial sum each; they are independent enough
 to grow with sqrt(L). The constant 8 covers the elementwise operations around the sum. There is one bound for the whole output,
 because elements made small by cancellation have errors as large as those of the large ones; if all of them are small
@@ -29,11 +35,13 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.support.bfloat16 import BFLOAT16, EPSILON
 from ansor.support.text import clip
 
 UNWRITTEN_BYTE = 0xA5  # fills integers and bools
 # Quiet NaNs with our own payload: arithmetic propagates it, so reading an unwritten output also shows.
 _UNWRITTEN_NAN = {2: 0x7EA5, 4: 0x7FE5A5A5, 8: 0x7FFDA5A5A5A5A5A5}
+_AROUND = 8  # roundings of the operations around a sum
 _NOTHING = 1e-10  # of the inputs: what double precision leaves of a zero, below any meaningful output
 _ONE_SIDED = 1024  # terms of a sum in float16
 _USUAL = 0.9  # share of elements that `sensitivity` covers: the others may have jumped (floor, a comparison)
@@ -41,18 +49,29 @@ _USUAL = 0.9  # share of elements that `sensitivity` covers: the others may have
 
 def fill_unwritten(output: NDArray[np.generic]) -> None:
     """Fill a contiguous output with a pattern that no correct kernel leaves behind."""
-    if output.dtype.kind == "f":
+    if output.dtype.name == BFLOAT16:
+        output.view(np.uint16)[...] = _UNWRITTEN_NAN[4] >> 16
+    elif output.dtype.kind == "f":
         output.view(f"u{output.itemsize}")[...] = _UNWRITTEN_NAN[output.itemsize]
     else:
         output.view(np.uint8)[...] = UNWRITTEN_BYTE
 
 
+def epsilon(dtype: str) -> float:
+    """The distance from 1 to the next larger number of a float dtype."""
+    return EPSILON if dtype == BFLOAT16 else float(np.finfo(dtype).eps)
+
+
 def tolerance(dtype: str, reduction: int, scale: float, input_scale: float = 1.0, sensitivity: float = 0.0) -> float:
     """Largest allowed absolute difference of a float output computed in `dtype`, see the module docstring."""
-    limits = np.finfo(dtype)
+    limits = np.finfo("float32" if dtype == BFLOAT16 else dtype)
+    eps = float(limits.eps)
     if scale <= _NOTHING * input_scale:
         scale = min(1.0, input_scale)
-    return growth(dtype, reduction) * (float(limits.eps) * scale + sensitivity) + float(limits.tiny)
+    if dtype == BFLOAT16:
+        sums = 2 * sqrt(reduction) * (eps * scale + sensitivity * eps / EPSILON)
+        return _AROUND * (EPSILON * scale + sensitivity) + sums + float(limits.tiny)
+    return growth(dtype, reduction) * (eps * scale + sensitivity) + float(limits.tiny)
 
 
 def growth(dtype: str, reduction: int) -> float:
@@ -60,7 +79,7 @@ def growth(dtype: str, reduction: int) -> float:
     steps = 2 * sqrt(reduction)
     if dtype == "float16":
         steps = max(steps, min(reduction, _ONE_SIDED) / 4)
-    return 8 + steps
+    return _AROUND + steps
 
 
 def sensitivity_of(expected: NDArray[np.generic], moved: Sequence[NDArray[np.generic]]) -> float:
@@ -88,10 +107,14 @@ def difference(
     """
     if found.dtype.kind == "b":  # byte by byte: 0xA5 is true to NumPy, but not a valid bool
         found, expected = found.view(np.uint8), expected.astype(np.bool_).view(np.uint8)
+    stored = found.dtype.name == BFLOAT16
+    if stored:
+        found = found.astype(np.float32)
     if found.dtype.kind != "f":
         return _report(name, found, expected, found != expected, "")
     dtype = rounding or found.dtype.name
-    if _all_close(found, expected, dtype, reduction, input_scale, sensitivity, stated):
+    step = EPSILON / 2 if stored else 0.0
+    if _all_close(found, expected, dtype, reduction, input_scale, sensitivity, stated, step):
         return ""
     with np.errstate(over="ignore", invalid="ignore"):
         wide = np.asarray(expected, dtype=np.float64)
@@ -100,18 +123,20 @@ def difference(
         largest = float(np.abs(rounded[finite]).max()) if finite.any() else 0.0
         allowed = stated * tolerance(dtype, reduction, largest, input_scale, sensitivity)
         greatest = float(np.finfo(found.dtype.name).max)
-        close = np.abs(np.clip(found.astype(np.float64), -greatest, greatest) - wide) <= allowed  # overflow counts as the greatest number
+        away = np.abs(np.clip(found.astype(np.float64), -greatest, greatest) - wide)  # overflow counts as the greatest number
+        close = away <= allowed + step * np.abs(wide)
         right = np.where(finite, close, np.isnan(wide) | (found == rounded) | (np.isfinite(wide) & close))
-    unwritten = found.view(f"u{found.itemsize}") == _UNWRITTEN_NAN[found.itemsize]
+    pattern = _UNWRITTEN_NAN[found.itemsize]
+    unwritten = found.view(f"u{found.itemsize}") == (pattern >> 16 << 16 if stored else pattern)
     if unwritten.any():
         return f"output {name!r}: {_count(unwritten)} never written, first at {_first(unwritten)}"
     return _report(name, found, expected, ~right, f", allowed difference {allowed:.3g}")
 
 
 def _all_close(
-    found: NDArray[np.generic], expected: NDArray[np.generic], dtype: str, reduction: int, input_scale: float, sensitivity: float, stated: float
+    found: NDArray[np.generic], expected: NDArray[np.generic], dtype: str, reduction: int, input_scale: float, sensitivity: float, stated: float, step: float
 ) -> bool:
-    """The usual case, in few passes: everything is finite and close. False is inconclusive."""
+    """The usual case, in few passes: everything is finite and close. False is inconclusive. step: what is allowed besides, over the element's own size."""
     if not expected.size:
         return True
     scale = max(float(expected.max()), -float(expected.min()))
@@ -120,6 +145,8 @@ def _all_close(
     with np.errstate(invalid="ignore"):
         away = np.subtract(found, expected, dtype=np.float64)
         allowed = stated * tolerance(dtype, reduction, scale, input_scale, sensitivity)
+        if step:
+            away = np.maximum(np.abs(away) - step * np.abs(expected), 0.0)
         return float(away.max()) <= allowed and float(away.min()) >= -allowed
 
 

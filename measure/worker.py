@@ -28,6 +28,7 @@ from ansor.measure.machine_trouble import KIND
 from ansor.measure.protocol import CallData, Message, NoiseRequest, Reply, Request, RunRequest, TaskRequest, arguments_of
 from ansor.measure.timing import Stopping, TimingOptions, relative_spread, time_repeats
 from ansor.measure.verify import difference, sensitivity_of
+from ansor.support.bfloat16 import is_floating
 
 CHECK_SECONDS = 10.0  # a child that does nothing
 TASKS_KEPT = 4  # tasks whose arrays stay in memory; the runner resends a forgotten one
@@ -84,16 +85,17 @@ class Worker:
     def _define(self, request: TaskRequest) -> Reply:
         arguments = arguments_of(request["arguments"])
         ranges = dict(request["ranges"])
-        given: Arrays = {name: np.load(path, allow_pickle=False) for name, path in request["files"].items()}
+        dtypes = {argument.name: np.dtype(argument.dtype) for argument in arguments}
+        given: Arrays = {name: _of_file(path, dtypes.get(name)) for name, path in request["files"].items()}
         inputs = make_inputs(arguments, seed=request["seed"], ranges=ranges) | given
         found = _Expected({}, {}, None)
         if request["reference"] is not None:
             found = self._reference(request, request["reference"], inputs)
             if _name_of_not_finite(found.outputs):
-                ranges = {a.name: POSITIVE for a in arguments if np.dtype(a.dtype).kind == "f"} | ranges
+                ranges = {a.name: POSITIVE for a in arguments if is_floating(np.dtype(a.dtype))} | ranges
                 inputs = make_inputs(arguments, seed=request["seed"], ranges=ranges) | given
                 found = _meaningful(self._reference(request, request["reference"], inputs))
-        floats = [float(np.abs(array).max()) for array in inputs.values() if array.dtype.kind == "f" and array.size]
+        floats = [float(np.abs(array).max()) for array in inputs.values() if is_floating(array.dtype) and array.size]
         self._tasks[request["task"]] = Task(
             inputs, found.outputs, found.failure, request["reduction"], request["rounding"], max(floats, default=1.0), found.sensitivity,
             request["threads"],
@@ -191,6 +193,12 @@ class Worker:
         self._harness.spin(length)
         seconds = [self._harness.spin(length) for _ in range(request["repeat"])]
         return {"seconds": [relative_spread(seconds)], "cut_short": False, "failure": None}
+
+
+def _of_file(path: str, dtype: np.dtype[Any] | None) -> NDArray[np.generic]:
+    """A saved array; files call the elements of bfloat16 bytes without a meaning."""
+    found: NDArray[np.generic] = np.load(path, allow_pickle=False)
+    return found.view(dtype) if found.dtype.kind == "V" and dtype is not None else found
 
 
 def _name_of_not_finite(outputs: Arrays) -> str:

@@ -17,7 +17,7 @@ from ansor.codegen.toolchain import find_compiler
 from ansor.errors import TargetError
 from ansor.ir.intrinsics import features_of
 from ansor.targets import cpu, neon
-from ansor.targets.base import MCPU, Bounds, CodeGenerator, Kind, Option, Target, register_kind
+from ansor.targets.base import MCPU, Bounds, CodeGenerator, Kind, Option, Target, of_bfloat16, register_kind
 from ansor.targets.hardware import Caches, Hardware, Memory
 from ansor.targets.prior import Issue, Overhead, Prior, Traffic
 from ansor.targets.unit import INSTRUCTIONS
@@ -129,7 +129,7 @@ def _toolchain(triple: str, processors: Mapping[str, Processor], target: Target)
 
 _DIALECTS = {"arm": Dialect(by_element=True), "armv7": Dialect(index_bits=32, by_element=True)}
 
-_AARCH64 = CodeGenerator(toolchain=partial(_toolchain, "aarch64-linux-musl", ARM), intrinsics=INTRINSICS)
-_AARCH32 = CodeGenerator(toolchain=partial(_toolchain, "arm-linux-musleabihf", ARMV7))
+_AARCH64 = CodeGenerator(toolchain=partial(_toolchain, "aarch64-linux-musl", ARM), intrinsics=INTRINSICS, refusal=of_bfloat16)
+_AARCH32 = CodeGenerator(toolchain=partial(_toolchain, "arm-linux-musleabihf", ARMV7), refusal=of_bfloat16)
 AARCH64 = register_kind(Kind("arm", partial(_default, "arm"), OPTIONS, "cortex-a72", INSTRUCTIONS, "qemu-aarch64", _AARCH64))
 AARCH32 = register_kind(Kind("armv7", partial(_default, "armv7"), OPTIONS, "cortex-a7", INSTRUCTIONS, "qemu-arm", _AARCH32))

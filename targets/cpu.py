@@ -48,6 +48,7 @@ _V1 = frozenset({"sse2"})
 _V3 = _V1 | {"avx2"}
 _V4 = _V3 | {"avx512bw", "avx512vl"}
 _VNNI = _V4 | {"avx512vnni"}
+_BF16 = _VNNI | {"avx512bf16"}
 _DOT = frozenset({"dotprod"})
 PROCESSORS = {
     "x86-64": Processor(16, 16, 32, 256, 4096, _V1),
@@ -62,13 +63,13 @@ PROCESSORS = {
     "skylake-avx512": Processor(64, 32, 32, 1024, 16384, _V4),
     "cascadelake": Processor(64, 32, 32, 1024, 16384, _VNNI),
     "icelake-server": Processor(64, 32, 48, 1280, 32768, _VNNI),
-    "sapphirerapids": Processor(64, 32, 48, 2048, 65536, _VNNI | {"avxvnni"}),
+    "sapphirerapids": Processor(64, 32, 48, 2048, 65536, _BF16 | {"avxvnni"}),
     "alderlake": Processor(32, 16, 48, 1280, 16384, _V3 | {"avxvnni"}),
     "znver1": Processor(32, 16, 32, 512, 8192, _V3),
     "znver2": Processor(32, 16, 32, 512, 16384, _V3),
     "znver3": Processor(32, 16, 32, 512, 32768, _V3),
-    "znver4": Processor(64, 32, 32, 1024, 32768, _VNNI),
-    "znver5": Processor(64, 32, 48, 1024, 32768, _VNNI | {"avxvnni"}),
+    "znver4": Processor(64, 32, 32, 1024, 32768, _BF16),
+    "znver5": Processor(64, 32, 48, 1024, 32768, _BF16 | {"avxvnni"}),
     "cortex-a53": Processor(16, 32, 32, 512, 0),
     "cortex-a72": Processor(16, 32, 32, 1024, 0),
     "cortex-a76": Processor(16, 32, 64, 512, 2048, _DOT),
@@ -77,7 +78,7 @@ PROCESSORS = {
     "apple-m1": Processor(16, 32, 128, 4096, 0, _DOT),
 }
 
-CPUINFO_NAMES = {"avx512_vnni": "avx512vnni", "avx_vnni": "avxvnni", "asimddp": "dotprod"}
+CPUINFO_NAMES = {"avx512_vnni": "avx512vnni", "avx512_bf16": "avx512bf16", "avx_vnni": "avxvnni", "asimddp": "dotprod"}
 
 OPTIONS = (
     MCPU,

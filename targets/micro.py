@@ -20,7 +20,7 @@ from ansor.ir.loops import Loops, stores
 from ansor.schedule.legality import BESIDE, LIMITS
 from ansor.schedule.machine import Limit, Machine
 from ansor.targets import dsp, helium
-from ansor.targets.base import Bounds, CodeGenerator, Kind, Meaning, Option, OwnAlgorithms, Target, register_kind
+from ansor.targets.base import Bounds, CodeGenerator, Kind, Meaning, Option, OwnAlgorithms, Target, of_bfloat16, register_kind
 from ansor.targets.boards.catalogue import find_board
 from ansor.targets.hardware import Caches, Hardware, Memory
 from ansor.targets.prior import Issue, Overhead, Prior, Reduction, Traffic
@@ -132,6 +132,8 @@ def _short_loops(loops: Loops, machine: Machine) -> Flag:
 
 
 def _refusal(target: Target, dag: Dag) -> str:
+    if refused := of_bfloat16(target, dag):
+        return refused
     most = most_iterations(target.dialect.index_bits)
     longest = max((extent for one in dag.stages for extent in one.shape), default=0)
     if longest >= most:

@@ -1,4 +1,4 @@
-"""Instructions of x86 processors, from immintrin.h. docs/int8.md says when each is right."""
+"""Instructions of x86 processors, from immintrin.h. docs/int8.md and docs/bfloat16.md say when each is right."""
 
 from __future__ import annotations
 
@@ -38,11 +38,21 @@ def _madds(prefix: str, feature: str, macro: str, lanes: tuple[int, ...]) -> tup
     )
 
 
+_BF16 = Intrinsic(
+    "avx512_dpbf16", inner_product("bfloat16", "bfloat16", 16, 2, "float32"), frozenset({"avx512bf16", "avx512vl"}),
+    CText("immintrin.h", "defined(__AVX512BF16__) && defined(__AVX512VL__)", tuple(
+        (lanes, f"_mm{bits}_dpbf16_ps((__m{bits or '128'})acc, (__m{bits or '128'}bh)a, (__m{bits or '128'}bh)b)")
+        for lanes, bits in ((16, "512"), (8, "256"), (4, ""))
+    )),
+)  # fmt: skip
+"""Two products of bfloat16, added to a float32."""
+
 INTRINSICS = (
     *_dots("avx512_dpbusd", "dpbusd_epi32", *_VNNI),
     *_dots("avx_dpbusd", "dpbusd_avx_epi32", *_AVX_VNNI),
     *_madds("avx512_pmaddwd", "avx512bw", "defined(__AVX512BW__)", (16, 8, 4)),
     *_madds("avx2_pmaddwd", "avx2", "defined(__AVX2__)", (8, 4)),
     *_madds("sse2_pmaddwd", "sse2", "defined(__SSE2__)", (4,)),
+    _BF16,
 )
 """In order of preference."""

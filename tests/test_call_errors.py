@@ -37,7 +37,8 @@ def test_each_mistake_is_one_sentence(kernel: ansor.Kernel) -> None:
         (TypeError, (A.astype("float64"), B), "must have dtype float32, found float64"),
         (TypeError, (None, B), "must be an array or a tensor, found NoneType"),
         (TypeError, ([[1.0], [1.0, 2.0]], B), "must be an array or a tensor, found list"),
-        (TypeError, (tensor.bfloat16(), B), "is a tensor of bfloat16, strided, which NumPy cannot hold"),
+        (TypeError, (tensor.bfloat16(), B), r"must have dtype float32, found bfloat16; convert it with .to\(torch.float32\)"),
+        (TypeError, (tensor.to(torch.float8_e5m2), B), "is a tensor of float8_e5m2, strided, which NumPy cannot hold"),
         (TypeError, (tensor.to_sparse(), B), "is a tensor of float32, sparse_coo, which NumPy cannot hold"),
         (TypeError, (tensor.to("meta"), B), "is on meta; this kernel is for the cpu"),
     ]

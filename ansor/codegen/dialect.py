@@ -14,15 +14,17 @@ import numpy as np
 from ansor.codegen import small_math, vector_math
 from ansor.codegen.source import ALIGNMENT
 from ansor.ir.value_ranges import Ranges
+from ansor.support.bfloat16 import BFLOAT16, bits_of
 
 C_TYPES = {
     "float32": "float", "float64": "double", "int8": "signed char", "uint8": "unsigned char", "int16": "short", "int32": "int",
     "int64": "long long", "float16": "_Float16", "bool": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long long",
+    "bfloat16": "unsigned short",
 }
 SHORT = {"float32": "f32", "float64": "f64", "int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32", "int64": "i64", "bool": "u8", "uint16": "u16",
-         "uint32": "u32", "uint64": "u64", "float16": "f16"}
-BYTES = {"float16": 2, "float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1, "uint16": 2, "uint32": 4,
-         "uint64": 8}
+         "uint32": "u32", "uint64": "u64", "bfloat16": "u16", "float16": "f16"}
+BYTES = {"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1, "uint16": 2,
+         "uint32": 4, "uint64": 8}
 WRAPPING = {"int8": "uint8", "int16": "uint16"}  # types for narrow signed numbers in vectors, which C does not widen to int
 UNSIGNED = {"int8": "uint8", "uint8": "uint8", "int16": "uint16", "int32": "uint32", "int64": "uint64"}  # which wrap, and shift all bits
 MASK = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
@@ -109,6 +111,8 @@ def literal(value: float | int | bool, dtype: str) -> str:
     """A constant of `dtype`."""
     if dtype == "bool":
         return "1" if value else "0"
+    if dtype == BFLOAT16:
+        return str(bits_of(value))
     if not dtype.startswith("float"):
         return _integer(int(value), dtype)
     with np.errstate(over="ignore"):
@@ -260,6 +264,31 @@ class Helpers:
         parameters = ", ".join(f"{kind} {one}" for one in names)
         self.functions.setdefault(full, f"static inline {kind} {full}({parameters}) {{ return {value}; }}")
         return full
+
+    def widened(self, lanes: int) -> str:
+        """The name of the conversion of bfloat16 to float32, which is exact."""
+        if lanes == 1:
+            text = "static inline float widened_bf16(unsigned short x) { union { unsigned int k; float x; } both = {(unsigned int)x << 16}; return both.x; }"
+            self.functions.setdefault("widened_bf16", text)
+            return "widened_bf16"
+        narrow, wide, bits = (self.vector(dtype, lanes) for dtype in (BFLOAT16, "float32", "uint32"))
+        return self._helper("widened", wide, f"{narrow} x", f"({wide})(__builtin_convertvector(x, {bits}) << 16)")
+
+    def rounded(self, lanes: int) -> str:
+        """The name of the conversion of float32 to bfloat16: the nearest one, halves to even. A NaN keeps its upper bits, and becomes quiet."""
+        up, nan = "k + 0x7fffu + ((k >> 16) & 1u)", "k | 0x400000u"
+        if lanes == 1:
+            text = (f"static inline unsigned short rounded_bf16(float x) {{ union {{ float x; unsigned int k; }} both = {{x}}; const unsigned int k = both.k; "
+                    f"return (unsigned short)((x != x ? {nan} : {up}) >> 16); }}")  # fmt: skip
+            self.functions.setdefault("rounded_bf16", text)
+            return "rounded_bf16"
+        narrow, wide, bits = (self.vector(dtype, lanes) for dtype in (BFLOAT16, "float32", "uint32"))
+        name = f"rounded_{wide}"
+        self.functions.setdefault(name, (
+            f"static inline {narrow} {name}({wide} x) {{ const {bits} k = ({bits})x, nan = ({bits})(x != x); "
+            f"return __builtin_convertvector(((({up}) & ~nan) | (({nan}) & nan)) >> 16, {narrow}); }}"
+        ))
+        return name
 
     def every_lane(self, dtype: str, lanes: int) -> str:
         """The name of a broadcast of one scalar: for float16, which gcc promotes to float beside a vector."""

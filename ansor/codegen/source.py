@@ -15,6 +15,8 @@ from typing import NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.support.bfloat16 import make_known
+
 ALIGNMENT = 64  # bytes: one cache line, and the widest vector we generate
 DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
 ROLES = ("input", "constant", "output")
@@ -300,6 +302,9 @@ class Argument:
     role: str
     pack: Pack | None = None
     transform: Change | None = None
+
+    def __post_init__(self) -> None:
+        make_known(self.dtype)
 
     @property
     def physical_dtype(self) -> str:

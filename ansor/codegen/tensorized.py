@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from ansor.codegen.dialect import C_TYPES, Helpers, literal, vector_type
+from ansor.codegen.dialect import BYTES, C_TYPES, Helpers, literal, vector_type
 from ansor.codegen.values import Lanes, Writer, combined, depends, mentions
 from ansor.ir.intrinsics import Intrinsic
 from ansor.ir.linear import Var
 from ansor.ir.loops import Access, For, Store
+from ansor.support.bfloat16 import BFLOAT16
 from ansor.te.expr import Binary, Cast, Expr, Select
 
 Place = tuple[dict[Var, int], Lanes | None]
@@ -53,7 +52,7 @@ class TileText:
 def inner_product(loops: Sequence[For], store: Store) -> InnerProduct | None:
     """The innermost part of a nest as an instruction, if a schedule requests it and simplification left it in place; None for plain code."""
     intrinsic = loops[-1].intrinsic if loops else None
-    if intrinsic is None or len(loops) < 2 or store.combiner != "sum" or store.buffer.dtype != "int32":
+    if intrinsic is None or len(loops) < 2 or store.combiner != "sum" or store.buffer.dtype != intrinsic.result:
         return None
     group, lanes, value = loops[-1].var, loops[-2], store.value
     if group.extent != intrinsic.group or not lanes.vectorized or lanes.kind == "reduce" or not isinstance(value, Binary) or value.op != "mul":
@@ -158,7 +157,7 @@ class _Tile:
             one = writer.at({self.inner.group: k}, writer.lanes)
             value = one.vector(self.store.value) if one.lanes is not None else one.scalar(self.store.value)
             wraps = self.helpers.ranges.reduction_may_wrap(self.store)
-            self.lines.inside.append(f"{name} = {combined(self.helpers, 'sum', 'int32', count, name, value, wraps)};")
+            self.lines.inside.append(f"{name} = {combined(self.helpers, 'sum', self.inner.intrinsic.result, count, name, value, wraps)};")
 
 
 # operands -------------------------------------------------------------------------------------------------------------------------------------------------
@@ -247,7 +246,7 @@ def _columns(inner: InnerProduct, writer: Writer, count: int) -> str:
 
 def _widened(helpers: Helpers, intrinsic: Intrinsic, dtype: str, text: str, count: int) -> str:
     """Groups of bytes as the instruction's operands, in 32-bit lanes."""
-    lanes = helpers.vector("int32", count * intrinsic.group * (2 if intrinsic.widened else np.dtype(dtype).itemsize) // 4)
+    lanes = helpers.vector("int32", count * intrinsic.group * (2 if intrinsic.widened else BYTES[dtype]) // 4)
     if not intrinsic.widened:
         return f"({lanes}){text}"
     pairs, wide = helpers.vector(dtype, count * intrinsic.group), helpers.vector("int16", count * intrinsic.group)
@@ -256,7 +255,7 @@ def _widened(helpers: Helpers, intrinsic: Intrinsic, dtype: str, text: str, coun
 
 def _as_wide(dtype: str, group: int) -> str:
     """The integer type as wide as a group."""
-    return {2: "int16", 4: "int32", 8: "int64"}[group * np.dtype(dtype).itemsize]
+    return {2: "int16", 4: "int32", 8: "int64"}[group * BYTES[dtype]]
 
 
 def _all(helpers: Helpers, value: int, count: int) -> str:
@@ -265,14 +264,14 @@ def _all(helpers: Helpers, value: int, count: int) -> str:
     return f"({literal(number, 'int32')} + ({helpers.vector('int32', count)}){{}})"
 
 
-def _register(helpers: Helpers, count: int) -> str:
+def _register(helpers: Helpers, count: int, dtype: str = "int32") -> str:
     """The type for `count` lanes: one is a number in a general register."""
-    return helpers.vector("int32", count) if count > 1 else C_TYPES["int32"]
+    return helpers.vector(dtype, count) if count > 1 else C_TYPES[dtype]
 
 
 def _operand(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
     """The type of a group for each of `count` lanes: that of the lanes, or a vector if a single lane's group is one."""
-    size = 2 * intrinsic.group if intrinsic.widened else intrinsic.group * np.dtype(intrinsic.operands[0]).itemsize
+    size = 2 * intrinsic.group if intrinsic.widened else intrinsic.group * BYTES[intrinsic.operands[0]]
     return helpers.vector("int32", size // 4) if count == 1 and size > 4 else _register(helpers, count)
 
 
@@ -282,7 +281,7 @@ def _operand(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
 def dot_function(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
     """The name of the instruction in C; plain arithmetic if the compiler does not have it for the processor."""
     name = f"{intrinsic.name}_{count}"
-    kind, size = _register(helpers, count), intrinsic.group
+    kind, size = _register(helpers, count, intrinsic.result), intrinsic.group
     a, b = intrinsic.operands
     left, right = ("int16", "int16") if intrinsic.widened else ("uint8" if intrinsic.offset else a, b)
     x, y = (helpers.vector(dtype, count * size) for dtype in (left, right))
@@ -291,8 +290,11 @@ def dot_function(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
         x, y = (helpers.vector(dtype, 2 * size) for dtype in (a, b))
         product = f"(({x})a)[l / 2 * {size} + q] * (({y})b)[l % 2 * {size} + q]"
     one, operand = "acc[l]" if count > 1 else "acc", _operand(helpers, intrinsic, count)
-    plain = (f"static inline {kind} {name}_plain({kind} acc, {operand} a, {operand} b) {{ for (int l = 0; l < {count}; ++l) for (int q = 0; q < {size}; ++q) "
-             f"{one} = (int)((unsigned){one} + (unsigned)({product})); return acc; }}")  # fmt: skip
+    body = (f"for (int l = 0; l < {count}; ++l) for (int q = 0; q < {size}; ++q) "
+            f"{one} = (int)((unsigned){one} + (unsigned)({product})); return acc;")  # fmt: skip
+    if a == BFLOAT16:
+        body = _plain_pairs(helpers, count)
+    plain = f"static inline {kind} {name}_plain({kind} acc, {operand} a, {operand} b) {{ {body} }}"
     macro = f"ANSOR_{name}"
     header = [f"#include <{intrinsic.c.header}>"] if intrinsic.c.header else []
     there = [*header, f"#define {macro}(acc, a, b) ({kind}){intrinsic.text(count)}"]
@@ -302,6 +304,14 @@ def dot_function(helpers: Helpers, intrinsic: Intrinsic, count: int) -> str:
         missing.append(f"#define {macro}_hide(x)")
     helpers.instructions.setdefault(macro, "\n".join([f"#if {intrinsic.c.macro}", *there, "#else", *missing, "#endif"]))
     return macro
+
+
+def _plain_pairs(helpers: Helpers, count: int) -> str:
+    """Products of pairs of bfloat16, the first of which is in the lower half of a lane, in float32."""
+    wide, bits = helpers.vector("float32", count), helpers.vector("uint32", count)
+    lower = f"({wide})(({bits})a << 16) * ({wide})(({bits})b << 16)"
+    upper = f"({wide})(({bits})a & 0xffff0000u) * ({wide})(({bits})b & 0xffff0000u)"
+    return f"return acc + {lower} + {upper};"
 
 
 def _difference(helpers: Helpers, count: int) -> str:

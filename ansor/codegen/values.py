@@ -14,6 +14,7 @@ from ansor.codegen.pieces import pieces
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, atom_variables, bounds, is_opaque, of
 from ansor.ir.loops import Access, Buffer, IndexValue
 from ansor.ir.simplify import simplified_index
+from ansor.support.bfloat16 import BFLOAT16
 from ansor.te.expr import COMPARISONS, DIVISIONS, Binary, Call, Cast, Const, Expr, Not, Select
 from ansor.te.fold import fold, walk
 from ansor.te.scalar import small_power
@@ -263,6 +264,9 @@ class Writer:
 
     def _cast(self, expr: Cast) -> tuple[str, bool]:
         text, is_vector = self.value(expr.value)
+        if BFLOAT16 in (expr.dtype, expr.value.dtype):
+            convert = self.helpers.rounded if expr.dtype == BFLOAT16 else self.helpers.widened
+            return f"{convert(self.lanes.count if is_vector and self.lanes is not None else 1)}({text})", is_vector
         if is_vector:
             assert self.lanes is not None
             return f"__builtin_convertvector({text}, {self.helpers.vector(expr.dtype, self.lanes.count)})", True

@@ -15,6 +15,7 @@ from ansor.errors import DeclarationError
 from ansor.ir.access import producers, reduce_length
 from ansor.ir.canonical import canonical
 from ansor.ir.flops import flops
+from ansor.support.bfloat16 import BFLOAT16
 from ansor.te.expr import Axis, Binary, Call, Cast, Expr, Reduce, substitute
 from ansor.te.fold import fold, postorder, with_operands
 from ansor.te.tensor import Compute, Read, Tensor
@@ -99,8 +100,13 @@ class Dag:
 
     @property
     def rounding(self) -> str:
-        """"float16" if anything is computed in float16, since results are no more exact than that, whatever their dtype; else ""."""
-        nodes = (node for tensor in self.stages if tensor.compute is not None for node in postorder(tensor.compute.body))
+        """"float16" if anything is computed in float16, since results are no more exact than that, whatever their dtype; "bfloat16" if anything but the last
+        value of an output is rounded to it; else "".
+        """
+        computes = [tensor for tensor in self.stages if tensor.compute is not None]
+        if any(_rounded_on_the_way(tensor, self) for tensor in computes):
+            return BFLOAT16
+        nodes = (node for tensor in computes if tensor.compute is not None for node in postorder(tensor.compute.body))
         return "float16" if any(node.dtype == "float16" and isinstance(node, Binary | Call | Cast | Reduce) for node in nodes) else ""
 
     def stage(self, name: str) -> Tensor:
@@ -128,6 +134,14 @@ class Dag:
             axes = ", ".join(axis.name for axis in tensor.compute.axes)
             lines.append(f"{tensor.name}[{axes}] = {tensor.compute.body}    ({shape}) {tensor.dtype}")
         return "\n".join(lines)
+
+
+def _rounded_on_the_way(tensor: Tensor, dag: Dag) -> bool:
+    """Whether a stage rounds to bfloat16 what is computed with afterwards."""
+    assert tensor.compute is not None
+    rounded = [node for node in postorder(tensor.compute.body) if isinstance(node, Cast) and node.dtype == BFLOAT16]
+    last = len(rounded) == 1 and rounded[0] is tensor.compute.body and not any(tensor in producers(other) for other in dag.stages)
+    return bool(rounded) and not last
 
 
 DEEP = 100

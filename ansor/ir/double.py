@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ansor.te.expr import Binary, Call, Cast, Const, Expr, Reduce, Select
+from ansor.te.expr import Binary, Call, Cast, Const, Expr, Reduce, Select, is_float
 from ansor.te.fold import fold
 from ansor.te.tensor import Compute, Read, Tensor
 
 
 def in_double(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The tensors with float16 and float32 replaced by float64 in every tensor, constant and operation behind them.
+    """The tensors with bfloat16, float16 and float32 replaced by float64 in every tensor, constant and operation behind them.
 
     Constants keep the value they have in their dtype, and axes stay the same objects, so the result is the exact meaning of the
     declaration. Names, order and all other dtypes are unchanged.
@@ -50,7 +50,7 @@ def _rebuilt(expr: Expr, children: tuple[Expr, ...], known: dict[int, Tensor]) -
 
 
 def _dtype(dtype: str) -> str:
-    return "float64" if dtype in ("float16", "float32") else dtype
+    return "float64" if is_float(dtype) else dtype
 
 
 def _rounded(value: float, dtype: str) -> float:

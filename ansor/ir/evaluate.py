@@ -31,7 +31,7 @@ BLOCK_POINTS = 20_000_000  # grid points evaluated at once: bounds the memory of
 def evaluate(outputs: Sequence[Tensor], inputs: Inputs, dtype: str | None = None) -> list[Array]:
     """The values of `outputs`, given the placeholders' values by name or by tensor.
 
-    Every operation runs in its declared dtype. As a reference, `dtype="float64"` runs float16 and float32 operations in float64 instead, and converts
+    Every operation runs in its declared dtype. As a reference, `dtype="float64"` runs operations on other floats in float64 instead, and converts
     such inputs. Raises DeclarationError for a missing input, a wrong shape or dtype, and for an unguarded read out of bounds.
     """
     if dtype not in (None, "float64"):
@@ -59,7 +59,7 @@ def _given(tensor: Tensor, inputs: Mapping[str, Array], dtype: str | None) -> Ar
     if tensor.name not in inputs:
         raise DeclarationError(f"asked to evaluate without a value for {tensor.name}; values are given for {', '.join(inputs) or 'nothing'}")
     value = np.asarray(inputs[tensor.name])
-    if dtype and value.dtype in (np.float16, np.float32):
+    if dtype and is_float(value.dtype.name):
         value = value.astype(np.float64)
     if value.shape != tensor.shape or value.dtype != tensor.dtype:
         raise DeclarationError(

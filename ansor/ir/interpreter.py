@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ansor.ir.linear import Linear, Opaque, Quotient, Remainder, Var
 from ansor.ir.loops import Access, Buffer, Guard, IndexValue, Loops, Node, Store
 from ansor.ir.numpy_operations import FUNCTIONS, OPERATIONS
-from ansor.te.expr import Binary, Call, Cast, Const, Expr, Not, Select
+from ansor.te.expr import Binary, Call, Cast, Const, Expr, Not, Select, is_float
 
 Scalar = float | int | bool | np.generic
 Memory = dict[Buffer, NDArray[np.generic]]
@@ -49,7 +49,7 @@ def pack_array(array: NDArray[np.generic], buffer: Buffer) -> NDArray[np.generic
 
 
 def _fresh(buffer: Buffer) -> NDArray[np.generic]:
-    fill = math.nan if buffer.dtype.startswith("float") else 1 if buffer.dtype == "bool" else 99
+    fill = math.nan if is_float(buffer.dtype) else 1 if buffer.dtype == "bool" else 99
     return np.full(tuple(int(extent) for extent in buffer.shape), fill, dtype=buffer.dtype)
 
 
@@ -132,7 +132,7 @@ def evaluate(expr: Expr, memory: Memory, values: Values) -> Scalar:
 
 
 def _cast(value: Scalar, dtype: str) -> Scalar:
-    if dtype != "bool" and not dtype.startswith("float"):
+    if dtype != "bool" and not is_float(dtype):
         wrapped: Scalar = np.asarray([int(value)]).astype(dtype)[0]  # as C does
         return wrapped
     return scalar(value, dtype)

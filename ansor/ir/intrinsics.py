@@ -1,4 +1,4 @@
-"""Instructions that multiply small groups of narrow integers and add up the products, each a declaration with C text attached.
+"""Instructions that multiply small groups of narrow numbers and add up the products, each a declaration with C text attached.
 
 Targets list the ones they have (`ansor.targets.x86_intrinsics`, `ansor.targets.neon`). Steps refer to an intrinsic by the name it was declared under.
 
@@ -8,7 +8,8 @@ A stage whose body is such a declaration at larger extents may be computed with 
                    acc[r, l] += int32(a[r, q]) * int32(b[l, q])        the same for two rows at once
     stage          c[i, j] += int32(x[i, k]) * int32(w[k, j])          l -> j, q -> a part of k, a -> x, b -> w
 
-All are exact: for any values, the result equals that of wrapping 32-bit arithmetic. docs/int8.md explains why.
+Those of integers are exact: for any values, the result equals that of wrapping 32-bit arithmetic. docs/int8.md explains why. Those of bfloat16 have float32
+in the place of int32, and round: docs/bfloat16.md.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class CText:
     """The intrinsic in C. header, macro: the header to include ('' for none), and the macro that tells whether it exists.
 
     code: lanes -> C expression over vectors `acc`, `a`, `b` with that number of 32-bit lanes. Every lane of `a` holds the same group, each lane of `b` its own.
-    With one lane, `acc` is an int32 in a general register and each operand a word.
+    With one lane, `acc` is an int32 in a general register and each operand a word. Operands are vectors of int32, whatever they hold.
     """
 
     header: str
@@ -78,6 +79,11 @@ class Intrinsic:
         return tuple(lanes for lanes, _ in self.c.code)
 
     @property
+    def result(self) -> str:
+        """The dtype of the sums, and of the products."""
+        return self.declaration.dtype
+
+    @property
     def operands(self) -> tuple[str, str]:
         """The dtypes of `a` and `b`."""
         a, b = access.producers(self.declaration)
@@ -106,12 +112,12 @@ def matrix_product(a: str, b: str, rows: int, lanes: int, group: int) -> Tensor:
     return Tensor("acc", (rows, lanes), "int32", Compute((row, lane), (q,), Reduce("sum", product, (q,), "int32")))
 
 
-def inner_product(a: str, b: str, lanes: int, group: int) -> Tensor:
-    """acc[l] += int32(a[q]) * int32(b[l, q]), with operands of dtypes `a` and `b`."""
+def inner_product(a: str, b: str, lanes: int, group: int, result: str = "int32") -> Tensor:
+    """acc[l] += int32(a[q]) * int32(b[l, q]), with operands of dtypes `a` and `b`, and `result` in the place of int32."""
     lane, q = Axis("l", lanes), Axis("q", group, "reduce")
     left, right = Tensor("a", (group,), a), Tensor("b", (lanes, group), b)
-    product = Binary("mul", Cast(Read(left, (q,), a), "int32"), Cast(Read(right, (lane, q), b), "int32"), "int32")
-    return Tensor("acc", (lanes,), "int32", Compute((lane,), (q,), Reduce("sum", product, (q,), "int32")))
+    product = Binary("mul", Cast(Read(left, (q,), a), result), Cast(Read(right, (lane, q), b), result), result)
+    return Tensor("acc", (lanes,), result, Compute((lane,), (q,), Reduce("sum", product, (q,), result)))
 
 
 def matched(tensor: Tensor, intrinsic: Intrinsic) -> Match | None:
@@ -137,20 +143,20 @@ def _matches(tensor: Tensor, intrinsic: Intrinsic) -> Iterator[Match]:
 def _unified(tensor: Tensor, intrinsic: Intrinsic) -> list[tuple[Read, Read]] | None:
     """The reads that can take the places of (a, b), in both orders where the dtypes allow it."""
     body = tensor.compute.body if tensor.compute else None
-    if not isinstance(body, Reduce) or body.combiner != "sum" or body.dtype != "int32":
+    if not isinstance(body, Reduce) or body.combiner != "sum" or body.dtype != intrinsic.result:
         return None
     product = body.source
     if not isinstance(product, Binary) or product.op != "mul":
         return None
-    left, right = _narrow(product.left), _narrow(product.right)
+    left, right = (_narrow(side, intrinsic.result) for side in (product.left, product.right))
     if left is None or right is None:
         return None
     return [pair for pair in ((left, right), (right, left)) if (pair[0].dtype, pair[1].dtype) == intrinsic.operands]
 
 
-def _narrow(expr: Expr) -> Read | None:
-    """The read under a cast to int32, None for anything else."""
-    return expr.value if isinstance(expr, Cast) and expr.dtype == "int32" and isinstance(expr.value, Read) else None
+def _narrow(expr: Expr, dtype: str) -> Read | None:
+    """The read under a cast to `dtype`, None for anything else."""
+    return expr.value if isinstance(expr, Cast) and expr.dtype == dtype and isinstance(expr.value, Read) else None
 
 
 def _uses(read: Read, axis: Axis) -> bool:

@@ -16,7 +16,7 @@ from ansor.schedule.reads import Place, Reads, index_of, producer_of
 from ansor.schedule.regions import Frame, Regions, fresh_name
 from ansor.schedule.scopes import Scopes
 from ansor.schedule.state import At, Inlined, Stage, State
-from ansor.te.expr import INDEX, Axis, Binary, Const, Expr, Reduce, Select, identity_of
+from ansor.te.expr import INDEX, Axis, Binary, Const, Expr, Reduce, Select, identity_of, is_float
 from ansor.te.fold import transform
 from ansor.te.tensor import Read, Tensor
 
@@ -205,4 +205,4 @@ def _or_zero(read: Read, index: tuple[Linear, ...], element: Expr) -> Expr:
     condition: Expr = inside[0]
     for test in inside[1:]:
         condition = Binary("and", condition, test, "bool")
-    return Select(condition, element, Const(0.0 if read.dtype.startswith("float") else 0, read.dtype), read.dtype)
+    return Select(condition, element, Const(0.0 if is_float(read.dtype) else 0, read.dtype), read.dtype)

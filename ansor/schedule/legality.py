@@ -16,6 +16,7 @@ from ansor.ir.columns import Flag, Int, choose, larger, negated, product
 from ansor.ir.loops import For, Loops, Store, stores
 from ansor.schedule.machine import Limit, Machine
 from ansor.schedule.memory import BYTES, fits_memories
+from ansor.te.expr import computed
 
 MAX_STATEMENTS = 4096
 BESIDE = 2
@@ -173,7 +174,7 @@ def reduces_in_vectors(loops: Sequence[For]) -> bool:
 
 def _lanes(path: tuple[For, ...], store: Store, vector_bytes: int) -> int:
     """Elements of the widest vector, or of the widest form of an intrinsic that fits it."""
-    lanes, intrinsic = max(1, vector_bytes // BYTES[store.buffer.dtype]), path[-1].intrinsic if path else None
+    lanes, intrinsic = max(1, vector_bytes // BYTES[computed(store.buffer.dtype)]), path[-1].intrinsic if path else None
     return lanes if intrinsic is None else min(lanes, max(intrinsic.lanes))
 
 

@@ -90,7 +90,7 @@ class Tensorize(Step):
         found = matched(stage.tensor, intrinsic)
         if found is None or (_axis_of(stage, self.lanes), _axis_of(stage, self.group)) != (found.lanes.name, found.group.name):
             raise ScheduleError(f"asked to compute loops {self.lanes}, {self.group} of stage {self.stage} with {self.intrinsic}, which sums products of "
-                                f"{' and '.join(intrinsic.operands)} in int32; the stage computes something else along them")
+                                f"{' and '.join(intrinsic.operands)} in {intrinsic.result}; the stage computes something else along them")
         if (self.group, intrinsic.group) not in {(r.parts[-1], r.lengths[-1]) for r in stage.relations if isinstance(r, SplitRelation) and r.lengths}:
             raise ScheduleError(f"asked to compute loop {self.group} of stage {self.stage} with {self.intrinsic}, which sums {intrinsic.group} elements; "
                                 f"split it to that length")

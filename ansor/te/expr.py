@@ -17,12 +17,13 @@ from typing import ClassVar, Union
 from typing import cast as cast_type
 
 from ansor.errors import DeclarationError
+from ansor.support.bfloat16 import BFLOAT16, make_known
 from ansor.support.text import with_article
 from ansor.te.fold import fold, transform, walk
 from ansor.te.operators import Operators
 from ansor.te.size import Size
 
-DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
+DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool", "bfloat16")
 INDEX = "int32"
 
 Number = int | float | bool
@@ -37,8 +38,13 @@ _OF_CONDITIONS = {"bitand": "and", "bitor": "or", "bitxor": "ne"}  # bitwise ope
 
 
 def is_float(dtype: str) -> bool:
-    """True for float16, float32 and float64."""
-    return dtype.startswith("float")
+    """True for bfloat16, float16, float32 and float64."""
+    return dtype.startswith("float") or dtype == BFLOAT16
+
+
+def computed(dtype: str) -> str:
+    """The dtype that values of `dtype` are computed in: float32 for bfloat16, which is for storage only."""
+    return "float32" if dtype == BFLOAT16 else dtype
 
 
 class Expr(Operators["Expr"]):
@@ -261,6 +267,7 @@ def check_dtype(dtype: object) -> str:
     name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", None) or getattr(dtype, "name", None)
     if name not in DTYPES:
         raise DeclarationError(f"asked for dtype {dtype!r}, which is not one of {', '.join(DTYPES)}")
+    make_known(name)
     return str(name)
 
 
@@ -322,15 +329,17 @@ def as_expr(value: Operand, dtype: str | None = None) -> Expr:
 
 
 def unified(op: str, left: Operand, right: Operand) -> tuple[Expr, Expr]:
-    """Both operands in one dtype. A number takes the other side's dtype if it fits. Of two dtypes, float wins, then the wider one; uint8 comes before int8."""
+    """Both operands in one dtype. A number takes the other side's dtype if it fits. Of two dtypes, float wins, then the wider one; uint8 comes before int8.
+    bfloat16 becomes float32.
+    """
     left, right = _operand(left), _operand(right)
     a = left if isinstance(left, Expr) else const(left, _literal_dtype(op, left, right))
     b = right if isinstance(right, Expr) else const(right, _literal_dtype(op, right, left))
-    dtype = max(a.dtype, b.dtype, key=_RANK.index)
+    dtype = computed(max(a.dtype, b.dtype, key=_RANK.index))
     return cast(dtype, a), cast(dtype, b)
 
 
-_RANK = ("bool", "int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64")
+_RANK = ("bool", "int8", "uint8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64")
 
 
 def _literal_dtype(op: str, value: Number, other: Operand) -> str | None:
@@ -341,7 +350,7 @@ def _literal_dtype(op: str, value: Number, other: Operand) -> str | None:
         return INDEX
     if other.dtype == INDEX and not _INT_LIMITS[INDEX][0] <= value <= _INT_LIMITS[INDEX][1] and not any(node.reads_memory for node in walk(other)):
         return "int64"  # index arithmetic on loops, which may leave int32 in between
-    return other.dtype
+    return computed(other.dtype)
 
 
 _FOLD: dict[str, Callable[[int, int], int | bool]] = {
@@ -432,14 +441,23 @@ def _folded_logic(op: str, a: Expr, b: Expr, x: Number | None, y: Number | None)
 
 
 def cast(dtype: str, value: Operand) -> Expr:
-    """`value` converted to `dtype` (argument order as TVM's `te`/`tir.Cast`)."""
+    """`value` converted to `dtype` (argument order as TVM's `te`/`tir.Cast`). All conversions from and to bfloat16 are by way of float32."""
     dtype = check_dtype(dtype)
     expr = as_expr(value, None)
     if expr.dtype == dtype:
         return expr
+    if dtype == BFLOAT16:
+        return _stored(cast("float32", expr))
+    if expr.dtype == BFLOAT16 and dtype != "float32":
+        return cast(dtype, Cast(expr, "float32"))
     if isinstance(expr, Const) and not isinstance(expr.value, float):
         return const(_wrapped(expr.value, dtype), dtype)
     return Cast(expr, dtype)
+
+
+def _stored(expr: Expr) -> Expr:
+    """A float32 as bfloat16; one that was bfloat16 is that again."""
+    return expr.value if isinstance(expr, Cast) and expr.value.dtype == BFLOAT16 else Cast(expr, BFLOAT16)
 
 
 def _wrapped(value: Number, dtype: str) -> Number:

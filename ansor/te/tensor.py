@@ -31,6 +31,7 @@ from ansor.te.expr import (
     binary,
     cast,
     check_dtype,
+    computed,
     substitute,
 )
 from ansor.te.fold import walk
@@ -126,7 +127,10 @@ class Tensor(Operators["Tensor"]):
         return elementwise(self, lambda value: cast(dtype, value), "T_cast")
 
     def __getitem__(self, indices: Operand | tuple[Operand, ...]) -> Expr:
-        """`tensor[i, j]` or `tensor[i][j]`: one element. A tensor of rank 0 is read as `tensor[()]`; fewer indices give a slice, to be indexed further."""
+        """`tensor[i, j]` or `tensor[i][j]`: one element. A tensor of rank 0 is read as `tensor[()]`; fewer indices give a slice, to be indexed further.
+
+        An element of a bfloat16 tensor is its value in float32, which nothing is lost by.
+        """
         given = indices if isinstance(indices, tuple) else (indices,)
         if 0 < len(given) < self.ndim:
             return TensorSlice(self, given)  # type: ignore[return-value]  # typed as what it is for: an element, once it has all indices
@@ -143,7 +147,7 @@ class Tensor(Operators["Tensor"]):
                     f"asked to read tensor {self.name} at `{expr}` in dimension {dimension}, which has dtype {expr.dtype}; indices are integers"
                 )
             exprs.append(expr)
-        return Read(self, tuple(exprs), self.dtype)
+        return cast(computed(self.dtype), Read(self, tuple(exprs), self.dtype))
 
     def __call__(self, *indices: Operand) -> Expr:
         """`tensor(i, j)`: the same as `tensor[i, j]`, all indices at once."""

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -195,3 +196,29 @@ def test_sensitivity_is_not_moved_by_jumps() -> None:
     assert sensitivity_of(expected, [jumped, expected]) == pytest.approx(1e-7)
     assert sensitivity_of(expected, []) == sensitivity_of(np.zeros(3, np.int32), [np.ones(3, np.int32)]) == 0.0
     assert sensitivity_of(np.array([np.inf, np.nan]), [np.array([np.inf, 1.0])]) == 0.0
+
+
+@given(st.integers(1, 3000), st.integers(0, 2**32))
+def test_stored_bfloat16_is_right_and_a_missing_term_is_not(length: int, seed: int) -> None:
+    """Half a step of each element beyond what a sum in float32 may be off by: what is left out shows where it is more than a step."""
+    generator = np.random.default_rng(seed)
+    a, b = generator.uniform(0.5, 1, (2, 8, length)).astype(ml_dtypes.bfloat16).astype(np.float64) * (1 + (np.arange(length) == 0) * length)
+    expected = (a * b).sum(axis=1)
+    found = np.cumsum((a * b).astype(np.float32), axis=1, dtype=np.float32)[:, -1].astype(ml_dtypes.bfloat16)
+    assert difference("C", found, expected, reduction=length) == ""
+    found[5] = expected[5] - a[5, 0] * b[5, 0]
+    assert "1 of 8 elements wrong, first at (5,)" in difference("C", found, expected, reduction=length)
+    assert "never written" in difference("C", unwritten(), expected, reduction=length)
+
+
+def unwritten() -> NDArray[np.generic]:
+    output: NDArray[np.generic] = np.empty(8, ml_dtypes.bfloat16)
+    fill_unwritten(output)
+    return output
+
+
+def test_the_bound_of_roundings_on_the_way_to_bfloat16() -> None:
+    """Sums stay as exact as those of float32."""
+    assert tolerance("bfloat16", 1 << 20, 1.0) == pytest.approx(8 * 2**-7 + 2 * 1024 * 2**-23, rel=1e-3)
+    found, expected = np.array([1.05, 1.0], np.float32), np.array([1.0, 1.0])
+    assert difference("C", found, expected, rounding="bfloat16") == "" and "first at (0,)" in difference("C", found, expected)

@@ -195,7 +195,7 @@ def test_caches_are_read_from_files(tmp_path: Path) -> None:
 
 
 def test_features_have_the_names_of_compilers() -> None:
-    assert features_of(frozenset({"fpu", "avx2", "avx512_vnni", "avx_vnni"})) == {"avx2", "avx512vnni", "avxvnni"}
+    assert features_of(frozenset({"fpu", "avx2", "avx512_vnni", "avx_vnni", "avx512_bf16"})) == {"avx2", "avx512vnni", "avxvnni", "avx512bf16"}
     assert features_of(frozenset({"asimddp", "i8mm", "fp"})) == {"dotprod", "i8mm"}
 
 

@@ -100,7 +100,7 @@ def test_unnamed_reduce_axes_differ() -> None:
     (lambda: te.placeholder(WRONG, name="Z"), "asked for placeholder Z with extent 2.5 in dimension 0; extents are whole numbers: divide with //"),
     (lambda: te.placeholder((te.Axis("n", 4),), name="Z"), "make one declaration for each size, with a function of the sizes"),  # type: ignore[arg-type]
     (lambda: te.placeholder(("4",), name="Z"), "extents are whole numbers: give a Python integer"),  # type: ignore[arg-type]
-    (lambda: te.placeholder((2,), "bfloat16"), "asked for dtype 'bfloat16', which is not one of"),
+    (lambda: te.placeholder((2,), "float8"), "asked for dtype 'float8', which is not one of"),
     (lambda: te.reduce_axis((3, 3), "r"), "asked for reduce axis r over 3..3, which is empty; it needs at least one value"),
     (lambda: te.reduce_axis(0, "r"), "asked for reduce axis r over 0..0, which is empty"),
     (lambda: te.reduce_axis((0, *WRONG), "r"), "asked for reduce axis r over (0, 2.5); give (start, end) or an extent"),

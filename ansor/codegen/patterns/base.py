@@ -14,6 +14,7 @@ from ansor.codegen.dialect import BYTES
 from ansor.codegen.emitter import Emitter
 from ansor.codegen.tree import Code
 from ansor.ir.loops import Access, For, Store
+from ansor.te.expr import computed
 from ansor.te.fold import walk
 
 
@@ -62,8 +63,8 @@ class Pattern:
 
 def widest(store: Store, vector_bytes: int) -> int:
     """Lanes of the widest vector that fits every value of the statement."""
-    sizes = [BYTES[node.dtype] for node in walk(store.value) if isinstance(node, Access)]
-    return max(1, vector_bytes // max([BYTES[store.buffer.dtype], *sizes]))
+    dtypes = [store.buffer.dtype, *(node.dtype for node in walk(store.value) if isinstance(node, Access))]
+    return max(1, vector_bytes // max(BYTES[computed(dtype)] for dtype in dtypes))
 
 
 def names(loops: Sequence[For]) -> str:

@@ -1,4 +1,4 @@
-"""Copies bytes into groups: rows of a matrix, read a vector at a time, are interleaved in registers.
+"""Copies bytes into groups, and bfloat16 into pairs: rows of a matrix, read a vector at a time, are interleaved in registers.
 
     for l, q:  packed[l, q] = b[q, l]          a, b, c, d: rows   ->   a[0] b[0] c[0] d[0] a[1] b[1] c[1] d[1] ...
 """
@@ -18,6 +18,7 @@ from ansor.codegen.values import Writer, flat_index
 from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import Access, For, Store
 from ansor.ir.simplify import conjuncts, index_of
+from ansor.support.bfloat16 import BFLOAT16
 from ansor.te.expr import Binary, Const, Expr, Select
 
 MAX_LANES = 512  # a longer one is not a packed tile
@@ -50,10 +51,12 @@ class InterleavedCopy:
 def _match(nest: Nest) -> InterleavedCopy | None:
     """A copy that reads contiguously along the lanes (the loop before the last) and writes groups (the last loop)."""
     loops, store = nest.loops, nest.store
-    if len(loops) < 2 or store.combiner is not None or store.guards or BYTES[store.buffer.dtype] != 1:
+    if len(loops) < 2 or store.combiner is not None or store.guards:
         return None
     lanes, group = loops[-2].var, loops[-1].var
     size, count = int(group.extent), int(lanes.extent)
+    if BYTES[store.buffer.dtype] != 1 and (store.buffer.dtype, size) != (BFLOAT16, 2):
+        return None
     access = store.value.then if isinstance(store.value, Select) else store.value
     if size not in (2, 4, 8) or count > MAX_LANES or not isinstance(access, Access) or access.dtype != store.buffer.dtype:
         return None
@@ -80,7 +83,7 @@ def _grows(test: Expr, variables: Sequence[Var]) -> bool:
 def _lines(store: Store, access: Access, lanes: Var, group: Var, writer: Writer, vector_bytes: int) -> list[Code]:
     helpers, dtype, size = writer.helpers, store.buffer.dtype, int(group.extent)
     lines: list[Code] = []
-    start, count = 0, vector_bytes
+    start, count = 0, vector_bytes // BYTES[dtype]
     while start < int(lanes.extent):
         while count > int(lanes.extent) - start:
             count //= 2

@@ -254,7 +254,7 @@ def _converted(node: Cast, value: Expr) -> Expr:
 
 _HELD = {
     "int16": ("int8", "uint8"), "int32": ("int8", "uint8", "int16"), "int64": ("int8", "uint8", "int16", "int32"),
-    "float32": ("float16", "int8", "uint8", "int16"), "float64": ("float16", "float32", "int8", "uint8", "int16", "int32"),
+    "float32": ("bfloat16", "float16", "int8", "uint8", "int16"), "float64": ("float16", "float32", "int8", "uint8", "int16", "int32"),
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import TypeVar
 
 from ansor.errors import DeclarationError
-from ansor.te.expr import Axis, Const, Expr, Operand, Reduce, cast
+from ansor.te.expr import Axis, Const, Expr, Operand, Reduce, cast, computed
 from ansor.te.scalar import sum as sum_over
 from ansor.te.size import Size
 from ansor.te.tensor import Tensor
@@ -153,13 +153,16 @@ def reduced(combiner: str, body: Expr, taps: Sequence[Axis | Const]) -> Expr:
 
 
 def product_dtype(operator: str, data: Tensor, kernel: Tensor, out_dtype: str | None) -> str:
-    """The dtype to multiply in. Raises DeclarationError when the dtypes differ and `out_dtype` is not given."""
+    """The dtype to multiply and add in, which is that of the result: float32 for bfloat16.
+
+    Raises DeclarationError when the dtypes differ and `out_dtype` is not given.
+    """
     if out_dtype is None and data.dtype != kernel.dtype:
         raise DeclarationError(
             f"asked for {operator} of {data.dtype} tensor {data.name} and {kernel.dtype} tensor {kernel.name}; "
             "give out_dtype= (both are converted to it), or two tensors of one dtype"
         )
-    return out_dtype or data.dtype
+    return computed(out_dtype or data.dtype)
 
 
 def product(left: Expr, right: Expr, dtype: str) -> Expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ansor.errors import DeclarationError
-from ansor.te.expr import Axis, Expr, Number, const, is_float
+from ansor.te.expr import Axis, Expr, Number, cast, const, is_float
 from ansor.te.nn.layout import Window
 from ansor.te.scalar import all as all_of
 from ansor.te.scalar import if_then_else
@@ -70,9 +70,9 @@ def _padded(data: Tensor, axes: tuple[Axis, ...], before: Sequence[int], after: 
         inside += [axis >= first] if first else []
         inside += [axis < first + extent] if last else []
     if not inside:
-        return declared(name, axes, value)
+        return declared(name, axes, cast(data.dtype, value))
     filler = const(pad_value if is_float(data.dtype) else _whole(pad_value), data.dtype)
-    return declared(name, axes, if_then_else(all_of(*inside), value, filler))
+    return declared(name, axes, cast(data.dtype, if_then_else(all_of(*inside), value, filler)))
 
 
 def _whole(value: Number) -> Number:

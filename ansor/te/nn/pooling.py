@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce as fold
 
 from ansor.errors import DeclarationError
-from ansor.te.expr import Axis, Const, Expr, cast, is_float
+from ansor.te.expr import Axis, Const, Expr, cast, computed, is_float
 from ansor.te.nn.layout import Padding, Sizes, Window, checked_layout, extents, in_layout, reduced, sizes, spatial_of, tap_axis, tap_position, windows
 from ansor.te.nn.padding import pad_windows
 from ansor.te.scalar import all as all_of
@@ -74,7 +74,7 @@ def pooled(spatial: str, data: Tensor, how: Pooling, name: str) -> Tensor:
     total = declared(f"{name}_sum", axes, reduced("sum", value, order))
     fresh = {letter: Axis(axis.name, axis.extent) for letter, axis in out.items()}
     counts = [elements_of(slides[x], fresh[x], places[x], how.count_include_pad) for x in spatial]
-    return declared(name, in_layout(layout, fresh), total[in_layout(layout, fresh)] / cast(data.dtype, fold(lambda a, b: a * b, counts)))
+    return declared(name, in_layout(layout, fresh), total[in_layout(layout, fresh)] / cast(computed(data.dtype), fold(lambda a, b: a * b, counts)))
 
 
 def adaptive_pool(data: Tensor, output_size: Sizes, pool_type: str = "avg", layout: str = "NCHW", name: str = "adaptive_pool") -> Tensor:
@@ -89,14 +89,14 @@ def adaptive_pool(data: Tensor, output_size: Sizes, pool_type: str = "avg", layo
     value = data[in_layout(layout, dict(out) | {x: begin[x] + taps[x] for x in spatial})]
     inside = [begin[x] + taps[x] < _begin_of_next(out[x], given[x]) for x in spatial if given[x] % wanted[x]]
     if inside:
-        value = if_then_else(all_of(*inside), value, min_value(data.dtype) if pool_type == "max" else Const(0.0, data.dtype))
+        value = if_then_else(all_of(*inside), value, min_value(data.dtype) if pool_type == "max" else Const(0.0, computed(data.dtype)))
     axes, order = in_layout(layout, out), list(taps.values())
     if pool_type == "max":
         return declared(name, axes, reduced("max", value, order))
     total = declared(f"{name}_sum", axes, reduced("sum", value, order))
     fresh = {letter: Axis(axis.name, axis.extent) for letter, axis in out.items()}
     counts = [_adaptive_count(fresh[x], given[x]) for x in spatial]
-    return declared(name, in_layout(layout, fresh), total[in_layout(layout, fresh)] / cast(data.dtype, fold(lambda a, b: a * b, counts)))
+    return declared(name, in_layout(layout, fresh), total[in_layout(layout, fresh)] / cast(computed(data.dtype), fold(lambda a, b: a * b, counts)))
 
 
 def global_pool(data: Tensor, pool_type: str = "avg", layout: str = "NCHW", name: str = "global_pool") -> Tensor:

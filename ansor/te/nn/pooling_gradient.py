@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ansor.errors import DeclarationError
-from ansor.te.expr import Axis, Const, Expr, Reduce, cast
+from ansor.te.expr import Axis, Const, Expr, Reduce, cast, computed
 from ansor.te.extreme_place import flat_place, place_of_extreme
 from ansor.te.nn.layout import Padding, Sizes, Window, checked_layout, extents, in_layout, sizes, spatial_of, tap_position, windows
 from ansor.te.nn.padding import pad_windows
@@ -50,9 +50,9 @@ def pool_grad(grads: Tensor, data: Tensor, kernel: Sizes, stride: Sizes, padding
         count: Expr = Const(1, "int32")
         for x in spatial:
             count = count * elements_of(slides[x], near[x], places[x], count_include_pad)
-        value = grads[index] / cast(data.dtype, count)
-    body = if_then_else(all_of(*covering), value, Const(0.0, data.dtype))
-    return declared(name, in_layout(layout, out), Reduce("sum", body, tuple(back[x] for x in spatial), data.dtype))
+        value = grads[index] / cast(computed(data.dtype), count)
+    body = if_then_else(all_of(*covering), value, Const(0.0, computed(data.dtype)))
+    return declared(name, in_layout(layout, out), Reduce("sum", body, tuple(back[x] for x in spatial), computed(data.dtype)))
 
 
 def _first_maximum(data: Tensor, layout: str, slides: Mapping[str, Window], places: Mapping[str, int], name: str) -> Tensor:
@@ -67,7 +67,7 @@ def _first_maximum(data: Tensor, layout: str, slides: Mapping[str, Window], plac
         index: dict[str, Expr] = dict(out) | {x: tap_position(out[x], taps[x], slides[x]) for x in slides}
         value, axes = padded[in_layout(layout, index)], in_layout(layout, out)
         if best is None:
-            return declared(label, axes, Reduce("max", value, tuple(taps.values()), data.dtype))
+            return declared(label, axes, Reduce("max", value, tuple(taps.values()), value.dtype))
         body = place_of_extreme(value, best[axes], [(taps[x], slides[x].kernel) for x in slides], 2**31 - 1)
         return declared(label, axes, Reduce("min", body, tuple(taps.values()), "int32"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ansor.errors import DeclarationError
-from ansor.te.expr import Expr, Number, as_expr, cast
+from ansor.te.expr import Expr, Number, as_expr, cast, computed
 from ansor.te.nn.layout import checked_layout, extents, in_layout
 from ansor.te.scalar import all as all_of
 from ansor.te.scalar import floor, if_then_else
@@ -75,12 +75,12 @@ def upsampling(data: Tensor, scale_h: float, scale_w: float, layout: str = "NCHW
 def _bilinear(data: Tensor, layout: str, at: dict[str, Expr], given: dict[str, int], sizes: dict[str, int], align_corners: bool) -> Expr:
     low, high, share = {}, {}, {}
     for x in "HW":
-        place = cast(data.dtype, at[x])
+        place = cast(computed(data.dtype), at[x])
         corners = place * ((given[x] - 1) / max(sizes[x] - 1, 1))
         source = corners if align_corners else greater((place + 0.5) * (given[x] / sizes[x]) - 0.5, 0.0)
         whole = cast("int32", floor(source))
         low[x], high[x] = lesser(whole, given[x] - 1), lesser(whole + 1, given[x] - 1)
-        share[x] = source - cast(data.dtype, whole)
+        share[x] = source - cast(computed(data.dtype), whole)
     rows = []
     for h in (low["H"], high["H"]):
         left, right = (data[in_layout(layout, at | {"H": h, "W": w})] for w in (low["W"], high["W"]))

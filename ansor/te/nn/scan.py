@@ -5,7 +5,7 @@ Every element is its own reduction over the elements up to it: n (n + 1) / 2 ste
 
 from __future__ import annotations
 
-from ansor.te.expr import Axis, Const, Reduce, cast, identity_of
+from ansor.te.expr import Axis, Const, Reduce, cast, computed, identity_of
 from ansor.te.nn.reduction import dimension_of
 from ansor.te.nn.shape import reshape
 from ansor.te.scalar import if_then_else
@@ -26,7 +26,7 @@ def _running(combiner: str, data: Tensor, axis: int | None, dtype: str | None, e
     if axis is None:
         data, axis = reshape(data, -1, f"{name}_flat"), 0
     chosen = dimension_of(name, data, axis)
-    working = dtype or ("int32" if data.dtype == "bool" else data.dtype)
+    working = computed(dtype or ("int32" if data.dtype == "bool" else data.dtype))
     axes = axes_of(data.shape)
     tap = Axis("r", data.shape[chosen], "reduce")
     value = cast(working, data[(*axes[:chosen], tap, *axes[chosen + 1:])])

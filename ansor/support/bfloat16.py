@@ -1,0 +1,60 @@
+"""bfloat16 in NumPy: the upper half of a float32, as `ml_dtypes` has it.
+
+NumPy knows the name once that package is loaded, which happens when something of this dtype is first declared or described.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
+
+BFLOAT16 = "bfloat16"
+EPSILON = 2.0**-7
+"""The distance from 1 to the next larger number."""
+
+
+def is_floating(dtype: np.dtype[Any]) -> bool:
+    """Whether NumPy's dtype is one of floats; its `kind` says nothing of bfloat16."""
+    return dtype.kind == "f" or dtype.name == BFLOAT16
+
+
+def make_known(dtype: object) -> None:
+    """Lets NumPy know the name, if `dtype` is that."""
+    if dtype == BFLOAT16:
+        import ml_dtypes  # noqa: F401  # loading it is what registers the name
+
+
+def dtype_named(name: str) -> np.dtype[Any]:
+    """NumPy's dtype of this name, bfloat16 included."""
+    make_known(name)
+    return np.dtype(name)
+
+
+def bits_of(value: float) -> int:
+    """The nearest bfloat16, halves to even, as an unsigned number of 16 bits."""
+    make_known(BFLOAT16)
+    with np.errstate(over="ignore"):  # beyond the range is infinite
+        return int(np.asarray(np.float32(value)).astype(BFLOAT16).view(np.uint16))
+
+
+def array_of(tensor: torch.Tensor) -> NDArray[np.generic]:
+    """A dense tensor's memory as an array. Raises what `tensor.numpy` raises where NumPy has no such dtype."""
+    import torch
+
+    if tensor.dtype is not torch.bfloat16:
+        plain: NDArray[np.generic] = tensor.numpy()
+        return plain
+    make_known(BFLOAT16)
+    return tensor.view(torch.int16).numpy().view(BFLOAT16)
+
+
+def tensor_of(array: NDArray[np.generic]) -> torch.Tensor:
+    """An array's memory as a tensor."""
+    import torch
+
+    return torch.from_numpy(array) if array.dtype.name != BFLOAT16 else torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
