@@ -27,6 +27,7 @@ from ansor.graph.weights import WeightState
 from ansor.networks import background, kept_networks
 from ansor.networks.kept_tuning import TUNED
 from ansor.support import kept_data, safe_files
+from ansor.support.bfloat16 import array_of
 from ansor.support.forked import Locked
 from ansor.support.notices import warn
 from ansor.support.text import clip
@@ -295,7 +296,7 @@ class _Networks(Locked):
 def _array(tensor: torch.Tensor) -> np.ndarray[Any, np.dtype[np.generic]] | None:
     """A weight's memory; None where NumPy has no such dtype."""
     try:
-        return tensor.detach().numpy()
+        return array_of(tensor.detach())
     except (TypeError, RuntimeError):
         return None
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from ansor import te
 from ansor.errors import ModelError
 from ansor.graph.ir import BINARY, ELEMENTWISE, Node
 from ansor.graph.scalar_functions import FORMULAS, OF_ONE, PAIRS
+from ansor.support.bfloat16 import BFLOAT16
 from ansor.te import nn
-from ansor.te.expr import Const, Expr, binary, is_float
+from ansor.te.expr import Const, Expr, Reduce, binary, is_float
 from ansor.te.nn.gathering import place
 from ansor.te.tensor import Tensor, axes_of, declared
 
@@ -21,9 +23,21 @@ from ansor.te.tensor import Tensor, axes_of, declared
 def declare(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
     """The node's result, computed from `inputs`. Raises ModelError if the declaration does not have the node's shape and dtype."""
     result = _elementwise(node, inputs, name) if node.op in ELEMENTWISE else _heavy(node, inputs, name)
+    if node.dtype == BFLOAT16:
+        result = _stored(result)
     if result.shape != node.shape or result.dtype != node.dtype:
         raise ModelError(f"the declaration of `{node}` is {result.dtype} of shape {result.shape}: a mistake in ansor.graph")
     return result
+
+
+def _stored(result: Tensor) -> Tensor:
+    """Rounded to bfloat16: in the stage itself, or in one behind it if that is a reduction."""
+    compute = result.compute
+    assert compute is not None
+    if not isinstance(compute.body, Reduce):
+        return replace(result, dtype=BFLOAT16, compute=replace(compute, body=te.cast(BFLOAT16, compute.body)))
+    axes = axes_of(result.shape)
+    return declared(f"{result.name}_rounded", axes, te.cast(BFLOAT16, result[axes]))
 
 
 def _heavy(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:

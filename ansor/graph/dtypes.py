@@ -6,13 +6,18 @@ import numpy as np
 import torch
 
 from ansor.graph.ir import Array, Value
+from ansor.support import bfloat16
 
 IN_MEMORY = frozenset(
-    ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
-)
-"""Dtypes that NumPy and PyTorch both have, by the name that both give them."""
+    ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128",
+     "bfloat16"]
+)  # fmt: skip
+"""Dtypes that NumPy and PyTorch both have, by the name that both give them. NumPy's bfloat16 is that of `ml_dtypes`."""
 
-OF_KERNELS = frozenset(["float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"])
+FLOATS = frozenset(["bfloat16", "float32", "float64"])
+"""Floats that kernels compute with; bfloat16 in float32."""
+
+OF_KERNELS = frozenset(["bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"])
 """Dtypes of the steps that become kernels. Declarations know float16, too; networks of it stay in PyTorch."""
 
 
@@ -36,5 +41,4 @@ def in_memory(dtype: str) -> bool:
 
 def array_of(tensor: torch.Tensor) -> Array:
     """A copy in memory of its own: what is done to the tensor later changes nothing. Raises TypeError for what NumPy cannot hold."""
-    copied: Array = np.array(tensor.detach().cpu().resolve_conj().resolve_neg().numpy(), order="C", copy=True)
-    return copied
+    return np.array(bfloat16.array_of(tensor.detach().cpu().resolve_conj().resolve_neg()), order="C", copy=True)

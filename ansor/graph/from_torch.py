@@ -35,6 +35,7 @@ from ansor.graph.export import CallArguments, ExampleInputs, Exported, Report, e
 from ansor.graph.ir import Graph, Node, Value
 from ansor.graph.torch_call import Held, Slot, TorchCall
 from ansor.graph.weights import WatchedWeights
+from ansor.support.bfloat16 import tensor_of
 from ansor.support.notices import warn
 from ansor.support.text import first_line, listed
 
@@ -353,7 +354,7 @@ class _Reader:
         def tensor(argument: torch.fx.Node) -> torch.Tensor:
             if argument.name in self.held:
                 return self.held[argument.name].tensor
-            return torch.from_numpy(self.build.constants[self.arrays[argument.name]])
+            return tensor_of(self.build.constants[self.arrays[argument.name]])
 
         assert callable(node.target)
         with torch.no_grad():

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.errors import ModelError
+from ansor.support.bfloat16 import make_known
 
 Attribute = object  # numbers, text, tuples of them, and `TorchCall` for `torch` nodes: hashable, compared by value
 Array = NDArray[np.generic]
@@ -93,6 +94,9 @@ class Value:
 
     shape: tuple[int, ...]
     dtype: str
+
+    def __post_init__(self) -> None:
+        make_known(self.dtype)
 
     @property
     def size(self) -> int:

@@ -23,6 +23,7 @@ from ansor.graph.ir import ELEMENTWISE, Array, Graph, Node
 from ansor.graph.memory import aligned
 from ansor.graph.scalar_functions import FORMULAS, OF_ONE, PAIRS
 from ansor.graph.tasks import ExtractedGraph
+from ansor.support.bfloat16 import BFLOAT16, tensor_of
 
 Tensor = torch.Tensor
 Known = Sequence[Tensor | None]
@@ -59,6 +60,8 @@ class LibraryKernel:
         for node in group.nodes:
             if node.op not in _ELEMENTWISE and node.op not in _OTHERS:
                 raise NoLibraryForm(f"{node.op} has no form in PyTorch")
+            if node.op != "cast" and node.dtype == "float32" and any(graph.value(name).dtype == BFLOAT16 for name in node.inputs):
+                raise NoLibraryForm(f"{node.op} of bfloat16 gives bfloat16 in PyTorch")
         self._steps, self.workspace_bytes = _placed(group)
         tensors: list[Tensor | None] = [None] * (self._inputs + len(group.nodes))
         for step in self._steps:  # so that what cannot be made is known now
@@ -66,9 +69,9 @@ class LibraryKernel:
 
     def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> Callable[[], object]:
         """See `GroupKernel.prepare`."""
-        values: list[Tensor] = [torch.from_numpy(array) for array in arrays[: self._inputs]]
+        values: list[Tensor] = [tensor_of(array) for array in arrays[: self._inputs]]
         constant = [tensor if known else None for tensor, known in zip(values, self._constant, strict=True)] + [None] * len(self._steps)
-        result = torch.from_numpy(arrays[self._inputs])
+        result = tensor_of(arrays[self._inputs])
         values += [result] * len(self._steps)
         room = torch.from_numpy(workspace)
         calls: list[tuple[Function, tuple[int, ...], int, Tensor | None]] = []

@@ -31,6 +31,7 @@ from ansor.graph.kernels import GroupKernel
 from ansor.graph.memory import ALIGNMENT, Buffer, Plan, planned
 from ansor.graph.tasks import ExtractedGraph
 from ansor.graph.torch_call import TorchCall
+from ansor.support.bfloat16 import tensor_of
 from ansor.support.forked import Locked
 from ansor.support.html_text import table
 from ansor.support.notices import warn
@@ -198,7 +199,7 @@ class _Planned:
     """An input or output in the planned memory."""
 
     def __init__(self, value: Value, array: Array) -> None:
-        self.value, self.array, self._tensor = value, array, torch.from_numpy(array)
+        self.value, self.array, self._tensor = value, array, tensor_of(array)
 
     def put(self, leaf: Array | torch.Tensor) -> None:
         if isinstance(leaf, torch.Tensor):
@@ -208,11 +209,11 @@ class _Planned:
 
     def taken(self, as_torch: bool) -> object:
         """A copy."""
-        return torch.from_numpy(self.array.copy()) if as_torch else self.array.copy()
+        return tensor_of(self.array.copy()) if as_torch else self.array.copy()
 
 
 class Loose:
-    """A value that NumPy cannot hold (bfloat16, say): a tensor that PyTorch made, from the step that makes it to the end of the call."""
+    """A value that NumPy cannot hold (float8, say): a tensor that PyTorch made, from the step that makes it to the end of the call."""
 
     def __init__(self, value: Value) -> None:
         self.value = value
@@ -338,7 +339,7 @@ def _call_of(group: Group) -> TorchCall:
 
 def _torch_step(group: Group, arrays: _Arrays) -> Step:
     call = _call_of(group)
-    inputs = [arrays.loose[name] if name in arrays.loose else torch.from_numpy(arrays[name]) for name in group.nodes[0].inputs]
+    inputs = [arrays.loose[name] if name in arrays.loose else tensor_of(arrays[name]) for name in group.nodes[0].inputs]
     targets = [(node.integer("index"), _target(node.name, arrays)) for node in group.nodes]
 
     def run() -> None:
@@ -356,7 +357,7 @@ def _target(name: str, arrays: _Arrays) -> Callable[[torch.Tensor], object]:
     """What takes a result of PyTorch."""
     loose = arrays.loose.get(name)
     if loose is None:
-        return torch.from_numpy(arrays[name]).copy_
+        return tensor_of(arrays[name]).copy_
     arena = arrays.arena  # and not `arrays`, which has the constants
     return lambda result: loose.put(result.clone() if _may_share(arena, result) else result)
 

@@ -14,6 +14,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.support.bfloat16 import make_known
+
 ARENA, CONSTANTS = "arena", "constants"
 
 Nested: TypeAlias = "Mapping[str, object]"
@@ -36,6 +38,9 @@ class PlacedArray:
     dtype: str
     shape: tuple[int, ...]
     place: Place
+
+    def __post_init__(self) -> None:
+        make_known(self.dtype)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from ansor.networks.saved_network import CONSTANTS_FILE, KERNELS
 from ansor.networks.variants import Variant, programs, variant_of
 from ansor.run.keywords import RunOptions
 from ansor.run.voice import Voice
+from ansor.support.bfloat16 import is_floating
 from ansor.support.safe_files import make_folder, write_whole
 from ansor.targets.base import Target
 
@@ -102,7 +103,7 @@ def _made_up(plan: NetworkPlan) -> list[Array]:
     """Numbers from -1 to 1, and indices that are in every table that is looked up with them."""
     random = np.random.default_rng(0)
     rows = {check.place: min(one.rows for one in plan.checks if one.place == check.place) for check in plan.checks}
-    return [(random.uniform(-1, 1, one.shape) if np.dtype(one.dtype).kind == "f" else random.integers(0, rows.get(one.place, INTEGERS), one.shape))
+    return [(random.uniform(-1, 1, one.shape) if is_floating(np.dtype(one.dtype)) else random.integers(0, rows.get(one.place, INTEGERS), one.shape))
             .astype(one.dtype) for one in plan.inputs]  # fmt: skip
 
 

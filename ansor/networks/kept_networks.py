@@ -25,6 +25,7 @@ from ansor.networks.step_run import joined
 from ansor.run.judge import judge_of
 from ansor.run.machine_model import identity
 from ansor.support import kept_data
+from ansor.support.bfloat16 import dtype_named
 from ansor.support.package_state import package_state
 from ansor.targets.base import Target, parse_target
 
@@ -172,7 +173,7 @@ def constant_of(data: Mapping[str, Any], rest: bytes, weights: Sequence[Array | 
     """A constant, out of a weight or the bytes that were kept."""
     shape = tuple(data["shape"])
     if "weight" not in data:
-        found: Array = np.ndarray(shape, np.dtype(data["dtype"]), rest, data["at"])
+        found: Array = np.ndarray(shape, dtype_named(data["dtype"]), rest, data["at"])
         return found
     weight = weights[data["weight"]]
     if weight is None:

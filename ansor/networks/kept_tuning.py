@@ -11,6 +11,7 @@ import numpy as np
 
 from ansor.networks.kept_networks import MOST_BYTES, PART, constant_of, kernel_data, network_of
 from ansor.support import kept_data
+from ansor.support.bfloat16 import dtype_named
 from ansor.targets.base import Target
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def unweighted(name: str) -> Unweighted | None:
     if not data["network"]:
         return None
     placed = data["network"]["constants"]
-    constants = {key: np.ones(one["shape"], one["dtype"]) if "weight" in one else constant_of(one, rest, ()) for key, one in placed.items()}
+    constants = {key: np.ones(one["shape"], dtype_named(one["dtype"])) if "weight" in one else constant_of(one, rest, ()) for key, one in placed.items()}
     read = of_data(data["network"]["graph"], constants)
     groups = {placed.task: placed.group for placed in reversed(read.placed)}
     tasks = tuple(replace(task, tensors=declaration(read.graph, groups[number])) for number, task in enumerate(read.tasks))

@@ -68,26 +68,31 @@ def floats(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     return torch.randn(*shape).to(dtype)
 
 
+def said(dtype: torch.dtype) -> str:
+    """Nothing of what kernels have."""
+    return "" if dtype is BF else of(dtype)
+
+
 HALF, BF, COMPLEX, DOUBLE = torch.float16, torch.bfloat16, torch.complex64, torch.complex128
 CASES: dict[str, Callable[[], Case]] = {
-    **{f"linear {d}": lambda d=d: (nn.Linear(6, 4).to(d), (floats(2, 6, dtype=d),), of(d)) for d in (HALF, BF)},  # type: ignore[misc]
+    **{f"linear {d}": lambda d=d: (nn.Linear(6, 4).to(d), (floats(2, 6, dtype=d),), said(d)) for d in (HALF, BF)},  # type: ignore[misc]
     **{f"convolution {d}": lambda d=d: (nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()).eval().to(d),  # type: ignore[misc]
-                                        (floats(1, 3, 6, 6, dtype=d),), of(d)) for d in (HALF, BF)},
+                                        (floats(1, 3, 6, 6, dtype=d),), said(d)) for d in (HALF, BF)},
     **{f"attention {d}": lambda d=d: (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval().to(d),  # type: ignore[misc]
-                                      (floats(1, 5, 8, dtype=d),), of(d)) for d in (HALF, BF)},
-    **{f"embedding {d}": lambda d=d: (nn.Embedding(9, 4).to(d), (torch.randint(0, 9, (2, 3)),), of(d)) for d in (HALF, BF)},  # type: ignore[misc]
-    **{f"mixed {d}": lambda d=d: (Mixed(d), (floats(2, 6),), of(d)) for d in (HALF, BF)},  # type: ignore[misc]
+                                      (floats(1, 5, 8, dtype=d),), said(d)) for d in (HALF, BF)},
+    **{f"embedding {d}": lambda d=d: (nn.Embedding(9, 4).to(d), (torch.randint(0, 9, (2, 3)),), said(d)) for d in (HALF, BF)},  # type: ignore[misc]
+    **{f"mixed {d}": lambda d=d: (Mixed(d), (floats(2, 6),), said(d)) for d in (HALF, BF)},  # type: ignore[misc]
     "double": lambda: (nn.Linear(6, 4).double(), (floats(2, 6).double(),), ""),
-    "notes: bfloat16 product": lambda: (lambda t: (t.bfloat16() @ t.bfloat16().T).float(), (floats(10, 4),), of(BF)),
+    "notes: bfloat16 product": lambda: (lambda t: (t.bfloat16() @ t.bfloat16().T).float(), (floats(10, 4),), ""),
     "notes: fft": lambda: (lambda x: torch.fft.fft(x).abs(), (floats(4, 16),), of(COMPLEX)),
-    "both halves": lambda: (lambda x: x.half().sin().float() + x.bfloat16().cos().float(), (floats(4),), f"{of(HALF)}|{of(BF)}"),
+    "both halves": lambda: (lambda x: x.half().sin().float() + x.bfloat16().cos().float(), (floats(4),), of(HALF)),
     "spectrum": lambda: (Spectrum(), (floats(3, 8),), of(COMPLEX)),
     "complex in and out": lambda: (lambda z: z.conj() * 2j, (floats(3, 4, dtype=COMPLEX),), of(COMPLEX)),
     "double complex": lambda: (lambda x: torch.view_as_complex(x).angle(), (floats(3, 2).double(),), of(DOUBLE)),
     "imaginary part": lambda: (lambda x: torch.fft.fft(x).conj().imag.relu(), (floats(8),), f"_neg_view.*no translation|{of(COMPLEX)}"),
     "float8": lambda: (lambda x: x.to(torch.float8_e4m3fn).to(torch.float32).relu(), (floats(3, 4),), of(torch.float8_e4m3fn)),
-    "bfloat16 results": lambda: (Weights(), (floats(3, 4, dtype=BF),), of(BF)),
-    "views of memory": lambda: (lambda x: (x.view(BF)[:, 1::2].float(), x + 1), (floats(3, 4),), of(BF)),
+    "bfloat16 results": lambda: (Weights(), (floats(3, 4, dtype=BF),), ""),
+    "views of memory": lambda: (lambda x: (x.view(BF)[:, 1::2].float(), x + 1), (floats(3, 4),), "there is no translation into kernels$"),
     "double and single": lambda: (lambda x, y: (x.double() @ y).float().relu(), (floats(3, 4), floats(4, 2).double()), ""),
     "unsigned": lambda: (lambda x: x.to(torch.uint16).to(torch.int32) + 1, (torch.arange(5),), of(torch.uint16)),
     "sparse inside": lambda: (lambda x: torch.sparse.mm(x.relu().to_sparse(), x.T.contiguous()).relu(), (floats(3, 4),), "of dtype sparse_coo float32$"),
@@ -139,15 +144,15 @@ def compare(found: object, wanted: object) -> None:
 
 def test_values_that_numpy_lacks_belong_to_the_call(reference: Reference) -> None:
     """Results are the caller's own, inputs are left alone, and nothing is kept after the call."""
-    with pytest.warns(AnsorWarning, match="bfloat16"):
-        network = reference(extract(lambda x: (x, x + 1), torch.zeros(3, dtype=torch.bfloat16)))
-    given = torch.ones(3, dtype=torch.bfloat16)
+    with pytest.warns(AnsorWarning, match="float8_e5m2"):
+        network = reference(extract(lambda x: (x, x.clone()), torch.zeros(3).to(torch.float8_e5m2)))
+    given = torch.ones(3).to(torch.float8_e5m2)
     results = network(given)
     assert isinstance(results, tuple)
     first, second = results
     first.zero_()
-    assert given.tolist() == [1, 1, 1] and second.tolist() == [2, 2, 2]
-    with pytest.raises(ModelError, match=r"float32 of shape \(3,\); it was compiled for bfloat16"):
+    assert given.float().tolist() == second.float().tolist() == [1, 1, 1]
+    with pytest.raises(ModelError, match=r"float32 of shape \(3,\); it was compiled for float8_e5m2"):
         network(torch.ones(3))
 
 

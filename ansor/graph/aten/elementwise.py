@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 
 from ansor.graph.aten.translation import AtenCall, Builder, Ref, Translation, Unsupported, dtype_name, translates
+from ansor.graph.dtypes import FLOATS
+from ansor.support.bfloat16 import BFLOAT16
+from ansor.te.expr import is_float
 
 FLOAT_ONLY = ("ceil", "cos", "erf", "exp", "floor", "hardsigmoid", "hardswish", "log", "log2", "round", "rsqrt", "sigmoid", "silu", "sin", "sqrt",
               "tanh", "trunc")
@@ -86,7 +89,7 @@ def power(call: AtenCall, build: Builder) -> str:
     source, exponent = build.cast(call.tensor("self"), call.result.dtype), call.number("exponent")
     if exponent == 2:
         return build.binary("mul", source, source, call.name)
-    if call.result.dtype not in ("float32", "float64"):
+    if call.result.dtype not in FLOATS:
         raise Unsupported(f"integer powers other than squares are not translated (exponent={exponent})")
     if exponent == 0.5:
         return build.unary("sqrt", source, call.name)
@@ -115,7 +118,9 @@ def of_pair(op: str, *, reverse: bool = False) -> Translation:
         if isinstance(right, Ref):
             other: str | float = build.cast(right, common)
         else:
-            other = float(right) if common.startswith("float") else right
+            other = float(right) if is_float(common) else right
+            if common == BFLOAT16 and call.result.dtype == "bool":
+                other = float(torch.tensor(other, dtype=torch.bfloat16))  # what PyTorch compares with
         if alpha != 1:
             assert isinstance(alpha, (int, float))
             other = build.binary("mul", other, alpha) if isinstance(other, str) else other * alpha

@@ -6,7 +6,10 @@ import torch
 
 from ansor.graph.aten.elementwise import of_pair, plain
 from ansor.graph.aten.translation import AtenCall, Builder, Ref, Translation, Unsupported, translates
+from ansor.graph.dtypes import array_of
 from ansor.graph.scalar_functions import OF_FLOAT32, OF_ONE
+from ansor.support.bfloat16 import BFLOAT16
+from ansor.te.expr import is_float
 
 for _op in (*OF_ONE, "expm1"):
     translates(f"aten.{_op}.default", f"prims.{_op}.default")(plain(_op))
@@ -27,8 +30,15 @@ for _op, _names in _SINGLE.items():
     assert _op in OF_FLOAT32
     translates(*(f"{_name}.default" for _name in _names))(_single(_op))
 
-for _op in ("atan2", "copysign", "hypot", "nextafter"):
+for _op in ("atan2", "copysign", "hypot"):
     translates(f"aten.{_op}.default" if _op != "copysign" else "aten.copysign.Tensor", f"prims.{_op}.default")(of_pair(_op))
+
+
+@translates("aten.nextafter.default", "prims.nextafter.default")
+def nextafter(call: AtenCall, build: Builder) -> str:
+    if call.result.dtype == BFLOAT16:
+        raise Unsupported("the next number is that of float32, and this one is bfloat16")
+    return of_pair("nextafter")(call, build)  # type: ignore[return-value]  # a name, as of all pairs
 
 
 def _rest(op: str) -> Translation:
@@ -86,13 +96,13 @@ def isfinite(call: AtenCall, build: Builder) -> str:
 def signbit(call: AtenCall, build: Builder) -> str:
     """Of floats the sign of zeros counts: 1 with the sign of x is below zero."""
     source, dtype = call.tensor("self"), build.dtype(call.tensor("self"))
-    if dtype.startswith("float"):
+    if is_float(dtype):
         source = build.binary("copysign", source, 1.0, reverse=True)
-    return build.binary("lt", source, 0.0 if dtype.startswith("float") else 0, call.name, dtype="bool")
+    return build.binary("lt", source, 0.0 if is_float(dtype) else 0, call.name, dtype="bool")
 
 
 def _float_operand(call: AtenCall, build: Builder) -> None:
-    if not build.dtype(call.tensor("self")).startswith("float"):
+    if not is_float(build.dtype(call.tensor("self"))):
         raise Unsupported(f"it is translated for floats, and its operand is {build.dtype(call.tensor('self'))}")
 
 
@@ -114,7 +124,7 @@ def _power(call: AtenCall, build: Builder, base: str, exponent: str) -> str:
 
 
 def _float_result(call: AtenCall) -> str:
-    if not call.result.dtype.startswith("float"):
+    if not is_float(call.result.dtype):
         raise Unsupported(f"it is translated for floats, and this one is {call.result.dtype}")
     return call.result.dtype
 
@@ -163,7 +173,7 @@ def add_product(call: AtenCall, build: Builder) -> str:
     product = build.binary("mul" if "mul" in call.operator else "div", one, two)
     value = call.number("value")
     if value != 1:
-        product = build.binary("mul", product, float(value) if dtype.startswith("float") else value)
+        product = build.binary("mul", product, float(value) if is_float(dtype) else value)
     return build.binary("add", first, product, call.name)
 
 
@@ -199,4 +209,4 @@ def convert(call: AtenCall, build: Builder) -> str:
 def filled(call: AtenCall, build: Builder) -> str:
     value = call.arguments.get("fill_value", call.arguments.get("value", 1 if "ones" in call.operator else 0))
     assert isinstance(value, (int, float))
-    return build.constant(call.name, torch.full(call.result.shape, value, dtype=getattr(torch, call.result.dtype)).numpy())
+    return build.constant(call.name, array_of(torch.full(call.result.shape, value, dtype=getattr(torch, call.result.dtype))))

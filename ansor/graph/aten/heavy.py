@@ -11,12 +11,14 @@ import numpy as np
 from ansor.graph.aten.pool_places import adaptive_windows, pool_with_places, sliding_windows
 from ansor.graph.aten.quantised import integer_dense
 from ansor.graph.aten.translation import AtenCall, Builder, Ref, Result, Translation, Unsupported, translates
+from ansor.graph.dtypes import FLOATS
 from ansor.graph.ir import Value
+from ansor.te.expr import computed
 
 
 def _float_only(call: AtenCall) -> None:
-    if call.result.dtype not in ("float32", "float64"):
-        raise Unsupported(f"it is translated for float32 and float64, and this one is {call.result.dtype}")
+    if call.result.dtype not in FLOATS:
+        raise Unsupported(f"it is translated for bfloat16, float32 and float64, and this one is {call.result.dtype}")
 
 
 @translates("aten.conv1d.default", "aten.conv2d.default", "aten.conv3d.default", "aten.conv1d.padding", "aten.conv2d.padding",
@@ -180,12 +182,12 @@ def attention(call: AtenCall, build: Builder) -> str:
     given = call.arguments.get("scale")
     scale = float(given) if isinstance(given, (int, float)) else depth**-0.5
     flat = [build.reshape(name, (batch, *build.shape(name)[-2:])) for name in (query, key, value)]
-    scores = build.add("batch_matmul", flat[:2], (batch, queries, keys), dtype, f"{call.name}_scores", transpose_b=True)
+    scores = build.add("batch_matmul", flat[:2], (batch, queries, keys), computed(dtype), f"{call.name}_scores", transpose_b=True)
     scores = build.reshape(build.binary("mul", scores, scale), (*batch_shape, queries, keys))
     mask = call.tensor_or_none("attn_mask")
     if call.flag("is_causal"):
         mask = build.constant("causal", np.tril(np.ones((queries, keys), dtype=bool)))
-    shares = build.reshape(_masked_softmax(build, scores, mask), (batch, queries, keys))
+    shares = build.reshape(build.cast(_masked_softmax(build, scores, mask), dtype), (batch, queries, keys))
     result = build.add("batch_matmul", [shares, flat[2]], (batch, queries, build.shape(value)[-1]), dtype, call.name, transpose_b=False)
     return build.reshape(result, call.result.shape, call.name)
 

@@ -7,6 +7,8 @@ from math import prod
 import numpy as np
 
 from ansor.graph.aten.translation import AtenCall, Builder, StaysWhole, Translation, Unsupported, translates
+from ansor.graph.dtypes import FLOATS
+from ansor.te.expr import computed
 
 LONGEST_SCAN = 512
 """Elements along which running sums are kernels of ours: each of them adds up all before it."""
@@ -86,9 +88,11 @@ def primitive(call: AtenCall, build: Builder) -> str:
 
 def _moments(call: AtenCall, build: Builder, source: str, axes: tuple[int, ...], keep: bool) -> tuple[str, str]:
     """Variance and mean, in two passes over the elements. `correction` is what their number is less by in the variance."""
-    shape, dtype = build.shape(source), build.dtype(source)
-    if dtype not in ("float32", "float64"):
-        raise Unsupported(f"it is translated for float32 and float64, and this one is {dtype}")
+    shape, given_dtype = build.shape(source), build.dtype(source)
+    if given_dtype not in FLOATS:
+        raise Unsupported(f"it is translated for bfloat16, float32 and float64, and this one is {given_dtype}")
+    dtype = computed(given_dtype)
+    source = build.cast(source, dtype)
     given = call.arguments.get("correction")
     correction = 1.0 if given is None else float(call.number("correction"))
     count = prod(shape[axis] for axis in axes)
@@ -100,7 +104,7 @@ def _moments(call: AtenCall, build: Builder, source: str, axes: tuple[int, ...],
     squares = build.add("sum", [build.binary("mul", apart, apart)], kept, dtype, axes=axes, keepdims=True)
     variance = build.binary("mul", squares, 1.0 / (count - correction))
     result = kept if keep else tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
-    return build.reshape(variance, result), build.reshape(mean, result)
+    return build.cast(build.reshape(variance, result), given_dtype), build.cast(build.reshape(mean, result), given_dtype)
 
 
 @translates("aten.var.correction", "aten.std.correction", "prims.var.default")
