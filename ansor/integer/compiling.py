@@ -17,6 +17,7 @@ from ansor.integer.declare import declaration
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.network_code import Call, Limits, NetworkCode, NetworkKernel
 from ansor.integer.operators import AveragePool, Convolution, MaxPool, Operator
+from ansor.integer.passes import fuse_additions
 from ansor.integer.plan import arena_of, roots_of, steps_of
 from ansor.integer.widths import in_form, narrow
 from ansor.ir.dag import Dag, c_identifier
@@ -55,7 +56,7 @@ def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: 
     """The program, for one thread. Tunes its kernels where `asked` says so. Weights have 16 bits where that is faster, and within the limits; workspaces have
     what is free of the arena that the limits allow."""
     target = _on_one_thread(target)
-    network = in_form(network, target, limits)
+    network = fuse_additions(in_form(network, target, limits))
     steps = _steps(network, target, limits.arena_bytes)
     states = recorded_states([(task, float(weight)) for task, weight in _tasks(steps)], asked.records)
     tune_states(states, asked, voice)

@@ -43,8 +43,13 @@ def _(operator: Convolution, shapes: Sequence[Shape]) -> list[Tensor]:
         return te.sum(product, axis=[rows, columns, inner])
 
     sums = te.compute(shape, one, name="sums")
-    result = te.compute(shape, lambda n, y, x, c: operator.rescale.declared(sums[n, y, x, c] + bias[c], multipliers[c]), name="result")
-    return [data, weights, bias, multipliers, result]
+    more = [te.placeholder(given, "int8", name="added") for given in shapes[1:]]
+
+    def whole(n: Axis, y: Axis, x: Axis, c: Axis) -> Expr:
+        found = operator.rescale.declared(sums[n, y, x, c] + bias[c], multipliers[c])
+        return found if operator.added is None else _sum(operator.added, found, more[0][n, y, x, c])
+
+    return [data, *more, weights, bias, multipliers, te.compute(shape, whole, name="result")]
 
 
 @declaration.register
@@ -62,12 +67,12 @@ def _(operator: Dense, shapes: Sequence[Shape]) -> list[Tensor]:
 @declaration.register
 def _(operator: Add, shapes: Sequence[Shape]) -> list[Tensor]:
     left, right = (te.placeholder(shape, "int8", name=name) for shape, name in zip(shapes, ("left", "right"), strict=True))
+    return [left, right, te.compute(shapes[0], lambda *at: _sum(operator, left[at], right[at]), name="result")]
 
-    def one(*at: Axis) -> Expr:
-        total = left[at].astype("int32") * operator.multipliers[0] + right[at].astype("int32") * operator.multipliers[1] + operator.offset
-        return clamped((total >> operator.shift) + operator.zero_point, operator.low, operator.high)
 
-    return [left, right, te.compute(shapes[0], one, name="result")]
+def _sum(operator: Add, left: Expr, right: Expr) -> Expr:
+    total = left.astype("int32") * operator.multipliers[0] + right.astype("int32") * operator.multipliers[1] + operator.offset
+    return clamped((total >> operator.shift) + operator.zero_point, operator.low, operator.high)
 
 
 @declaration.register

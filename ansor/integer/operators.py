@@ -55,6 +55,11 @@ class Operator:
     inputs: tuple[str, ...]
 
     @property
+    def replaced(self) -> tuple[str, ...]:
+        """The inputs in whose place its output may lie, if nobody needs them later: each of its elements needs the same element of them alone."""
+        return ()
+
+    @property
     def kind(self) -> str:
         """Its name, for people."""
         return type(self).__name__.lower()
@@ -101,7 +106,7 @@ SIGNED = Form()
 @dataclass(frozen=True, eq=False)
 class Convolution(Operator):
     """weights: int8 [height, width, in / groups, out], or [height, width, channels, multiplier] where `depthwise`; bias: int32 [out]. With groups, the outputs
-    of each, one group after the other, see its own inputs alone.
+    of each, one group after the other, see its own inputs alone. added: an addition of what it makes and its second input; its output is the sum.
     """
 
     weights: NDArray[np.int8]
@@ -110,6 +115,7 @@ class Convolution(Operator):
     window: Window
     depthwise: bool = False
     form: Form = SIGNED
+    added: Add | None = None
 
     def __post_init__(self) -> None:
         if self.form.unsigned and (self.depthwise or self.window.groups > 1):
@@ -118,6 +124,10 @@ class Convolution(Operator):
     @property
     def kind(self) -> str:
         return "depthwise" if self.depthwise else "convolution"
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        return tuple(name for name in self.inputs[1:] if name != self.inputs[0])
 
     @property
     def constants(self) -> Mapping[str, Array]:
@@ -130,7 +140,8 @@ class Convolution(Operator):
         inner, outer = self.weights.shape[2:]
         if inner * self.window.groups != channels or outer % self.window.groups:
             return ()
-        return (batch, *self.window.output(height, width), inner * outer if self.depthwise else outer)
+        found = (batch, *self.window.output(height, width), inner * outer if self.depthwise else outer)
+        return found if all(one == found for one in inputs[1:]) else ()
 
     def macs(self, output: Shape) -> int:
         return prod(output) * prod(self.weights.shape[: 2 if self.depthwise else 3])
@@ -140,7 +151,7 @@ class Convolution(Operator):
         return channels + -channels % self.form.multiple if channels > 1 else channels
 
     def __str__(self) -> str:
-        return f"{self.kind}({self.inputs[0]}) {self.window}"
+        return f"{self.kind}({', '.join(self.inputs)}) {self.window}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +191,10 @@ class Add(Operator):
     zero_point: int
     low: int
     high: int
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        return self.inputs
 
     def shape(self, inputs: Sequence[Shape]) -> Shape:
         return inputs[0] if inputs[0] == inputs[1] else ()
@@ -232,6 +247,10 @@ class Table(Operator):
     """values[q + 128] of each q: any function of one number."""
 
     values: NDArray[np.int8]
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        return self.inputs
 
     @property
     def constants(self) -> Mapping[str, Array]:

@@ -1,4 +1,4 @@
-"""What is done to an integer network once it is read: nothing that changes a number of its outputs."""
+"""What is done to an integer network once it is read, and before it is compiled: nothing that changes a number of its outputs."""
 
 from __future__ import annotations
 
@@ -68,11 +68,40 @@ def _narrowed(operator: Operator, low: int, high: int) -> Operator | None:
     """The operator with results between these, too; None where it has no limits."""
     if not isinstance(operator, Add | Convolution | Dense | AveragePool):
         return None
+    if isinstance(operator, Convolution) and operator.added is not None:
+        added = _narrowed(operator.added, low, high)
+        return replace(operator, added=added) if isinstance(added, Add) else None
     held = operator if isinstance(operator, Add) else operator.rescale
     least, most = (min(max(end, low), high) for end in (held.low, held.high))
     if isinstance(operator, Add):
         return replace(operator, low=least, high=most)
     return replace(operator, rescale=replace(operator.rescale, low=least, high=most))
+
+
+def fuse_additions(network: IntegerNetwork) -> IntegerNetwork:
+    """Convolutions that add: an addition is done by the convolution that makes the later of its operands, where nobody else reads that. What compiling begins
+    with; networks are kept without it, as a device may do the one and not the other."""
+    readers = Counter(name for one in network.operators for name in one.inputs) + Counter(network.outputs)
+    order = {one.output: place for place, one in enumerate(network.operators)}
+    tensors = dict(network.tensors)
+    done: dict[str, Operator] = {}
+    for one in network.operators:
+        later = max(one.inputs, key=lambda name: order.get(name, -1))
+        before = done.get(later)
+        if not isinstance(one, Add) or not isinstance(before, Convolution) or before.added is not None or readers[later] != 1:
+            done[one.output] = one
+            continue
+        del done[later], tensors[later]
+        done[one.output] = _adding(before, one)
+    return replace(network, operators=tuple(done.values()), tensors=tensors)
+
+
+def _adding(convolution: Convolution, add: Add) -> Convolution:
+    """The convolution with the sum as its output; of the sum, what it made is the first operand."""
+    first = add.inputs[0] == convolution.output
+    other, factors = (add.inputs[1], add.multipliers) if first else (add.inputs[0], (add.multipliers[1], add.multipliers[0]))
+    added = replace(add, inputs=(convolution.output, other), multipliers=factors)
+    return replace(convolution, output=add.output, inputs=(*convolution.inputs, other), added=added)
 
 
 def pruned(network: IntegerNetwork) -> IntegerNetwork:

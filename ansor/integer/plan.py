@@ -12,13 +12,10 @@ from dataclasses import dataclass
 
 from ansor.graph.memory import Buffer, Plan, aligned, placed, planned
 from ansor.integer.network import IntegerNetwork
-from ansor.integer.operators import Add, Operator, Reshape, Table
+from ansor.integer.operators import Operator, Reshape
 
 EXCHANGES = 500
 """Orders of buffers that are tried."""
-
-IN_PLACE = (Add, Table)
-"""Operators whose every element needs the same element of their operands alone."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,8 @@ def roots_of(network: IntegerNetwork) -> dict[str, str]:
         if isinstance(one, Reshape):
             roots[one.output] = roots[one.inputs[0]]
             continue
-        free = [name for name in one.inputs if isinstance(one, IN_PLACE) and _is_free(roots, roots[name], last, index, kept)]
+        apart = {roots[name] for name in one.inputs if name not in one.replaced}
+        free = [name for name in one.replaced if roots[name] not in apart and _is_free(roots, roots[name], last, index, kept)]
         roots[one.output] = roots[free[0]] if free else one.output
     return roots
 

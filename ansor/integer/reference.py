@@ -46,7 +46,8 @@ def _(operator: Convolution, *inputs: Bytes) -> Bytes:
         sums = np.einsum("nhwyxgc,yxcgo->nhwgo", split, weights.reshape(*weights.shape[:3], operator.window.groups, -1)).reshape(*taps.shape[:3], -1)
     else:
         sums = np.einsum("nhwk,ko->nhwo", taps.reshape(*taps.shape[:3], -1), weights.reshape(-1, weights.shape[-1]))
-    return operator.rescale.apply(sums + operator.bias)
+    found = operator.rescale.apply(sums + operator.bias)
+    return found if operator.added is None else computed(operator.added, found, inputs[1])
 
 
 @computed.register

@@ -62,6 +62,8 @@ def on_device(shape: Shape) -> Shape:
 
 @form_of.register
 def _(operator: Convolution, given: Sequence[Given]) -> Form | str:
+    if operator.added is not None:
+        return "it also adds, which is another operator for a core"
     window, weights = operator.window, operator.weights
     refused = _padding_refused(window)
     around = _borders(operator, given[0].shape)
