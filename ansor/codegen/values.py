@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ansor.codegen.dialect import BYTES, C_TYPES, MASK, UNSIGNED, WRAPPING, Helpers, literal
+from ansor.codegen.high_words import FEWEST, high_word, high_words_function
 from ansor.codegen.pieces import pieces
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, atom_variables, bounds, is_opaque, of
 from ansor.ir.loops import Access, Buffer, IndexValue
@@ -263,6 +264,9 @@ class Writer:
         return f"{self.helpers.call(expr.name, expr.dtype, lanes)}({', '.join(texts)})", is_vector
 
     def _cast(self, expr: Cast) -> tuple[str, bool]:
+        upper = high_word(expr) if self.lanes is not None and self.lanes.count >= FEWEST else None
+        if upper is not None:
+            return self._high_words(*upper)
         text, is_vector = self.value(expr.value)
         if BFLOAT16 in (expr.dtype, expr.value.dtype):
             convert = self.helpers.rounded if expr.dtype == BFLOAT16 else self.helpers.widened
@@ -271,6 +275,11 @@ class Writer:
             assert self.lanes is not None
             return f"__builtin_convertvector({text}, {self.helpers.vector(expr.dtype, self.lanes.count)})", True
         return (f"({text} != 0)" if expr.dtype == "bool" else f"(({C_TYPES[expr.dtype]}){text})"), False
+
+    def _high_words(self, left: Expr, right: Expr, added: int) -> tuple[str, bool]:
+        assert self.lanes is not None
+        name = high_words_function(self.helpers, self.lanes.count)
+        return f"{name}({self.vector(left)}, {self.vector(right)}, {literal(added, 'int64')})", True
 
     def _select(self, expr: Select) -> tuple[str, bool]:
         condition, mask = self.value(expr.condition)
