@@ -32,6 +32,7 @@ from ansor.schedule.sketch import Sketch
 from ansor.support.text import counted
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
+from ansor.te.tensor import Tensor
 
 NO_LIMITS = Limits()
 LEAST = 1024
@@ -56,7 +57,7 @@ def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: 
     """The program, for one thread. Tunes its kernels where `asked` says so. Weights have 16 bits where that is faster, and within the limits; workspaces have
     what is free of the arena that the limits allow."""
     target = _on_one_thread(target)
-    network = fuse_additions(in_form(network, target, limits))
+    network = fuse_additions(in_form(narrow(network), target, limits))
     steps = _steps(network, target, limits.arena_bytes)
     states = recorded_states([(task, float(weight)) for task, weight in _tasks(steps)], asked.records)
     tune_states(states, asked, voice)
@@ -93,7 +94,7 @@ def _steps(network: IntegerNetwork, target: Target, arena_bytes: int = 0) -> lis
     arena_bytes: of an arena that is larger than the tensors make it."""
     roots, operators = roots_of(network), steps_of(network)
     plan = arena_of(network, [0] * len(operators), target.alignment)
-    tensors = [declaration(one, [network.tensors[name].shape for name in one.inputs]) for one in operators]
+    tensors = [_declared(one, network) for one in operators]
     keys = [Dag(one).key for one in tensors]
     size, free = max(plan.size, arena_bytes), dict[str, int]()
     for key, alive in zip(keys, plan.alive, strict=True):
@@ -103,6 +104,12 @@ def _steps(network: IntegerNetwork, target: Target, arena_bytes: int = 0) -> lis
         task = SearchTask(tensors=given, target=_limited(target, free[key]), name=_name(one, network))
         found.append(Step(one, task, any(roots[name] == roots[one.output] for name in one.inputs)))
     return found
+
+
+def _declared(operator: Operator, network: IntegerNetwork) -> list[Tensor]:
+    """Its declaration, on bytes as they are stored."""
+    inputs, output = [network.tensors[name] for name in operator.inputs], network.tensors[operator.output]
+    return declaration(operator, [one.shape for one in inputs], [one.dtype for one in (*inputs, output)])
 
 
 def _limited(target: Target, workspace: int) -> Target:

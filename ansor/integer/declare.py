@@ -2,34 +2,48 @@
 
 Numbers of a layer that a processor takes as immediates (zero points, limits, the shift) are in the declaration, and arrays are constants. So layers of one
 geometry and one set of numbers are one kernel, and one task to tune.
+
+Stored bytes are int8, or uint8 where they are 128 more: operators read and write both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import singledispatch
+from math import prod
 
 from ansor import te
 from ansor.integer.operators import Add, AveragePool, Concat, Convolution, Dense, MaxPool, Operator, Shape, Table, Transpose, Window
-from ansor.integer.rescale import clamped
+from ansor.integer.rescale import clamped, more_in
 from ansor.ir.access import KEPT
 from ansor.te.expr import Axis, Expr
 from ansor.te.tensor import Tensor
 
 
+def declaration(operator: Operator, shapes: Sequence[Shape], dtypes: Sequence[str] = ()) -> list[Tensor]:
+    """The tensors of an operator on inputs of these shapes. dtypes: of the inputs and of the output as they are stored, int8 by default."""
+    *given, made = dtypes or ("int8",) * (len(shapes) + 1)
+    names = ("data", "added") if isinstance(operator, Convolution) else ("left", "right") if isinstance(operator, Add) else ("data",)
+    if isinstance(operator, Concat):
+        names = tuple(f"part{place}" for place in range(len(shapes)))
+    inputs = [te.placeholder(shape, dtype, name=name) for shape, dtype, name in zip(shapes, given, names, strict=True)]
+    constants = [te.placeholder(array.shape, str(array.dtype), name=name, constant=True) for name, array in operator.constants.items()]
+    return [*inputs, *constants, result(operator, inputs, constants, made)]
+
+
 @singledispatch
-def declaration(operator: Operator, shapes: Sequence[Shape]) -> list[Tensor]:
-    """The tensors of an operator on inputs of these shapes."""
-    raise TypeError(f"the operator {operator.kind} has no declaration: write one here, with @declaration.register")
+def result(operator: Operator, inputs: Sequence[Tensor], constants: Sequence[Tensor], dtype: str) -> Tensor:
+    """What an operator makes, stored as `dtype`."""
+    raise TypeError(f"the operator {operator.kind} has no declaration: write one here, with @result.register")
 
 
-@declaration.register
-def _(operator: Convolution, shapes: Sequence[Shape]) -> list[Tensor]:
-    data, weights, bias, multipliers = _image(shapes), *_constants(operator)
+@result.register
+def _(operator: Convolution, inputs: Sequence[Tensor], constants: Sequence[Tensor], dtype: str) -> Tensor:
+    data, (weights, bias, multipliers) = inputs[0], constants
     window = operator.window
     padded = _padded(data, window, window.filling, operator.form.dtype, operator.stored_channels(data.shape[3]))
-    shape = operator.shape(shapes)
-    rows, columns = te.reduce_axis((0, window.kernel[0]), name="ky"), te.reduce_axis((0, window.kernel[1]), name="kx")
+    shape = operator.shape([one.shape for one in inputs])
+    rows, columns = _taps(window)
     inner = te.reduce_axis((0, weights.shape[2]), name="ci")
     each = weights.shape[3]
 
@@ -43,113 +57,107 @@ def _(operator: Convolution, shapes: Sequence[Shape]) -> list[Tensor]:
         return te.sum(product, axis=[rows, columns, inner])
 
     sums = te.compute(shape, one, name="sums")
-    more = [te.placeholder(given, "int8", name="added") for given in shapes[1:]]
 
     def whole(n: Axis, y: Axis, x: Axis, c: Axis) -> Expr:
-        found = operator.rescale.declared(sums[n, y, x, c] + bias[c], multipliers[c])
-        return found if operator.added is None else _sum(operator.added, found, more[0][n, y, x, c])
+        total = sums[n, y, x, c] + bias[c]
+        if operator.added is None:
+            return operator.rescale.declared(total, multipliers[c], dtype)
+        return _sum(operator.added, operator.rescale.declared(total, multipliers[c]), inputs[1][n, y, x, c], dtype)
 
-    return [data, *more, weights, bias, multipliers, te.compute(shape, whole, name="result")]
+    return te.compute(shape, whole, name="result")
 
 
-@declaration.register
-def _(operator: Dense, shapes: Sequence[Shape]) -> list[Tensor]:
-    data = te.placeholder(shapes[0], "int8", name="data")
-    weights, bias, multipliers = _constants(operator)
-    read = _copied(data, operator.form.dtype)
-    inner = te.reduce_axis((0, shapes[0][1]), name="ci")
-    shape = operator.shape(shapes)
+@result.register
+def _(operator: Dense, inputs: Sequence[Tensor], constants: Sequence[Tensor], dtype: str) -> Tensor:
+    (data,), (weights, bias, multipliers) = inputs, constants
+    read = _as_stored(data, operator.form.dtype)
+    inner = te.reduce_axis((0, data.shape[1]), name="ci")
+    shape = operator.shape([data.shape])
     sums = te.compute(shape, lambda n, c: te.sum(read[n, inner].astype("int32") * weights[inner, c].astype("int32"), axis=inner), name="sums")
-    result = te.compute(shape, lambda n, c: operator.rescale.declared(sums[n, c] + bias[c], multipliers[c]), name="result")
-    return [data, weights, bias, multipliers, result]
+    return te.compute(shape, lambda n, c: operator.rescale.declared(sums[n, c] + bias[c], multipliers[c], dtype), name="result")
 
 
-@declaration.register
-def _(operator: Add, shapes: Sequence[Shape]) -> list[Tensor]:
-    left, right = (te.placeholder(shape, "int8", name=name) for shape, name in zip(shapes, ("left", "right"), strict=True))
-    return [left, right, te.compute(shapes[0], lambda *at: _sum(operator, left[at], right[at]), name="result")]
+@result.register
+def _(operator: Add, inputs: Sequence[Tensor], constants: Sequence[Tensor], dtype: str) -> Tensor:
+    left, right = inputs
+    return te.compute(left.shape, lambda *at: _sum(operator, left[at], right[at], dtype), name="result")
 
 
-def _sum(operator: Add, left: Expr, right: Expr) -> Expr:
-    total = left.astype("int32") * operator.multipliers[0] + right.astype("int32") * operator.multipliers[1] + operator.offset
-    return clamped((total >> operator.shift) + operator.zero_point, operator.low, operator.high)
+def _sum(operator: Add, left: Expr, right: Expr, dtype: str) -> Expr:
+    factors = operator.multipliers
+    offset = operator.offset - sum(more_in(one.dtype) * factor for one, factor in zip((left, right), factors, strict=True))
+    total = left.astype("int32") * factors[0] + right.astype("int32") * factors[1] + offset
+    return clamped((total >> operator.shift) + (operator.zero_point + more_in(dtype)), operator.low, operator.high, dtype)
 
 
-@declaration.register
-def _(operator: Concat, shapes: Sequence[Shape]) -> list[Tensor]:
-    parts = [te.placeholder(shape, "int8", name=f"part{place}") for place, shape in enumerate(shapes)]
-    return [*parts, te.nn.concatenate(parts, operator.axis, "result")]
+@result.register
+def _(operator: Concat, inputs: Sequence[Tensor], constants: Sequence[Tensor], dtype: str) -> Tensor:
+    return te.nn.concatenate([_as_stored(one, dtype) for one in inputs], operator.axis, "result")
 
 
-@declaration.register
-def _(operator: AveragePool, shapes: Sequence[Shape]) -> list[Tensor]:
-    data, window = _image(shapes), operator.window
-    padded = _padded(data, window, window.filling)
-    rows, columns = te.reduce_axis((0, window.kernel[0]), name="ky"), te.reduce_axis((0, window.kernel[1]), name="kx")
-    shape = operator.shape(shapes)
+@result.register
+def _(operator: AveragePool, inputs: Sequence[Tensor], constants: Sequence[Tensor], dtype: str) -> Tensor:
+    (data,), window = inputs, operator.window
+    padded = _padded(data, window, window.filling, data.dtype)
+    rows, columns = _taps(window)
+    shape = operator.shape([data.shape])
     multiplier = te.const(int(operator.rescale.multipliers[0]), "int32")
+    bias = operator.bias - more_in(data.dtype) * prod(window.kernel)
 
     def one(n: Axis, y: Axis, x: Axis, c: Axis) -> Expr:
         at = _places(window, y, x, rows, columns)
         return te.sum(padded[n, at[0], at[1], c].astype("int32"), axis=[rows, columns])
 
     sums = te.compute(shape, one, name="sums")
-    result = te.compute(shape, lambda n, y, x, c: operator.rescale.declared(sums[n, y, x, c] + operator.bias, multiplier), name="result")
-    return [data, result]
+    return te.compute(shape, lambda n, y, x, c: operator.rescale.declared(sums[n, y, x, c] + bias, multiplier, dtype), name="result")
 
 
-@declaration.register
-def _(operator: MaxPool, shapes: Sequence[Shape]) -> list[Tensor]:
-    data, window = _image(shapes), operator.window
-    padded = _padded(data, window, -128)
-    rows, columns = te.reduce_axis((0, window.kernel[0]), name="ky"), te.reduce_axis((0, window.kernel[1]), name="kx")
+@result.register
+def _(operator: MaxPool, inputs: Sequence[Tensor], constants: Sequence[Tensor], dtype: str) -> Tensor:
+    (data,), window = inputs, operator.window
+    padded = _padded(data, window, -128, dtype)
+    rows, columns = _taps(window)
 
     def one(n: Axis, y: Axis, x: Axis, c: Axis) -> Expr:
         at = _places(window, y, x, rows, columns)
         return te.max(padded[n, at[0], at[1], c], axis=[rows, columns])
 
-    return [data, te.compute(operator.shape(shapes), one, name="result")]
+    return te.compute(operator.shape([data.shape]), one, name="result")
 
 
-@declaration.register
-def _(operator: Table, shapes: Sequence[Shape]) -> list[Tensor]:
-    data = te.placeholder(shapes[0], "int8", name="data")
-    (values,) = _constants(operator)
-    return [data, values, te.compute(shapes[0], lambda *at: values[data[at].astype("int32") + 128], name="result")]
+@result.register
+def _(operator: Table, inputs: Sequence[Tensor], constants: Sequence[Tensor], dtype: str) -> Tensor:
+    (data,), (values,) = inputs, constants
+    return te.compute(data.shape, lambda *at: _as(values[data[at].astype("int32") + (128 - more_in(data.dtype))], dtype), name="result")
 
 
-@declaration.register
-def _(operator: Transpose, shapes: Sequence[Shape]) -> list[Tensor]:
-    data = te.placeholder(shapes[0], "int8", name="data")
-    return [data, te.nn.transpose(data, operator.axes, name="result")]
+@result.register
+def _(operator: Transpose, inputs: Sequence[Tensor], constants: Sequence[Tensor], dtype: str) -> Tensor:
+    return te.nn.transpose(_as_stored(inputs[0], dtype), operator.axes, name="result")
 
 
-def _image(shapes: Sequence[Shape]) -> Tensor:
-    return te.placeholder(shapes[0], "int8", name="data")
-
-
-def _constants(operator: Operator) -> list[Tensor]:
-    return [te.placeholder(array.shape, str(array.dtype), name=name, constant=True) for name, array in operator.constants.items()]
-
-
-def _copied(data: Tensor, dtype: str) -> Tensor:
-    """The numbers as weights are multiplied with them, in memory of their own: each is read by many."""
-    return data if dtype == data.dtype else te.compute(data.shape, lambda *at: _as(data[at], dtype), name="wide", attrs={KEPT: True})
+def _as_stored(data: Tensor, dtype: str) -> Tensor:
+    """The numbers as they are read, in memory of their own if they are not stored so: each is read by many."""
+    return data if dtype == data.dtype else te.compute(data.shape, lambda *at: _as(data[at], dtype), name=f"{data.name}_{dtype}", attrs={KEPT: True})
 
 
 def _as(value: Expr, dtype: str) -> Expr:
-    """An int8 as int16, or as uint8, 128 more."""
-    return value.astype("uint8") ^ te.const(128, "uint8") if dtype == "uint8" else value.astype(dtype)
+    """A byte as int16, or as a byte of the other kind, 128 more or less."""
+    if dtype == value.dtype:
+        return value
+    if dtype == "int16":
+        return value.astype(dtype) - te.const(more_in(value.dtype), dtype)
+    return value.astype(dtype) ^ te.const(128 if dtype == "uint8" else -128, dtype)
 
 
-def _padded(data: Tensor, window: Window, value: int, dtype: str = "int8", count: int = 0) -> Tensor:
+def _padded(data: Tensor, window: Window, value: int, dtype: str, count: int = 0) -> Tensor:
     """What windows are moved over. count: channels, more than the data has where weights of 0 are multiplied with the last; the data's by default."""
     top, left, bottom, right = window.padding
     batch, height, width, channels = data.shape
     count = count or channels
     if not any(window.padding) and count == channels:
-        return _copied(data, dtype)
-    written = te.const(value + 128 if dtype == "uint8" else value, dtype)
+        return _as_stored(data, dtype)
+    written = te.const(value + more_in(dtype), dtype)
 
     def one(n: Axis, y: Axis, x: Axis, c: Axis) -> Expr:
         inside = [y >= top, y < height + top, x >= left, x < width + left] if any(window.padding) else []
@@ -157,6 +165,10 @@ def _padded(data: Tensor, window: Window, value: int, dtype: str = "int8", count
         return te.if_then_else(te.all(*inside), _as(data[n, y - top, x - left, c], dtype), written)
 
     return te.compute((batch, height + top + bottom, width + left + right, count), one, name="padded")
+
+
+def _taps(window: Window) -> tuple[Axis, Axis]:
+    return te.reduce_axis((0, window.kernel[0]), name="ky"), te.reduce_axis((0, window.kernel[1]), name="kx")
 
 
 def _places(window: Window, y: Axis, x: Axis, rows: Axis, columns: Axis) -> tuple[Expr, Expr]:

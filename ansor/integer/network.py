@@ -46,6 +46,7 @@ class IntegerTensor:
     """An int8 array of `shape`.
 
     axes: how the model's dimensions are stored, () for as they are; unsigned: the model has uint8 here, each 128 more than what is stored.
+    dtype: of the bytes in the arena; uint8 where kernels leave each 128 greater to each other.
     """
 
     name: str
@@ -53,6 +54,7 @@ class IntegerTensor:
     quantisation: Quantisation
     axes: tuple[int, ...] = ()
     unsigned: bool = False
+    dtype: str = "int8"
 
     @property
     def size(self) -> int:

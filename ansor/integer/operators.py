@@ -117,10 +117,6 @@ class Convolution(Operator):
     form: Form = SIGNED
     added: Add | None = None
 
-    def __post_init__(self) -> None:
-        if self.form.unsigned and (self.depthwise or self.window.groups > 1):
-            raise ValueError("asked for unsigned bytes in a convolution in groups, whose kernels multiply signed ones")
-
     @property
     def kind(self) -> str:
         return "depthwise" if self.depthwise else "convolution"
@@ -177,7 +173,8 @@ class Dense(Operator):
 def _stored(weights: NDArray[np.int8], bias: NDArray[np.int32], one: Convolution | Dense) -> dict[str, Array]:
     """Its constants, in the form in which its kernel multiplies."""
     if one.form.unsigned:
-        bias = (bias - 128 * weights.sum(axis=tuple(range(weights.ndim - 1)), dtype=np.int64)).astype(np.int32)  # wraps, as the sums do
+        taps = (0, 1) if isinstance(one, Convolution) and one.depthwise else tuple(range(weights.ndim - 1))
+        bias = (bias - 128 * weights.sum(axis=taps, dtype=np.int64).reshape(-1)).astype(np.int32)  # wraps, as the sums do
     return {"weights": weights.astype(np.int16) if one.form.wide else weights, "bias": bias, "multipliers": one.rescale.multipliers}
 
 

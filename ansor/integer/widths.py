@@ -3,8 +3,8 @@
 Weights have 16 bits for processors that multiply those two at a time and bytes not at all (the DSP extension of Cortex-M, without Helium). Extending bytes
 takes as many instructions as multiplying them; 16 bits in flash need none, and twice the flash. What a layer reads is extended once, in its kernel.
 
-x86 multiplies unsigned bytes with signed ones (VNNI): kernels read bytes that are 128 more, and the bias takes off what that adds. Where an instruction sums a
-group of bytes, channels are made a multiple of it.
+x86 multiplies unsigned bytes with signed ones (VNNI): kernels read bytes that are 128 more, and the bias takes off what that adds. So all bytes between layers
+are stored, and none has to be copied for it. Where an instruction sums a group of bytes, channels are made a multiple of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.network_code import Limits
-from ansor.integer.operators import SIGNED, Convolution, Dense, Form, Operator
+from ansor.integer.operators import SIGNED, Convolution, Dense, Form, Operator, Reshape
 from ansor.ir.intrinsics import Intrinsic
 from ansor.targets.base import Target
 
@@ -35,15 +35,31 @@ def in_form(network: IntegerNetwork, target: Target, limits: Limits) -> IntegerN
 
 def grouped(network: IntegerNetwork, instruction: Intrinsic) -> IntegerNetwork:
     """The network with whole groups of channels for an instruction that multiplies signed bytes, unsigned ones where it flips signs otherwise."""
+    flips = instruction.offset > 0
+    network = unsigned_between(network) if flips else network
 
     def made(one: Operator) -> Operator:
-        if isinstance(one, Convolution) and one.weights.shape[2] > 1 and one.window.groups == 1 and not one.depthwise:
-            return replace(one, form=Form(unsigned=instruction.offset > 0, multiple=instruction.group))
-        if isinstance(one, Dense) and one.weights.shape[0] % instruction.group == 0:
-            return replace(one, form=Form(unsigned=instruction.offset > 0))
-        return one
+        if not isinstance(one, (Convolution, Dense)):
+            return one
+        there = Form(unsigned=network.tensors[one.inputs[0]].dtype == "uint8")
+        if isinstance(one, Dense):
+            return replace(one, form=Form(unsigned=flips) if one.weights.shape[0] % instruction.group == 0 else there)
+        whole = one.weights.shape[2] > 1 and one.window.groups == 1 and not one.depthwise
+        return replace(one, form=Form(unsigned=flips, multiple=instruction.group) if whole else there)
 
     return replace(network, operators=tuple(map(made, network.operators)))
+
+
+def unsigned_between(network: IntegerNetwork) -> IntegerNetwork:
+    """The network with its tensors stored as unsigned bytes, but for inputs and outputs, and other names of their bytes."""
+    kept = {*network.inputs, *network.outputs}
+    names = [one for one in network.operators if isinstance(one, Reshape)]
+    for one in reversed(names):
+        kept |= {*one.inputs} if one.output in kept else set()
+    for one in names:
+        kept |= {one.output} if one.inputs[0] in kept else set()
+    tensors = {name: tensor if name in kept else replace(tensor, dtype="uint8") for name, tensor in network.tensors.items()}
+    return replace(network, tensors=tensors)
 
 
 def widened(network: IntegerNetwork, target: Target, limits: Limits) -> IntegerNetwork:
@@ -60,8 +76,8 @@ def widened(network: IntegerNetwork, target: Target, limits: Limits) -> IntegerN
 
 
 def narrow(network: IntegerNetwork) -> IntegerNetwork:
-    """The network with all weights as signed bytes."""
-    return _with(network, set())
+    """The network with all weights and tensors as signed bytes."""
+    return replace(_with(network, set()), tensors={name: replace(tensor, dtype="int8") for name, tensor in network.tensors.items()})
 
 
 def _candidates(operators: Iterable[Operator]) -> list[Convolution | Dense]:

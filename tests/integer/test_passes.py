@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.operators import Table
-from ansor.integer.passes import improved
+from ansor.integer.passes import fuse_additions, improved
 from ansor.integer.reference import run
 from tests.integer.networks import inputs_of
-from tests.offload.networks import residual
+from tests.offload.networks import drawn_network, residual, turned
 
 
 def limited(network: IntegerNetwork, behind: str, values: np.ndarray, *, apart: bool = False) -> IntegerNetwork:
@@ -54,3 +54,28 @@ def test_clips_are_limits_of_what_is_before(behind: str, one: int, other: int) -
 def test_what_stays(whole: IntegerNetwork) -> None:
     made = improved(whole)
     assert sum(isinstance(one, Table) for one in made.operators) == 1 and same(whole, made)
+
+
+@given(st.integers(0, 500), st.integers(0, 12))
+def test_convolutions_add_what_is_added_to_their_results(seed: int, count: int) -> None:
+    for whole in (drawn_network(seed, count), turned(drawn_network(seed, count))):
+        made = fuse_additions(whole).checked()
+        assert same(whole, made) and [one.output for one in fuse_additions(made).operators] == [one.output for one in made.operators]
+
+
+def test_the_later_operand_is_made_with_the_sum() -> None:
+    made = fuse_additions(residual())
+    assert [one.output for one in made.operators] == ["stem", "body1", "body2", "sum", "pool", "flat", "last"]
+    assert made.operators[3].inputs == ("stem", "body2") and "beside" not in made.tensors
+
+
+def test_a_clip_behind_a_sum_limits_the_sum_alone() -> None:
+    whole = fuse_additions(limited(residual(), "sum", np.clip(np.arange(-128, 128), 3, 90)))
+    assert sum(isinstance(one, Table) for one in whole.operators) == 1
+    made = improved(whole)
+    assert not any(isinstance(one, Table) for one in made.operators) and same(whole, made)
+
+
+def test_what_others_read_is_made_apart() -> None:
+    whole = replace(residual(), outputs=("beside", "last")).checked()
+    assert fuse_additions(whole).operators == whole.operators

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from ansor.integer.declare import declaration
 from ansor.integer.from_torch import from_torch
-from ansor.integer.network import IntegerNetwork
+from ansor.integer.network import IntegerNetwork, IntegerTensor, Quantisation
 from ansor.integer.network_code import Limits
-from ansor.integer.operators import SIGNED, Convolution, Dense
-from ansor.integer.widths import in_form, narrow, widened
+from ansor.integer.operators import SIGNED, Convolution, Dense, Operator, Reshape, Table
+from ansor.integer.widths import in_form, narrow, unsigned_between, widened
 from ansor.targets.base import parse_target
 from tests.integer.models import samples, small
 
@@ -56,9 +57,20 @@ def test_processors_with_instructions_for_bytes(network: IntegerNetwork, target:
     full = [one for one in found.operators if isinstance(one, Convolution) and not one.depthwise]
     assert {(one.form.unsigned, one.form.multiple) for one in full} == {(unsigned, multiple)} and wide(found) == []
     assert full[0].weights.shape[2] == 3 and full[0].constants["weights"].shape[2] == 4
+    between = {tensor.dtype for name, tensor in found.tensors.items() if name not in (*found.inputs, *found.outputs)}
+    assert between == {"uint8" if unsigned else "int8"} and {found.tensors[name].dtype for name in (*found.inputs, *found.outputs)} == {"int8"}
+    assert {tensor.dtype for tensor in narrow(found).tensors.values()} == {"int8"}
     assert all(one.form.unsigned is unsigned for one in found.operators if isinstance(one, Dense))
     assert {one.form for one in narrow(found).operators if isinstance(one, (Convolution, Dense))} == {SIGNED}
 
 
 def test_bytes_that_no_instruction_multiplies_stay_as_they_are(network: IntegerNetwork) -> None:
     assert in_form(network, parse_target("micro -board=qemu-riscv32"), Limits()) is network
+
+
+def test_other_names_of_inputs_and_outputs_stay_as_they_are() -> None:
+    shape = (1, 2, 2, 4)
+    operators: list[Operator] = [Reshape("flat", ("x",), (1, 16)), Table("a", ("x",), np.arange(-128, 128).astype(np.int8)), Reshape("y", ("a",), (1, 16)), Reshape("z", ("a",), (4, 4))]
+    tensors = {name: IntegerTensor(name, to, Quantisation(1.0, 0)) for name, to in (("x", shape), ("flat", (1, 16)), ("a", shape), ("y", (1, 16)), ("z", (4, 4)))}
+    network = IntegerNetwork("names", ("x",), ("y",), tensors, tuple(operators)).checked()
+    assert {tensor.dtype for tensor in unsigned_between(network).tensors.values()} == {"int8"}
