@@ -30,7 +30,7 @@ class DeviceKind:
 
     open: opens the device of a text, for programs of a target; raises DeviceError for a text it cannot read. `Say` gets messages for the user.
     missing: what this machine lacks to use it, in one sentence with the cure; '' for nothing. several: opens all devices of a text that stands for several;
-    they are closed together.
+    they are closed together. check: raises DeviceError for a text that cannot be read, and opens nothing.
     """
 
     name: str
@@ -38,6 +38,7 @@ class DeviceKind:
     open: Callable[[str, Target, Say], Device]
     missing: Callable[[], str] = lambda: ""
     several: Callable[[str, Target, Say], Sequence[Device]] | None = None
+    check: Callable[[str], object] = lambda text: None
 
 
 def open_device(text: str | Device, target: Target, say: Say = warn) -> Device:
@@ -46,8 +47,9 @@ def open_device(text: str | Device, target: Target, say: Say = warn) -> Device:
 
 
 def usable_kind(text: str) -> DeviceKind:
-    """The kind of a device's text. Raises DeviceError for an unknown one, or if this machine lacks something it needs."""
+    """The kind of a device's text. Raises DeviceError for an unknown one, a text that cannot be read, or if this machine lacks something it needs."""
     kind = find_kind(text)
+    kind.check(text)
     lacking = kind.missing()
     if lacking:
         raise DeviceError(f"asked to measure on {text}: {lacking}")
@@ -128,6 +130,13 @@ def find_kind(text: str) -> DeviceKind:
     if name not in known:
         raise DeviceError(f"asked for device {text!r}; the kinds of devices are {', '.join(known)}")
     return known[name]
+
+
+def name_alone(text: str) -> None:
+    """The check of kinds whose text is their name."""
+    name, colon, _ = text.partition(":")
+    if colon:
+        raise DeviceError(f"asked for device {text!r}; write {name}, with nothing after it")
 
 
 @lru_cache

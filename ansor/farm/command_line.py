@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ansor.commands.parsers import Commands, command, rate
+from ansor.errors import DeviceError
 
 FARM_HELP = """\
 Devices of many machines behind one scheduler, which tuning runs share.
@@ -94,7 +95,8 @@ def _worker(given: argparse.Namespace) -> int:
         print(text, flush=True)
 
     post = Post(read_place(given.scheduler, given.certificates), read_key(given.key), given.device)
-    usable_kind(given.device)  # before it joins, and clients meet it
+    if usable_kind(given.device).several is not None:  # before it joins, and clients meet it
+        raise DeviceError(f"asked for a worker with the device {given.device}, which stands for several; name one device, and start a worker for each")
     if given.supervised:
         serve(post, say)
         return 0

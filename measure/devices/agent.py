@@ -315,7 +315,7 @@ def _open(text: str, target: Target, say: Say) -> AgentDevice:
 
 
 KINDS = (
-    DeviceKind("agent", "agent://HOST:PORT: a board with a listening agent; ?key=FILE for its key", _open),
-    DeviceKind("agent-stdio", "agent-stdio:COMMAND: an agent started here, on its standard input and output", _open),
-    DeviceKind("ssh", "ssh://HOST: an agent started through ssh, installed by `ansor agent push`", _open),
+    DeviceKind("agent", "agent://HOST:PORT: a board with a listening agent; ?key=FILE for its key", _open, check=read_address),
+    DeviceKind("agent-stdio", "agent-stdio:COMMAND: an agent started here, on its standard input and output", _open, check=read_address),
+    DeviceKind("ssh", "ssh://HOST: an agent started through ssh, installed by `ansor agent push`", _open, check=read_address),
 )

@@ -25,7 +25,7 @@ from ansor.measure.trial.recipe import MOVES
 from ansor.measure.trial.runs import TrialRuns
 from ansor.measure.trial.transport import CLOSED
 from ansor.measure.turns import Say
-from ansor.measure.wire.opening import open_wire
+from ansor.measure.wire.opening import open_wire, read_wire
 from ansor.measure.wire.wire import Wire
 from ansor.targets.base import Target
 from ansor.targets.micro import board_of
@@ -149,7 +149,7 @@ def _kind(name: str, help: str) -> DeviceKind:
             raise DeviceError(f"asked to measure on {text}: {why}; use -code=ram")
         return BoardDevice(text, board)
 
-    return DeviceKind(name, help, open_board)
+    return DeviceKind(name, help, open_board, check=read_wire)
 
 
 KINDS = tuple(_kind(name, help) for name, help in WIRES.items())

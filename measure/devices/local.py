@@ -9,7 +9,7 @@ from ansor.codegen.pool_library import pool_library
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import find_compiler
 from ansor.measure.device import Job, Observation
-from ansor.measure.device_kinds import DeviceKind
+from ansor.measure.device_kinds import DeviceKind, name_alone
 from ansor.measure.failure import Failure
 from ansor.measure.harness import harness_library
 from ansor.measure.runner import Filling, Runner
@@ -70,4 +70,4 @@ def _open(text: str, target: Target, say: Say) -> LocalDevice:
     return LocalDevice(say)
 
 
-KINDS = (DeviceKind(LOCAL, "this machine", _open),)
+KINDS = (DeviceKind(LOCAL, "this machine", _open, check=name_alone),)

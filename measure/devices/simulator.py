@@ -19,7 +19,7 @@ from ansor.measure.boards.asking import CHANGED, Asked, Told, counters_of, said_
 from ansor.measure.boards.fit import misfit
 from ansor.measure.boards.qemu_memory import ASKED, SECONDS, Region, check_regions, monitor_command, regions_in
 from ansor.measure.boards.smoke import believe, cost_of, seconds_for, silence, watchdog_ticks
-from ansor.measure.device_kinds import DeviceKind
+from ansor.measure.device_kinds import DeviceKind, name_alone
 from ansor.measure.devices.program_runner import ProgramRunner
 from ansor.measure.devices.program_runner import Said as Ran
 from ansor.measure.devices.started import StartedDevice
@@ -161,7 +161,7 @@ def _kind(name: str, help: str) -> DeviceKind:
             raise DeviceError(f"asked to measure programs for {target} on {text}: {why}; leave devices out")
         return SimulatorDevice(text, board_of(target))
 
-    return DeviceKind(name, help, open_simulator, lambda: missing(name))
+    return DeviceKind(name, help, open_simulator, lambda: missing(name), check=name_alone)
 
 
 KINDS = (

@@ -133,14 +133,19 @@ def _counters(operator: Operator, counts: Counts, taken: Cycles) -> dict[str, fl
     }  # fmt: skip
 
 
-def _open(text: str, target: Target, say: Say) -> VtaSimulator:
-    del say
+def _model(text: str) -> str:
     name = text.partition(":")[2]
     if name not in MODELS:
         raise DeviceError(f"asked to measure on {text}; its models are {', '.join(f'vta-sim:{one}' for one in MODELS if one)}")
+    return name
+
+
+def _open(text: str, target: Target, say: Say) -> VtaSimulator:
+    del say
+    name = _model(text)
     if target.kind != "vta":
         raise DeviceError(f"asked to measure programs for {target} on {text}: it runs operators of VTA; leave devices out, or use the target vta")
     return VtaSimulator(text, MODELS[name])
 
 
-KINDS = (DeviceKind("vta-sim", "a VTA core, simulated; cycles of a stated model", _open),)
+KINDS = (DeviceKind("vta-sim", "a VTA core, simulated; cycles of a stated model", _open, check=_model),)

@@ -22,6 +22,12 @@ def open_bitbang(text: str, silent: float = SILENT_SECONDS) -> BitbangWire:
     """The board behind `bitbang://HOST:PORT`, halted. silent: seconds without a character before giving up on the server.
 
     Raises DeviceError for another text, WireError if no board answers."""
+    host, port = read_bitbang(text)
+    return BitbangWire(text, host, port, silent)
+
+
+def read_bitbang(text: str) -> tuple[str, int]:
+    """Host and port of such a text. Raises DeviceError for another one."""
     try:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
@@ -30,7 +36,7 @@ def open_bitbang(text: str, silent: float = SILENT_SECONDS) -> BitbangWire:
         host, port, rest = None, None, ""
     if not text.startswith("bitbang://") or not host or not port or rest:
         raise DeviceError(f"asked for a board behind a remote bitbang server at {text!r}; write bitbang://HOST:PORT, like bitbang://localhost:9824")
-    return BitbangWire(text, host, port, silent)
+    return host, port
 
 
 class BitbangWire:

@@ -265,7 +265,13 @@ def _stopped(server: Server, seconds: float) -> tuple[bool, int]:
 
 
 def open_gdb(text: str) -> GdbWire:
-    """`gdb://HOST:PORT`, or `gdb:PORT_OF_THIS_MACHINE` for a serial line; options as in a URL. Raises WireError."""
+    """The board behind the server that a text names. Raises WireError, also for another text."""
+    place, options = read_gdb(text)
+    return GdbWire(text, place, options)
+
+
+def read_gdb(text: str) -> tuple[tuple[str, int] | str, Options]:
+    """Where the server is: `gdb://HOST:PORT`, or `gdb:PORT_OF_THIS_MACHINE` for a serial line; options as in a URL. Raises WireError for another text."""
     try:
         parts = urlsplit(text)
         given = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query), max_num_fields=50)
@@ -274,7 +280,7 @@ def open_gdb(text: str) -> GdbWire:
         raise WireError(f"{text!r} is not gdb://HOST:PORT?OPTION=VALUE: {error}") from None
     if parts.scheme != "gdb" or not ((host and port) or (parts.path and not parts.netloc)) or (host and parts.path not in ("", "/")) or parts.fragment:
         raise WireError(f"{text!r} is not gdb://HOST:PORT?OPTION=VALUE, and not gdb:/dev/NAME?OPTION=VALUE")
-    return GdbWire(text, (host, port) if host and port else parts.path, _options(text, given))
+    return (host, port) if host and port else parts.path, _options(text, given)
 
 
 def _options(text: str, given: list[tuple[str, str]]) -> Options:

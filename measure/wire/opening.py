@@ -11,12 +11,14 @@ from ansor.measure.wire.wire import Wire
 
 @dataclass(frozen=True, slots=True)
 class WireKind:
-    """A kind of wire. starts: how its texts begin. form: such a text, for messages. open: raises DeviceError, or WireError, which is one."""
+    """A kind of wire. starts: how its texts begin. form: such a text, for messages. open: raises DeviceError, or WireError, which is one. check: raises that
+    for a text that cannot be read, and opens nothing."""
 
     name: str
     starts: tuple[str, ...]
     form: str
     open: Callable[[str], Wire]
+    check: Callable[[str], object] = lambda text: None
 
 
 def _gdb(text: str) -> Wire:
@@ -43,10 +45,28 @@ def _process(text: str) -> Wire:
     return open_process(text)
 
 
+def _check_gdb(text: str) -> None:
+    from ansor.measure.wire.gdb import read_gdb
+
+    read_gdb(text)
+
+
+def _check_bitbang(text: str) -> None:
+    from ansor.measure.wire.bitbang import read_bitbang
+
+    read_bitbang(text)
+
+
+def _check_serial(text: str) -> None:
+    from ansor.measure.wire.serial import read_serial
+
+    read_serial(text)
+
+
 KINDS = (
-    WireKind("gdb", ("gdb:",), "gdb://HOST:PORT", _gdb),
-    WireKind("bitbang", ("bitbang:",), "bitbang://HOST:PORT", _bitbang),
-    WireKind("serial", ("serial:", "socket:", "loop:", "/dev/"), "serial:/dev/NAME?baud=115200", _serial),
+    WireKind("gdb", ("gdb:",), "gdb://HOST:PORT", _gdb, _check_gdb),
+    WireKind("bitbang", ("bitbang:",), "bitbang://HOST:PORT", _bitbang, _check_bitbang),
+    WireKind("serial", ("serial:", "socket:", "loop:", "/dev/"), "serial:/dev/NAME?baud=115200", _serial, _check_serial),
     WireKind("process", ("process:",), "process:", _process),
 )
 
@@ -63,7 +83,13 @@ def wire_forms() -> str:
 
 def open_wire(text: str) -> Wire:
     """Open the wire that a text names. Raises DeviceError for another text, WireError if no board answers."""
+    return read_wire(text).open(text.strip())
+
+
+def read_wire(text: str) -> WireKind:
+    """The kind of the wire that a text names. Raises DeviceError for a text that cannot be read."""
     kind = wire_kind(text)
     if kind is None:
         raise DeviceError(f"asked for the wire {text!r}, which does not name one; write {wire_forms()}")
-    return kind.open(text.strip())
+    kind.check(text.strip())
+    return kind

@@ -217,9 +217,9 @@ def parse_address(text: str) -> SerialAddress:
 
 def open_serial(text: str) -> SerialWire:
     """Open the wire that a text names: one of `FORMS`. Raises DeviceError for another text, WireError if no monitor answers."""
-    address = parse_address(text)
+    address = read_serial(text)
     if address.url.startswith("socket://"):
-        return SerialWire(_connected(address, text), text)
+        return SerialWire(socket_port(*_place(address, text), text), text)
     port = SerialPort(address.url, address.baud, text)
 
     def by_line() -> Port:
@@ -229,7 +229,16 @@ def open_serial(text: str) -> SerialWire:
     return SerialWire(port, text, by_line if address.reset else None, address.baud / 10)
 
 
-def _connected(address: SerialAddress, text: str) -> Port:
+def read_serial(text: str) -> SerialAddress:
+    """What `open_serial` opens. Raises DeviceError for another text."""
+    address = parse_address(text)
+    if address.url.startswith("socket://"):
+        _place(address, text)
+    return address
+
+
+def _place(address: SerialAddress, text: str) -> tuple[str, int]:
+    """Host and port of a TCP connection. Raises DeviceError if they are missing."""
     try:
         parts = urlsplit(address.url)
         host, number = parts.hostname, parts.port
@@ -237,4 +246,4 @@ def _connected(address: SerialAddress, text: str) -> Port:
         raise DeviceError(f"{text!r}: {error}; write socket://host:port") from error
     if not host or not number or address.reset:
         raise DeviceError(f"{text!r}: {'a TCP connection has no line that resets a board' if address.reset else 'host or port is missing'}; write socket://host:port")
-    return socket_port(host, number, text)
+    return host, number

@@ -4,7 +4,7 @@ import pytest
 
 from ansor.errors import DeviceError
 from ansor.measure import device_kinds as device_kinds_module
-from ansor.measure.device_kinds import DeviceKind, check_forms, device_kinds, find_kind, open_devices
+from ansor.measure.device_kinds import DeviceKind, check_forms, device_kinds, find_kind, open_devices, usable_kind
 from ansor.measure.devices.local import LocalDevice
 from ansor.targets.base import parse_target
 from ansor.targets.unit import INSTRUCTIONS
@@ -80,3 +80,25 @@ def test_a_form_that_nobody_makes_is_told() -> None:
     device.form = "tape"
     with pytest.raises(DeviceError, match="on other, which runs the form 'tape'; mine 1.0 makes library and program: choose another device"):
         check_forms([device], SimpleNamespace(version="mine 1.0", forms=lambda: ("library", "program")), CPU)
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    ("local:2", "'local:2'; write local, with nothing after it"), ("spike:x", "'spike:x'; write spike, with nothing after it"),
+    ("vta-sim:fast", "its models are vta-sim:hls"), ("agent://board", "write agent://HOST:PORT"), ("agent-stdio:", "write the agent's command"),
+    ("ssh://", "write ssh://HOST"), ("gdb://board", "is not gdb://HOST:PORT"), ("bitbang://board", "write bitbang://HOST:PORT"),
+    ("serial:?baud=1", "no port is named"), ("socket://board", "host or port is missing"), ("farm://127.0.0.1:1", "name a key"),
+])  # fmt: skip
+def test_a_text_that_cannot_be_read_is_told_before_anything_is_opened(text: str, told: str) -> None:
+    with pytest.raises(DeviceError, match=told):
+        usable_kind(text)
+
+
+@pytest.mark.parametrize("text", [
+    "local", "vta-sim", "vta-sim:hls", "agent://board:9190", "agent://board:9190?key=file", "agent-stdio:./agent",
+    "ssh://pi@board:22/agent", "gdb://board:3333",
+    "gdb:/dev/ttyACM0?baud=9600", "bitbang://board:9824", "serial:/dev/ttyUSB0?reset=dtr", "/dev/ttyUSB0", "socket://board:4000",
+])  # fmt: skip
+def test_a_text_that_can_be_read_is_checked_without_opening_it(text: str) -> None:
+    kind = find_kind(text)
+    kind.check(text)
+    assert text.startswith((kind.name, "/dev/"))
