@@ -53,6 +53,7 @@ class DeviceQueue:
         self._changed, self._say, self._stopping = threading.Condition(), say, False
         self._threads = ThreadPoolExecutor(len(devices), thread_name_prefix="ansor-device") if len(devices) > 1 else None
         self._running: list[Future[Ran]] = []
+        self._reasons: set[str] = set()  # why devices were left out
 
     @property
     def ahead(self) -> int:
@@ -161,6 +162,10 @@ class DeviceQueue:
                 raise DeviceError(str(error)) from error
             self._usable = others
             self._changed.notify_all()
+            told = str(error) in self._reasons
+            self._reasons.add(str(error))
+        if told:  # of the same farm, probably: one sentence is enough
+            return
         names = ", ".join(one.name for one in others)
         self._say(f"device {device.name} is left out, {names} {'goes' if len(others) == 1 else 'go'} on: {error}")
 

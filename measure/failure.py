@@ -1,6 +1,6 @@
 """Failed trials are values: a kind to count, and the tool's own text to read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 KINDS = (
     "instantiation",  # the candidate could not be made into C (set by the caller)
@@ -33,10 +33,11 @@ PASSING = ("machine", *LINK)
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a trial has no time; `kind` is one of `KINDS`."""
+    """Why a trial has no time; `kind` is one of `KINDS`. measured_by: as in `Observation`, for people."""
 
     kind: str
     text: str
+    measured_by: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -224,10 +224,10 @@ class Measurer:
         return found
 
     def _told(self, one: Candidate, ran: Ran, build_seconds: float) -> Measurement:
-        if isinstance(ran.outcome, Failure):
-            return Measurement(failure=ran.outcome, took=Took(build_seconds, ran.seconds), unit=self.unit)
         seen = ran.outcome
         took = Took(build_seconds, ran.seconds, seen.measured_by)
+        if isinstance(seen, Failure):
+            return Measurement(failure=seen, took=took, unit=self.unit)
         self._best[one.task.key] = min(median(seen.costs), self._known_best(one) or float("inf"))
         counters = tuple(sorted(seen.counters.items()))
         return Measurement(seen.costs, None, seen.cut_short, took=took, unit=seen.unit, counters=counters)

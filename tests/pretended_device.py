@@ -25,7 +25,7 @@ POINTS = "[ansor.devices]\npretended = pretended_device:KIND\nlate = pretended_d
 class PretendedDevice:
     """`pretended:NAME,FOLDER,MILLISECONDS[,clock][,hot=N][,hangs][,other][,absent]`: writes each job that it begins into FOLDER/NAME.ran. With `clock` it
     counts seconds, and is twice as slow while there is FOLDER/NAME.throttled, or after N jobs; with `hangs` it never answers; with `other` it is of another
-    model; with `absent` it cannot be opened. A job whose file says `lost` or `die` ends so."""
+    model; with `absent` it cannot be opened. A job whose file says `lost`, `wrong` or `die` ends so."""
 
     alone = False
     form = LIBRARY
@@ -50,6 +50,8 @@ class PretendedDevice:
         time.sleep(1e6 if self._hangs else self._seconds)
         if said == "job lost":
             return Failure("link_lost", "as it was told")
+        if said == "job wrong":
+            return Failure("wrong_answer", "as it was told")
         if said == "job die":
             os._exit(9)
         slower = 2.0 if hot else 1.0

@@ -45,6 +45,19 @@ def job(number: int) -> Job:
     return Job(MeasureTask("task"), Artifact(CSource("", "kernel", ()), Path("none"), str(number)))
 
 
+def test_several_devices_that_are_left_out_for_one_reason_are_told_once() -> None:
+    class Gone(Board):
+        def run(self, job: Job) -> Observation | Failure:
+            raise DeviceError("the scheduler is gone")
+
+    said: list[str] = []
+    queue = DeviceQueue([Gone("a"), Gone("b"), Gone("c"), Board("d")], said.append)
+    for number in range(1, 9):
+        queue.submit(job(number)).result()
+    queue.close()
+    assert len(said) == 1 and said[0].endswith("go on: the scheduler is gone")
+
+
 def test_each_job_runs_once_on_one_of_the_devices() -> None:
     boards = [Board("a", seconds=0.01), Board("b", seconds=0.01)]
     queue = DeviceQueue(boards)
