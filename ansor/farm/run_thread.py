@@ -17,6 +17,7 @@ class RunThread:
 
     def __init__(self) -> None:
         self._asked: SimpleQueue[_Asked] | None = None
+        self.left = 0  # threads behind
 
     def run(self, device: Device, job: Job, seconds: float) -> Observation | Failure:
         """What a device says. Raises TimeoutError when it says nothing within that time; it is told to close then."""
@@ -28,6 +29,7 @@ class RunThread:
         wait([answer], seconds)
         if not answer.done():
             self._asked = None
+            self.left += 1
             threading.Thread(target=device.close, daemon=True).start()  # it may hang, too
             raise TimeoutError
         return answer.result()

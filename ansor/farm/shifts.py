@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 KEPT = 64  # shifts of a device, the last ones
+MOST_DEVICES = 1024  # those last heard of; one whose worker was restarted counts as another
 
 
 class Shifts:
@@ -15,7 +16,7 @@ class Shifts:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._judged: dict[str, Mapping[int, bool]] = {}
+        self._judged: OrderedDict[str, Mapping[int, bool]] = OrderedDict()
         self._asking: Counter[str] = Counter()  # devices that somebody asks to end their shift
         self._on_their_way, self._waiting, self._closed = 0, 0, False
 
@@ -41,6 +42,9 @@ class Shifts:
         with self._changed:
             known = {**self._judged.get(device, {}), **judged}
             self._judged[device] = dict(sorted(known.items())[-KEPT:])
+            self._judged.move_to_end(device)
+            while len(self._judged) > MOST_DEVICES:
+                self._judged.popitem(last=False)
             self._changed.notify_all()
 
     def wait(self, device: str, shift: int, seconds: float) -> bool | None:
@@ -78,6 +82,8 @@ class Shifts:
         finally:
             with self._changed:
                 self._asking[device] -= 1
+                if not self._asking[device]:
+                    del self._asking[device]
                 self._waiting -= 1
                 self._changed.notify_all()
 

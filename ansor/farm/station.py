@@ -20,18 +20,20 @@ from typing import Any
 from ansor.codegen.toolchain import processor_name
 from ansor.errors import AnsorError, DeviceError
 from ansor.farm.codec import digest_of, digests_of, outcome_data, unpack_job
-from ansor.farm.health import Health
+from ansor.farm.health import OTHERS, USUAL, Costs, Health
 from ansor.farm.run_thread import RunThread
-from ansor.farm.shifts import KEPT
 from ansor.farm.versions import versions
+from ansor.farm.watches import Watches
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.device_kinds import open_device
 from ansor.measure.failure import Failure
 from ansor.measure.machine_identity import processor_identity
+from ansor.measure.machine_trouble import KIND as MACHINE
 from ansor.support.text import clip
 from ansor.targets.base import LOCAL, parse_target
 
 FILES_KEPT = 512
+JOBS_OF_A_DEVICE = 4096  # then it is opened anew: devices keep something of every task that they have seen
 PROBES = 3  # canaries of which the fastest counts, where the first one is slow
 MINUTE = 60.0
 PATIENCE_SECONDS = 900.0
@@ -39,6 +41,9 @@ PATIENCE_SECONDS = 900.0
 
 MOST_RUNS = 4
 """Of one call: a job and its canaries. A call that takes longer than that many runs hangs elsewhere: the process ends, and is started again."""
+
+MOST_LEFT = 16
+"""Runs that never ended and may still be there. A process that has more ends, and is started again, while its device is suspended."""
 
 GAVE_UP = 75  # the process's status then
 
@@ -67,13 +72,8 @@ class Station:
         self._opened: tuple[str, Device] | None = None
         self._health, self._counts = Health(), Counts()
         self._files: OrderedDict[str, Path] = OrderedDict()
-        self._watching: tuple[str, str] = ("", "")  # the target and the program of the canary whose costs `_health` has
-        self._canaries: dict[tuple[str, str], Job] = {}  # by such a pair, as the next two
-        self._since_canary: dict[tuple[str, str], int] = {}
-        self._costs: dict[tuple[str, str], tuple[float, ...]] = {}
+        self._watches = Watches()  # `_health` has the costs of the one in use
         self._identity = uuid.uuid4().hex  # processes of several machines may have one number
-        self._shifts, self._open_shifts = 0, dict[tuple[str, str], int]()  # see ansor.farm.shifts: each canary has its own, numbered for the device
-        self._judged = dict[int, bool]()  # whether the results of shifts that ended count
         self._target = ""  # of the last job: where the device is suspended, of what suspended it
 
     @property
@@ -83,7 +83,7 @@ class Station:
 
     def describe(self, target: str) -> dict[str, Any]:
         """What costs from here depend on. Opens the device."""
-        with self._lock:
+        with self._lock, _patience():
             device = self._device(target)
             return self.about() | self._kind(device)
 
@@ -92,7 +92,7 @@ class Station:
         counts = self._counts
         return self.about() | {
             "jobs": counts.jobs, "failures": counts.failures, "last_minute": len(counts.in_the_last_minute(time.monotonic())),
-            "last_failure": counts.last_failure, "quarantined": self._health.quarantined, "canary": self._health.usual,
+            "last_failure": counts.last_failure, "suspended": self._health.suspended, "canary": self._health.costs.usual,
         }  # fmt: skip
 
     def run(self, target: str, text: str, files: Mapping[str, bytes], canary: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,26 +106,22 @@ class Station:
             missing = [digest for digest in dict.fromkeys(wanted) if not self._has(digest)]
             if missing:
                 return {"missing": missing}
-            if self._health.quarantined:
+            if self._health.suspended:
                 return self._refusal()
             return self._run(target, text, canary)
 
     def probe(self) -> None:
         """Whether a device that was suspended is well again: by its canary, or by opening it anew where there is none."""
         with self._lock, _patience():
-            if not self._health.quarantined or not self._target:
+            if not self._health.suspended or not self._target:
                 return
-            canary = self._canaries.get(self._watching)
-            if canary is not None and not canary.artifact.path.exists():  # other files took its place
-                canary = None
+            if self._thread.left > MOST_LEFT:
+                os._exit(GAVE_UP)
             try:
-                device = self._device(self._target if canary is None else self._watching[0])
-                cost = 1.0 if canary is None else self._canary_cost(device, canary)
-            except (AnsorError, OSError):
-                cost = None
-            before = self._health
-            self._health = before.after_canary(cost) if canary is not None or cost is None else replace(before, quarantined="")
-            well = not self._health.quarantined
+                self._health = self._probed()
+            except (AnsorError, OSError) as error:
+                self._health = self._health.suspend(str(error))
+            well = not self._health.suspended
         if well:
             self._changed()
 
@@ -134,21 +130,21 @@ class Station:
         cost here, which is wrong for a device that was slow from its start; 0 for none. Gives what it usually costs, or {"refused": why} as `run` does."""
         with self._lock, _patience():
             self._keep(files)
-            if self._health.quarantined:
+            if self._health.suspended:
                 return self._refusal()
             self._target = target
             try:
                 device = self._device(target)
                 self._watch_by(target, canary)
                 if others:
-                    self._health = replace(self._health, canaries=(others,))
-                self._watched(device, "as on the others of its key" if others else "as usual")
+                    self._health = replace(self._health, costs=Costs(lowest=others))
+                self._watched(device, OTHERS if others else USUAL)
             except DeviceError as error:
-                self._health = self._health.put_aside(str(error))
-                self._end_shift()
-            if self._health.quarantined:
+                self._suspend(str(error))
+            if self._health.suspended:
                 self._changed()
-            return self._refusal() if self._health.quarantined else self.about() | {"canary": self._health.usual, "judged": dict(self._judged)}
+                return self._refusal()
+            return self.about() | {"canary": self._health.costs.usual, "judged": self._watches.judged}
 
     def close(self) -> None:
         """Let go of the device."""
@@ -157,31 +153,39 @@ class Station:
             self._opened = None
 
     def _run(self, target: str, text: str, canary: Mapping[str, Any]) -> dict[str, Any]:
+        job = unpack_job(text, self._file)  # if it cannot be read, that is no fault of the device
         self._target = target
         outcome: Observation | Failure | None = None
         kind, shift = dict[str, str](), 0
         try:
+            if self._counts.jobs and self._counts.jobs % JOBS_OF_A_DEVICE == 0:
+                self.close()
             device = self._device(target)
             self._watch(device, canary)
             kind = self._kind(device)
-            if not self._health.quarantined:
-                shift = self._open_shift()
-                outcome = self._answer(device, unpack_job(text, self._file))
-                self._since_canary[self._watching] = self._since_canary.get(self._watching, 0) + 1
+            if not self._health.suspended:
+                shift = self._watches.open_shift()
+                outcome = self._answer(device, job)
+                self._watches.note_job()
                 self._watch(device, canary)
         except DeviceError as error:
-            self._health, outcome = self._health.put_aside(str(error)), None
+            self._suspend(str(error))
+            outcome = None
         self._count(outcome)
-        if self._health.quarantined:
-            self._end_shift()
+        if self._health.suspended:
+            self._watches.drop_shifts()
             self._changed()
-        if outcome is None or (self._health.quarantined and _by_time(outcome)):
+        if outcome is None or (self._health.suspended and _is_by_device(outcome)):
             return self._refusal()
-        said = {"outcome": outcome_data(outcome), "canary": self._health.usual, "shift": shift, "judged": dict(self._judged)}
+        said = {"outcome": outcome_data(outcome), "canary": self._health.costs.usual, "shift": shift, "judged": self._watches.judged}
         return self.about() | kind | said
 
     def _refusal(self) -> dict[str, Any]:
-        return self.about() | {"refused": self._health.quarantined, "judged": dict(self._judged)}
+        return self.about() | {"refused": self._health.suspended, "judged": self._watches.judged}
+
+    def _suspend(self, why: str) -> None:
+        self._health = self._health.suspend(why)
+        self._watches.drop_shifts()
 
     def _answer(self, device: Device, job: Job) -> Observation | Failure:
         """What the device says. One that says nothing is suspended, and its job lost: another might hang there, too."""
@@ -190,70 +194,76 @@ class Station:
         except TimeoutError:
             outcome = Failure("link_lost", f"{self.device_text} did not answer within {PATIENCE_SECONDS:g} s")
             self._opened = None
-            self._health = self._health.put_aside(outcome.text)
+            self._health = self._health.suspend(outcome.text)
         else:
             self._health = self._health.after_run(outcome)
         return outcome
 
     def _watch(self, device: Device, canary: Mapping[str, Any]) -> None:
         """Run the canary if it is due: before the first job, and after every so many."""
-        if not canary or self._health.quarantined:
+        if not canary or self._health.suspended:
             return
         self._watch_by(self._target, canary["text"])
-        if not self._health.canaries or self._since_canary.get(self._watching, 0) >= int(canary["every"]):
+        if not self._health.costs.usual or self._watches.current.since >= int(canary["every"]):
             self._watched(device)
 
     def _watch_by(self, target: str, canary: str) -> None:
         """Watch the device by this canary from now on, with what it cost before. Costs of other programs say nothing of its."""
-        watching = (target, digest_of(canary.encode()))
-        if watching != self._watching:
-            self._costs[self._watching] = self._health.canaries
-            self._watching, self._health = watching, replace(self._health, canaries=self._costs.get(watching, ()))
-        self._canaries[watching] = unpack_job(canary, self._file)
+        name = (target, digest_of(canary.encode()))
+        if name != self._watches.name:
+            costs = self._watches.use(name, unpack_job(canary, self._file), self._health.costs)
+            self._health = replace(self._health, costs=costs)
 
-    def _watched(self, device: Device, where: str = "as usual") -> None:
-        """Run the canary."""
-        program, known = self._canaries[self._watching], bool(self._health.canaries)
-        self._since_canary[self._watching] = 0
-        cost = self._canary_cost(device, program)
+    def _watched(self, device: Device, where: str = USUAL) -> None:
+        """Run the canary, which ends its shift: the shift counts unless the device is suspended now, or nothing was known to compare with."""
+        known = self._health.costs.usual > 0
+        self._watches.note_canary()
+        cost = self._canary_cost(device)
         for _ in range(PROBES - 1):
-            if cost is None or not self._health.is_slow(cost):
+            if isinstance(cost, Failure) or not self._health.is_slow(cost):
                 break
-            again = self._canary_cost(device, program)
-            cost = None if again is None else min(cost, again)
+            again = self._canary_cost(device)
+            cost = again if isinstance(again, Failure) else min(cost, again)
         self._health = self._health.after_canary(cost, where)
-        self._end_shift(known)
+        if self._health.suspended:
+            self._watches.drop_shifts()
+        else:
+            self._watches.end_shift(counts=known)
 
-    def _open_shift(self) -> int:
-        """That of a job that runs now."""
-        if self._watching not in self._open_shifts:
-            self._shifts += 1
-            self._open_shifts[self._watching] = self._shifts
-        return self._open_shifts[self._watching]
+    def _probed(self) -> Health:
+        """The health of a suspended device now. Raises AnsorError or OSError if it cannot be opened."""
+        canary = self._watches.current.job
+        if canary is not None and canary.artifact.path.exists():  # else other files took its place
+            return self._health.after_canary(self._canary_cost(self._device(self._watches.name[0])))
+        self.close()  # what it is connected to may be gone
+        self._kind(self._device(self._target))
+        return replace(self._health, suspended="")
 
-    def _end_shift(self, known: bool = True) -> None:
-        """What ran since this canary ran last counts, unless what it usually costs was not known. Where the device is suspended now, no open shift counts."""
-        well = not self._health.quarantined
-        for watching in [self._watching] if well else list(self._open_shifts):
-            if watching in self._open_shifts:
-                self._judged[self._open_shifts.pop(watching)] = known and well
-        while len(self._judged) > KEPT:
-            self._judged.pop(next(iter(self._judged)))
-
-    def _canary_cost(self, device: Device, canary: Job) -> float | None:
+    def _canary_cost(self, device: Device) -> float | Failure:
+        """Of the canary in use."""
+        canary = self._watches.current.job
+        assert canary is not None
         try:
             outcome = self._thread.run(device, canary, PATIENCE_SECONDS)
         except TimeoutError:
             self._opened = None
-            return None
-        return median(outcome.costs) if isinstance(outcome, Observation) else None
+            return Failure("timeout", f"no answer within {PATIENCE_SECONDS:g} s")
+        return outcome if isinstance(outcome, Failure) else median(outcome.costs)
 
     def _device(self, target: str) -> Device:
-        """The device, for programs of a target; opened anew for another one."""
-        if self._opened is None or self._opened[0] != target:
+        """The device, for programs of a target; opened anew for another one. Raises DeviceError if it cannot be opened, TargetError for no target."""
+        if self._opened is not None and self._opened[0] == target:
+            return self._opened[1]
+        parsed = parse_target(target)
+        try:
             self.close()
-            self._opened = (target, open_device(self.device_text, parse_target(target)))
-        return self._opened[1]
+            device = open_device(self.device_text, parsed)
+        except DeviceError:
+            raise
+        except (AnsorError, OSError) as error:  # what the machine lacks; whatever it is, this device cannot be used
+            raise DeviceError(str(error)) from error
+        self._opened = (target, device)
+        return device
 
     def _kind(self, device: Device) -> dict[str, str]:
         """What costs from a device depend on, and which device of which machine it is, for people. The processor matters where the machine is the device."""
@@ -271,7 +281,7 @@ class Station:
     def _count(self, outcome: Observation | Failure | None) -> None:
         counts = self._counts
         failed = not isinstance(outcome, Observation)
-        said = counts.last_failure if not failed else clip(str(outcome or self._health.quarantined), 300)
+        said = counts.last_failure if not failed else clip(str(outcome or self._health.suspended), 300)
         now = time.monotonic()
         self._counts = Counts(counts.jobs + 1, counts.failures + failed, (*counts.in_the_last_minute(now), now), said)
 
@@ -296,9 +306,9 @@ class Station:
         return self._files[digest]
 
 
-def _by_time(outcome: Observation | Failure) -> bool:
-    """Whether an outcome follows from how fast the device was."""
-    return isinstance(outcome, Observation) or outcome.kind == "timeout"
+def _is_by_device(outcome: Observation | Failure) -> bool:
+    """Whether an outcome follows from the state of the device: how fast it is, or what its machine lacks."""
+    return isinstance(outcome, Observation) or outcome.kind in ("timeout", MACHINE)
 
 
 @dataclass(slots=True)
@@ -329,10 +339,11 @@ def run_job(target: str, text: str, files: Mapping[str, bytes], canary: Mapping[
     """See `Station.run`. What goes wrong in ansor is told as a sentence."""
     from distributed import get_worker
 
+    worker = {"worker": get_worker().address}
     try:
-        return _mine().run(target, text, files, canary) | {"worker": get_worker().address}
+        return _mine().run(target, text, files, canary) | worker
     except (AnsorError, OSError) as error:
-        return _error(error)
+        return _error(error) | worker
 
 
 def judge(target: str, canary: str, files: Mapping[str, bytes], others: float) -> dict[str, Any]:

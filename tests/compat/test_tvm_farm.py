@@ -19,7 +19,7 @@ from ansor.errors import TargetError
 from tests.emulators import need_emulators
 
 CALM = "from ansor.farm import health\nhealth.SLOWER = health.NOISE = 1e9\n"
-"""What Python runs first: no device is put aside because the machine of the tests is busy."""
+"""What Python runs first: no device is suspended because the machine of the tests is busy."""
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
 

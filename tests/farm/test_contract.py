@@ -19,7 +19,7 @@ from tests.farm_cluster import Cluster
 
 
 class TestLocal(DeviceContract):
-    """This machine, behind a farm. Other tests run beside, so a canary would put it aside as noisy: those of pretended devices are tested elsewhere."""
+    """This machine, behind a farm. Other tests run beside, so a canary would suspend it as noisy: those of pretended devices are tested elsewhere."""
 
     key, far = "local", "local"
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ansor.farm.shifts import Shifts
+from ansor.farm.shifts import MOST_DEVICES, Shifts
 
 LONG = 60.0
 
@@ -34,6 +34,16 @@ def test_one_asks_where_all_wait() -> None:
             assert shifts.on_their_way == 2
         with shifts.job():
             assert first.result(LONG) is None
+
+
+def test_only_the_devices_last_heard_of_are_kept() -> None:
+    shifts = Shifts()
+    for number in range(MOST_DEVICES + 5):
+        shifts.hear(str(number), {0: True})
+        with shifts.asking(str(number)):
+            pass
+    assert len(shifts._judged) == MOST_DEVICES and not shifts._asking
+    assert shifts.known("4", 0) is None and shifts.known("5", 0) is True
 
 
 def test_nobody_waits_for_ever() -> None:
