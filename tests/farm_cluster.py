@@ -62,11 +62,10 @@ class Cluster:
         command = [*_entering(within), sys.executable, "-m", "ansor", *words]
         return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=120, check=False)
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, output: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
         """The same, and goes on: the first of a group of processes."""
         command = [sys.executable, "-m", "ansor", *words]
-        self.processes.append(subprocess.Popen(command, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
-                                               start_new_session=True))  # fmt: skip
+        self.processes.append(subprocess.Popen(command, env=self._environment, stdout=output, stderr=subprocess.DEVNULL, text=True, start_new_session=True))
         return self.processes[-1]
 
     def end(self, first: int) -> None:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 PORT = 8786
 KEY = "[A-Za-z0-9_.-]+"
+SUSPENDED = "suspended:"
+"""In front of the key of a device that is suspended: no client can ask for such a key, which is none."""
+
 _HOST = r"[A-Za-z0-9_.-]+|[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?"  # a name, a number, or one of IPv6
 _OPTIONS = ("key", "certificates", "slots", "canary")
 
@@ -121,10 +124,17 @@ def loopback_of(host: str) -> str:
     return "127.0.0.1" if host == "localhost" else bracketed(host)
 
 
-def no_answer(error: BaseException) -> str:
+def no_answer(place: Place, error: BaseException) -> str:
     """Why there is no connection, in words: of what Dask raises, without its objects."""
-    why = " ".join(clip(re.sub(r"in <[^>]*>: ", "", str(error.__cause__ or error)), 300).split())
-    return f"no scheduler answers there, or it refuses this machine's certificate ({why})"
+    cause = error.__cause__ or error
+    why = " ".join(clip(re.sub(r"in <[^>]*>: ", "", str(cause)), 300).split()) or type(cause).__name__
+    if isinstance(cause, ConnectionRefusedError) or "Connection refused" in why:
+        return f"no scheduler answers there ({why}); start one with `ansor farm scheduler`"
+    if "WRONG_VERSION" in why or "cannot convert to SSL" in why:  # of ssl, and of what Dask uses: the other side spoke first, and no TLS
+        return f"what answers there uses no certificates, but {place.certificates} has some: name a folder without any, or start the scheduler with them"
+    if place.certificates is None:
+        return f"no scheduler answers there, or it requires certificates, and {settings.farm_certificates()} has none ({why})"
+    return f"no scheduler answers there, or it refuses this machine's certificate, from {place.certificates} ({why})"
 
 
 def security(place: Place) -> Security | None:

@@ -47,13 +47,21 @@ class _Shared:
             if closed != self._closed:
                 raise DeviceError("the run was stopped before a device answered")
             if self._open is None:
-                self._open = _session(self._farm, self._target, self._say)
+                self._open = self._again()
             if self._open.canary is None and self._farm.canary and Unit.from_text(self.about.unit).scale:
                 self._work = self._work or WorkDirectory()
                 self._open.watch(pack_job(canary_job(self._target, self.about.form, self._work.path)))
             if closed != self._closed:
                 raise DeviceError("the run was stopped before a device answered")
             return self._open
+
+    def _again(self) -> Session:
+        """Another session. Raises DeviceError if the devices are others now: costs of both would be taken for those of one model."""
+        found = _session(self._farm, self._target, self._say)
+        if found.about == self.about:
+            return found
+        found.close()
+        raise DeviceError(f"asked to measure on {self._farm.text}, of {self.about}; the devices with that key are {found.about} now: start another run")
 
     def lines(self) -> Sequence[str]:
         """See `Session.lines`."""
@@ -117,4 +125,4 @@ def missing() -> str:
     return "" if find_spec("distributed") else "the package distributed is not installed; run `pip install 'ansor[farm]'`"
 
 
-KIND = DeviceKind("farm", "devices with a key, on many machines: farm://HOST:PORT?key=KEY", _open, missing, several=_open_all)
+KIND = DeviceKind("farm", "devices with a key, on many machines: farm://HOST:PORT?key=KEY", _open, missing, several=_open_all, check=read_farm)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import resource
 import warnings
+from collections import deque
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ MOST_DEATHS = 2
 
 DASHBOARD = "ansor-dashboard"
 """What the address of the dashboard is called among what Dask's scheduler keeps for its clients."""
+
+SPANS = "spans"
+"""Dask's accounts of what ran between two idle moments. It keeps them as long as it runs, in schedulers and workers, so ours have none."""
 
 SETTINGS: dict[str, Any] = {
     "distributed.scheduler.allowed-failures": MOST_DEATHS,
@@ -41,6 +45,8 @@ def configure(others: Mapping[str, Any] | None = None) -> None:
     from distributed.versions import VersionMismatchWarning  # distributed sets up its log, too, which is turned down here
 
     warnings.filterwarnings("ignore", category=VersionMismatchWarning)  # told as a sentence: `ansor.farm.versions`
+    warnings.filterwarnings("ignore", message="Port [0-9]+ is already in use")  # of the dashboard, which takes another one: its address is told
+    warnings.filterwarnings("ignore", message="Creating scratch directories")  # of a slow disk, for what we do not use
     dask.config.set(SETTINGS | dict(others or {}))
     for name in [one for one in logging.root.manager.loggerDict if one.partition(".")[0] == "distributed"]:
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is told as sentences
@@ -70,12 +76,15 @@ def serve(place: Place, dashboard: str, patience: float, handshake: float, ready
 
 async def _serve(place: Place, guarded: Security | None, dashboard: str, ready: Callable[[str, str], None]) -> None:
     from distributed import Scheduler
+    from distributed.scheduler import DEFAULT_EXTENSIONS
 
     shows = bool(dashboard) and find_spec("bokeh") is not None
     options: dict[str, Any] = {"security": guarded} if guarded is not None else {}
+    options["extensions"] = {name: one for name, one in DEFAULT_EXTENSIONS.items() if name != SPANS}
     protocol, pages = "tcp" if guarded is None else "tls", dashboard or "127.0.0.1:0"
     async with Scheduler(host=bracketed(place.host), port=place.port, protocol=protocol, dashboard=shows, dashboard_address=pages, **options) as scheduler:
-        page = f"http://{dashboard}/status" if shows else ""
+        scheduler.total_nthreads_history = deque(scheduler.total_nthreads_history, maxlen=1)  # of every worker that ever joined: only spans read it
+        page = f"http://{dashboard.rpartition(':')[0]}:{scheduler.http_server.port}/status" if shows else ""
         scheduler.task_metadata[DASHBOARD] = f"{page} on {place.host}" if page and not is_loopback(place.host) else page  # members ask for it
         ready(scheduler.address, page)
         await scheduler.finished()

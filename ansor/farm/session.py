@@ -7,24 +7,27 @@ import json
 import threading
 import time
 import uuid
-from collections import Counter
+from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from ansor import __version__
 from ansor.errors import DeviceError
 from ansor.farm import station
 from ansor.farm.address import FarmText, no_answer, security
+from ansor.farm.answers import DESCRIBED, JUDGED, NAMED, WATCHED, Model, Said, check_measured, check_versions, lacking, model_of, name_of, read_answer, stranger
 from ansor.farm.codec import Packed, outcome_of, pack_job
 from ansor.farm.health import stands_out
+from ansor.farm.known_devices import KnownDevices
+from ansor.farm.reach import reach
 from ansor.farm.scheduler import DASHBOARD, MOST_DEATHS, configure
 from ansor.farm.shifts import Shifts
-from ansor.farm.versions import difference, scheduler_difference
+from ansor.farm.versions import scheduler_difference
+from ansor.farm.workers import LOOK_SECONDS, Workers
 from ansor.measure.device import Job, Observation
 from ansor.measure.failure import Failure
 from ansor.measure.turns import Say
@@ -36,37 +39,14 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 15.0
 DESCRIBE_SECONDS = 300.0  # a device may build something first
-LOOK_SECONDS = 2.0
 CANARY_SECONDS = 60.0  # at the start of a run; a device may run a job first
 SHIFT_SECONDS = 60.0  # that a result waits for the canary that comes after it
 ALONE_SECONDS = 60.0
 """How long a job waits for a device of its key to come back when there is none."""
 
-MOST_LINES = 16  # of devices, for people
-
 MOST_ASKED = 32  # devices at a time
 MOST_TURNS = 12  # of one job: files that have to come along, devices that were suspended in the meantime
-
-
-_NAMED: Mapping[str, type[object]] = {"device": str, "process": int, "identity": str}
-_DESCRIBED: Mapping[str, type[object]] = {**_NAMED, "model": str, "processor": str, "unit": str, "form": str}
-_JUDGED: Mapping[str, type[object]] = {**_NAMED, "judged": dict}
-_WATCHED: Mapping[str, type[object]] = {**_JUDGED, "canary": float}
-_MEASURED: Mapping[str, type[object]] = {**_DESCRIBED, **_WATCHED, "measured_by": str, "shift": int}
-"""What answers of workers must have."""
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """What devices of a key are: costs of one key are of one kind. processor: of machines that are devices themselves; else ''."""
-
-    model: str
-    unit: str
-    form: str
-    processor: str = ""
-
-    def __str__(self) -> str:
-        return ", ".join(filter(None, (self.model, self.processor, self.unit)))
+MOST_TOLD = 64  # sentences that are not told again: the last ones
 
 
 class Session:
@@ -77,16 +57,14 @@ class Session:
         self._closing = threading.Event()
         self._client = connect(farm)
         self.canary: Packed | None = None
-        self._canaries: dict[str, float] = {}
-        self._told: set[str] = set()
-        self._shifts, self._done = Shifts(), Counter[str]()
-        self._lock = threading.Lock()
+        self._told, self._telling = deque[str](maxlen=MOST_TOLD), threading.Lock()
+        self._shifts, self._devices, self._workers = Shifts(), KnownDevices(), Workers(self._client, farm.key)
         try:
             self._check_scheduler()
             self.dashboard = dashboard_of(self._client)
-            self.workers = self._workers()
+            self.workers = self._workers.there()
             if not self.workers:
-                raise DeviceError(f"asked to measure on {farm.text}: no device with that key is available; {_keys_text(self._client)}")
+                raise DeviceError(f"asked to measure on {farm.text}: no device with that key is available; {self._workers.keys_text()}")
             self.about = self._described()
         except BaseException:
             self.close()
@@ -95,14 +73,10 @@ class Session:
     def watch(self, canary: Packed) -> None:
         """From now on devices run this canary. It runs on all of them, so that one that is slow from its start is found before it has a job."""
         self.canary = canary
-        workers = self._workers()
+        workers = self._workers.there()
         with ThreadPoolExecutor(MOST_ASKED) as asking:
             said = list(zip(workers, asking.map(self._judged, workers), strict=True))
-        for _, one in said:
-            if one is not None and "refused" in one:
-                self._tell_refused(one)
-        found = [(worker, one) for worker, one in said if one is not None and "canary" in one and "refused" not in one]
-        self._canaries |= {one["identity"]: float(one["canary"]) for _, one in found}
+        found = [(worker, one) for worker, one in said if one is not None and "refused" not in one]
         if len(found) == 1:
             others = "is the only device of" if len(workers) == 1 else "is the only device that ran the canary of"
             log.info("%s %s %s: whether it has been slow from its start cannot be told", found[0][1]["device"], others, self.farm.text)
@@ -131,39 +105,28 @@ class Session:
             if "missing" in said:
                 sent = {digest: files[digest].read_bytes() for digest in {*said["missing"], artifact} if digest in files}
                 continue
-            _check(said, self.farm.text)
-            self._shifts.hear(said["identity"], said["judged"])
-            outcome = self._outcome(said)
+            outcome = self._outcome(said, worker)
             if outcome is not None and not self._refuses(worker, said) and self._counts(worker, said, outcome):
-                with self._lock:
-                    self._done[_name(said)] += 1
+                self._devices.note_done(said["identity"])
                 return outcome
             worker = ""
-        why = clip(str(said.get("refused", "the canary after it did not run, or was not as usual")), 300)
+        why = clip(str(said.get("refused") or said.get("error") or "the canary after it did not run, or was not as usual"), 300)
         return Failure("queue", f"{MOST_TURNS} devices of {self.farm.text} gave no result that counts, the last one because: {why}")
 
-    def _refuses(self, worker: str, said: Mapping[str, Any], seconds: float = station.PATIENCE_SECONDS) -> bool:
+    def _refuses(self, worker: str, said: Said, seconds: float = station.PATIENCE_SECONDS) -> bool:
         """Whether a device that is slower than the others of its key is suspended for it; it may have been so from its start."""
         usual, device = float(said["canary"]), said["identity"]
         if self.canary is None or not usual > 0:
             return False
-        with self._lock:
-            self._canaries[device] = usual
-            others = tuple(cost for other, cost in self._canaries.items() if other != device)
+        others = self._devices.others(device, self._workers.there())
         if not stands_out(usual, others):
             return False
         again = self._judged(worker, median(others), seconds)
         if again is None:
-            self._forget(device)
-            return True
-        if "refused" in again:
-            self._tell_refused(again)
-            return True
-        with self._lock:
-            self._canaries[device] = float(again["canary"])
-        return False
+            self._devices.forget_canary(device)
+        return again is None or "refused" in again
 
-    def _counts(self, worker: str, said: Mapping[str, Any], outcome: Observation | Failure) -> bool:
+    def _counts(self, worker: str, said: Said, outcome: Observation | Failure) -> bool:
         """Whether a result counts: the canary of its device was as usual afterwards. Waits until it has run; where nothing else makes it run, asks for it."""
         if self.canary is None or (isinstance(outcome, Failure) and outcome.kind != "timeout"):
             return True
@@ -174,7 +137,7 @@ class Session:
         with self._shifts.asking(device):
             again = self._judged(worker, seconds=station.PATIENCE_SECONDS)
         if again is None:
-            self._forget(device)
+            self._devices.forget_canary(device)
         return self._shifts.known(device, shift) is True
 
     def _judged(self, worker: str, others: float = 0.0, seconds: float = CANARY_SECONDS) -> dict[str, Any] | None:
@@ -187,24 +150,21 @@ class Session:
                 workers=[worker], priority=1,
             )  # fmt: skip
             try:
-                said = self._told_by(worker, future, seconds)
+                said = self._told_by(worker, future, time.monotonic() + seconds)
             finally:
                 with suppress(Exception):
                     future.release()
         except Exception:
             return None  # what is wrong with it, its next job tells
-        if not isinstance(said, dict) or _lacking(said, _JUDGED if "refused" in said else _WATCHED):
+        if not isinstance(said, dict) or lacking(said, JUDGED if "refused" in said else WATCHED):
             return None
-        self._shifts.hear(said["identity"], said["judged"])
+        self._hear(said, worker)
         return said
 
     def lines(self) -> Sequence[str]:
         """What the devices did for this run, one line for each, the jobs that are on their way, and where Dask shows more."""
-        with self._lock:
-            done, on_their_way = sorted(self._done.items()), self._shifts.on_their_way
-        devices = [f"{name}: {counted(jobs, 'job')} done" for name, jobs in done[:MOST_LINES]]
-        more = [f"and {counted(len(done) - MOST_LINES, 'device')} more"] if len(done) > MOST_LINES else []
-        return [*devices, *more, f"{counted(on_their_way, 'job')} on the way", *([f"dashboard: {self.dashboard}"] if self.dashboard else [])]
+        on_their_way = f"{counted(self._shifts.on_their_way, 'job')} on the way"
+        return [*self._devices.lines(), on_their_way, *([f"dashboard: {self.dashboard}"] if self.dashboard else [])]
 
     def close(self) -> None:
         """Let whoever waits stop doing so, and disconnect."""
@@ -219,18 +179,31 @@ class Session:
             raise DeviceError(f"asked to measure on {self.farm.text}, whose scheduler has {wrong}")
 
     def _asked(self, text: str, files: Mapping[str, bytes], canary: Mapping[str, Any], worker: str) -> tuple[dict[str, Any], str] | Failure:
-        """A station's answer, and which worker that was: of `worker`, if it is still there."""
-        where = {"workers": [worker], "allow_other_workers": True} if worker else {}
-        future = self._client.submit(
-            station.run_job, self._target, text, files, canary, key=f"ansor-job-{uuid.uuid4().hex}", resources={self.farm.key: 1}, pure=False, **where
-        )  # fmt: skip
+        """A station's answer, and which worker that was: of `worker`, if it is still there. `{"missing": []}` if it has to be asked again."""
+        from distributed.client import ClosedClientError
+
+        among = [] if worker or self._workers.all_are_used else self._usable()
+        where = {"workers": [worker], "allow_other_workers": True} if worker else {"workers": among} if among else {}
+        arguments = (station.run_job, self._target, text, files, canary)
         try:
-            return self._waited(future)
+            future = self._client.submit(*arguments, key=f"ansor-job-{uuid.uuid4().hex}", resources={self.farm.key: 1}, pure=False, **where)
+        except ClosedClientError as error:
+            raise DeviceError(f"the scheduler of {self.farm.text} is gone; finished measurements are kept") from error
+        try:
+            return self._waited(future, among)
         finally:
             with suppress(Exception):
                 future.release()
 
-    def _waited(self, future: Future) -> tuple[dict[str, Any], str] | Failure:
+    def _usable(self) -> list[str]:
+        """The workers that are not left out. Waits for one. Raises DeviceError after some time."""
+        alone: float | None = None
+        while not (found := self._workers.there()) and not self._closing.wait(LOOK_SECONDS):
+            alone = self._alone(alone)
+        return found
+
+    def _waited(self, future: Future, among: Sequence[str]) -> tuple[dict[str, Any], str] | Failure:
+        """The answer. among: workers that may give it, none for all."""
         from distributed import CancelledError, KilledWorker
 
         alone: float | None = None
@@ -239,76 +212,89 @@ class Session:
             if self._closing.is_set():
                 return Failure("queue", "the run was stopped before a device answered")
             alone = self._alone(alone)
+            if among and alone is None and not set(among) & set(self._workers.there()):
+                return {"missing": []}, ""  # those are gone, others are there
         try:
             answer = self._client.sync(_answer_of, future)
         except KilledWorker:
-            return Failure("link_lost", f"{MOST_DEATHS + 1} workers died running it: it crashes them, or they all lost their network connection")
+            return Failure("link_lost", f"{MOST_DEATHS + 1} workers died while they had it: it crashes them, or they all lost their network connection")
         except Exception as error:
             if self._closing.is_set():
                 return Failure("queue", "the run was stopped before a device answered")
             if not isinstance(error, CancelledError | OSError | RuntimeError) or future.status == "error":  # raised by the worker
                 raise DeviceError(f"a worker of {self.farm.text} raised {type(error).__name__}: {clip(str(error), 300)}; see what it prints") from error
             return Failure("link_lost", f"the scheduler of {self.farm.text} is gone ({type(error).__name__})")
-        return _read(answer)
+        return read_answer(answer)
 
     def _alone(self, since: float | None) -> float | None:
-        """Since when no device of the key is there. Raises DeviceError after some time."""
-        if self._workers():
+        """Since when no device of the key is there. Raises DeviceError after some time, and where the connection was closed."""
+        if self._client.status == "closed" and not self._closing.is_set():
+            raise DeviceError(f"the scheduler of {self.farm.text} is gone; finished measurements are kept")
+        if self._workers.there():
             return None
         since = time.monotonic() if since is None else since
         if time.monotonic() - since > ALONE_SECONDS:
-            raise DeviceError(f"no device of {self.farm.text} has been available for {ALONE_SECONDS:.0f} s; {_keys_text(self._client)}")
+            raise DeviceError(f"no device of {self.farm.text} has been available for {ALONE_SECONDS:.0f} s; {self._workers.keys_text()}")
         return since
 
-    def _outcome(self, said: Mapping[str, Any]) -> Observation | Failure | None:
-        """What became of a job, with the device that measured it; None where that is suspended.
-
-        Raises DeviceError for an answer of another kind of device, or one that cannot be read.
-        """
-        if "refused" in said:
-            self._tell_refused(said)
-            return None
-        model = _model(said)
-        if model != self.about:
-            raise DeviceError(f"asked to measure on {self.farm.text}, of {self.about}; a device of {model} joined: give it another key")
+    def _outcome(self, said: Said, worker: str) -> Observation | Failure | None:
+        """What became of a job, with the device that measured it; None if that is suspended, or left out now. Raises DeviceError if it would have to be left
+        out, and there is no other."""
         try:
-            outcome = outcome_of(said.get("outcome"))
+            check_measured(said, self.farm.text)
+            if "refused" not in said and model_of(said) != self.about:
+                raise DeviceError(f"asked to measure on {self.farm.text}, of {self.about}; a device of {model_of(said)} joined: give it another key")
+            outcome = None if "refused" in said else self._read(said)
         except DeviceError as error:
-            raise DeviceError(f"asked to measure on {self.farm.text}: {_name(said)}: {error}") from error
-        return replace(outcome, measured_by=said["measured_by"]) if isinstance(outcome, Observation) else outcome
+            self._leave_out(worker, error)
+            return None
+        self._hear(said, worker)
+        return outcome
 
-    def _forget(self, device: str) -> None:
-        """Compare others no longer with a device that is suspended, or gone."""
-        with self._lock:
-            self._canaries.pop(device, None)
+    def _read(self, said: Said) -> Observation | Failure:
+        try:
+            return replace(outcome_of(said.get("outcome")), measured_by=said["measured_by"])
+        except DeviceError as error:
+            raise DeviceError(f"asked to measure on {self.farm.text}: {name_of(said)}: {error}") from error
 
-    def _tell_refused(self, said: Mapping[str, Any]) -> None:
-        self._forget(said["identity"])
-        self._tell(f"{said['device']} of {self.farm.text} is suspended: {said['refused']}")
+    def _leave_out(self, worker: str, error: DeviceError) -> None:
+        """Give a worker no more jobs. Raises the error if it is not known which one that is, or if there is no other."""
+        if not worker or not set(self._workers.there()) - {worker}:
+            raise error
+        self._workers.leave_out(worker)
+        self._tell(f"the worker at {worker} gets no more jobs of this run: {error}")
+
+    def _hear(self, said: Said, worker: str) -> None:
+        """Note what a device says of itself."""
+        self._shifts.hear(said["identity"], said["judged"])
+        self._devices.hear(said["identity"], name_of(said), worker, float(said.get("canary", 0.0)))
+        if "refused" in said:
+            self._workers.leave_out(worker)  # it is about to leave, and has another address when it comes back
+            self._devices.forget_canary(said["identity"])
+            self._tell(f"{said['device']} of {self.farm.text} is suspended: {said['refused']}")
 
     def _tell(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
-            self._say(text)
-
-    def _workers(self) -> list[str]:
-        """Addresses of those that have the key."""
-        return [address for address, one in _workers(self._client).items() if self.farm.key in one["resources"]]
+        with self._telling:
+            if text in self._told:
+                return
+            self._told.append(text)
+        self._say(text)
 
     def _described(self) -> Model:
         """What the devices are. Raises DeviceError where they differ, or speak of other versions."""
         asked = [self._client.submit(station.describe, self._target, workers=[one], pure=False, key=f"ansor-about-{uuid.uuid4().hex}") for one in self.workers]
+        until = time.monotonic() + DESCRIBE_SECONDS
         found: dict[Model, str] = {}
         unusable: list[str] = []
         for worker, future in zip(self.workers, asked, strict=True):
-            said = self._about(worker, future)
+            said = self._about(worker, future, until)
             if said is None:
                 continue
             if "error" in said:
                 unusable.append(f"{said['device']} of {self.farm.text} cannot be used: {clip(str(said['error']), 1000)}")
                 continue
-            self._done[_name(said)] = 0
-            found.setdefault(_model(said), said["device"])
+            self._devices.hear(said["identity"], name_of(said), worker)
+            found.setdefault(model_of(said), said["device"])
         if len(found) > 1:
             devices = " and ".join(f"{device} ({model})" for model, device in found.items())
             raise DeviceError(f"asked to measure on {self.farm.text}, where devices differ: {devices}; their costs do not compare: use different keys")
@@ -317,32 +303,39 @@ class Session:
         for text in unusable:
             self._tell(text)
         if not found:
-            raise DeviceError(f"asked to measure on {self.farm.text}: all devices with that key are gone; {_keys_text(self._client)}")
+            raise DeviceError(f"asked to measure on {self.farm.text}: all devices with that key are gone; {self._workers.keys_text()}")
         return next(iter(found))
 
-    def _about(self, worker: str, future: Future) -> Mapping[str, Any] | None:
+    def _about(self, worker: str, future: Future, until: float) -> Said | None:
         """What a worker is, or its `error`; None where it is gone in the meantime. Raises DeviceError for one of another version."""
         try:
-            said = self._told_by(worker, future, DESCRIBE_SECONDS)
+            said = self._told_by(worker, future, until)
+        except TimeoutError:
+            why = f"it did not say within {DESCRIBE_SECONDS:g} s what it is: it runs a long job, or hangs"
+            return {"device": f"the worker at {worker}", "error": why}
         except Exception as error:
-            return _stranger(worker, f"{type(error).__name__}: {error}")
+            return self._stranger(worker, f"{type(error).__name__}: {error}")
         if said is None:
             future.release()
             return None
         if not isinstance(said, dict):
-            return _stranger(worker, repr(said))
-        _check_versions(said, self.farm.text)
-        lacking = _lacking(said, _NAMED if "error" in said else _DESCRIBED)
-        return _stranger(worker, f"without its {lacking}") if lacking else said
+            return self._stranger(worker, repr(said))
+        check_versions(said, self.farm.text)
+        missing = lacking(said, NAMED if "error" in said else DESCRIBED)
+        return self._stranger(worker, f"without its {missing}") if missing else said
 
-    def _told_by(self, worker: str, future: Future, seconds: float) -> object:
-        """What a worker says of itself; None where it is gone, or this session is closed."""
-        until, ended = time.monotonic() + seconds, _end_of(future)
-        while not ended.wait(LOOK_SECONDS):
-            if self._closing.is_set() or worker not in self._workers():
+    def _stranger(self, worker: str, said: str) -> Said:
+        self._workers.leave_out(worker)
+        return stranger(worker, said)
+
+    def _told_by(self, worker: str, future: Future, until: float) -> object:
+        """What a worker says of itself; None where it is gone, or this session is closed. Raises TimeoutError if it says nothing until then."""
+        ended = _end_of(future)
+        while not ended.wait(min(LOOK_SECONDS, max(0.0, until - time.monotonic()))):
+            if self._closing.is_set() or worker not in self._workers.there():
                 return None
-            if time.monotonic() > until:
-                raise TimeoutError(f"nothing within {seconds:.0f} s")
+            if time.monotonic() >= until:
+                raise TimeoutError
         said: object = self._client.sync(_answer_of, future)
         return said
 
@@ -353,11 +346,12 @@ def connect(farm: FarmText) -> Client:
 
     configure()
     place = farm.place
+    reach(place, "client", CONNECT_SECONDS)
     options: dict[str, Any] = {} if place.certificates is None else {"security": security(place)}
     try:
         return Client(place.url, timeout=CONNECT_SECONDS, set_as_default=False, direct_to_workers=False, **options)
     except (OSError, TimeoutError, ValueError) as error:
-        raise DeviceError(f"asked for a farm at {place.url}: {no_answer(error)}; see `ansor farm scheduler`") from error
+        raise DeviceError(f"asked for the farm at {place.url}: {no_answer(place, error)}") from error
 
 
 def dashboard_of(client: Client) -> str:
@@ -378,60 +372,5 @@ async def _answer_of(future: Future) -> object:
         return await future
     except asyncio.CancelledError as error:
         raise OSError("the connection was closed") from error
-
-
-def _model(said: Mapping[str, Any]) -> Model:
-    return Model(said["model"], said["unit"], said["form"], said["processor"])
-
-
-def _name(said: Mapping[str, Any]) -> str:
-    """A device, and the process that has it."""
-    return f"{said['device']} ({said['process']})"
-
-
-def _read(answer: object) -> tuple[dict[str, Any], str]:
-    if not isinstance(answer, dict) or not _are_texts(answer.get("missing", [])):
-        raise DeviceError(f"a worker of the farm answered {answer!r:.100}; install the same version of ansor on all machines")
-    return answer, str(answer.get("worker", ""))
-
-
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
-def _stranger(worker: str, said: str) -> Mapping[str, Any]:
-    """What stands for the answer of a worker that has not answered as ours do."""
-    return {"device": f"the worker at {worker}", "error": f"it does not answer as version {__version__} of ansor does ({clip(said, 200)})"}
-
-
-def _check(said: Mapping[str, Any], text: str) -> None:
-    """Raises DeviceError for what a worker of other versions said, for an error, and for an answer that is not complete."""
-    _check_versions(said, text)
-    if "error" in said:
-        raise DeviceError(f"{text}: {clip(str(said['error']), 1000)}")
-    if lacking := _lacking(said, _JUDGED if "refused" in said else _MEASURED):
-        raise DeviceError(f"a worker of {text} answered without its {lacking}; install the same version of ansor on all machines")
-
-
-def _lacking(said: Mapping[str, Any], wanted: Mapping[str, type[object]]) -> str:
-    """What an answer does not have, or has of another type."""
-    return " and ".join(name for name, kind in wanted.items() if not isinstance(said.get(name), kind) or isinstance(said.get(name), bool))
-
-
-def _check_versions(said: Mapping[str, Any], text: str) -> None:
-    wrong = difference(said)
-    if wrong:
-        raise DeviceError(f"asked to measure on {text}: the worker of {said.get('device')} has {wrong}")
-
-
-def _workers(client: Client) -> dict[str, Any]:
-    """What the scheduler knows of workers."""
-    found: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
-    return found
-
-
-def _keys_text(client: Client) -> str:
-    keys = sorted({key for one in _workers(client).values() for key in one["resources"]})
-    return f"there are devices with the keys {', '.join(keys)}" if keys else "there are no devices: start some with `ansor farm worker`"
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ansor.farm import station
-from ansor.farm.address import FarmText, Place
+from ansor.farm.address import SUSPENDED, FarmText, Place
 from ansor.farm.session import connect, dashboard_of
 from ansor.farm.versions import difference
-from ansor.farm.worker import ASIDE
 from ansor.support.text import clip
 
-STATUS_SECONDS = 20.0
+if TYPE_CHECKING:
+    from distributed import Client
+
+STATUS_SECONDS = 20.0  # of one worker
+MOST_ASKED = 64  # workers at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +32,14 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class DeviceStatus:
-    """One device of a farm. address: of its worker. key: without the mark of those that are suspended. quarantined: why it gets no jobs, '' where it does."""
+    """One device of a farm. address: of its worker. key: without the mark of those that are suspended. suspended: why it gets no jobs, '' where it does."""
 
     address: str
     key: str
     device: str
     busy: bool
     done: Done
-    quarantined: str = ""
+    suspended: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +52,11 @@ class FarmStatus:
 
 
 def farm_status(place: Place) -> FarmStatus:
-    """Ask the scheduler and all workers. Raises DeviceError when no scheduler answers."""
+    """Ask the scheduler and all workers; those that do not answer are told as such. Raises DeviceError when no scheduler answers."""
     client = connect(FarmText(place.url, place, ""))
     try:
         workers = client.scheduler_info(n_workers=-1)["workers"]
-        said = client.run(station.status, on_error="return") if workers else {}
+        said = client.sync(_said_by_all, client, tuple(workers))
         busy = client.processing()
         devices = tuple(_device(address, one, said.get(address), len(busy.get(address, ()))) for address, one in sorted(workers.items()))
         waiting = sum(max(0, len(tasks) - 1) for tasks in busy.values())
@@ -61,10 +65,29 @@ def farm_status(place: Place) -> FarmStatus:
         client.close(timeout=5)
 
 
+async def _said_by_all(client: Client, workers: Sequence[str]) -> Mapping[str, object]:
+    """What each worker says of itself, or the error in its place."""
+    asking = asyncio.Semaphore(MOST_ASKED)
+
+    async def said_by(worker: str) -> object:
+        async with asking:
+            try:
+                said: Mapping[str, object] = await asyncio.wait_for(client.run(station.status, workers=[worker]), STATUS_SECONDS)
+                return said[worker]
+            except TimeoutError:
+                return TimeoutError(f"nothing within {STATUS_SECONDS:g} s")
+            except Exception as error:  # whatever it raised
+                return error
+
+    return dict(zip(workers, await asyncio.gather(*map(said_by, workers)), strict=True))
+
+
 def _device(address: str, worker: Mapping[str, Any], said: object, tasks: int) -> DeviceStatus:
-    key = next(iter(worker["resources"]), "?").removeprefix(ASIDE)
+    key = next(iter(worker["resources"]), "?").removeprefix(SUSPENDED)
     if isinstance(said, dict) and difference(said):
         return _stranger(address, key, tasks, f"it has {difference(said)}")
+    if isinstance(said, TimeoutError):
+        return _stranger(address, key, tasks, f"it does not answer: {said}")
     try:
         return _read(address, key, tasks, said)
     except (KeyError, TypeError, ValueError):
@@ -74,7 +97,7 @@ def _device(address: str, worker: Mapping[str, Any], said: object, tasks: int) -
 def _read(address: str, key: str, tasks: int, said: Any) -> DeviceStatus:
     """Of what `station.status` says. Raises KeyError, TypeError or ValueError for another thing."""
     done = Done(int(said["jobs"]), int(said["failures"]), int(said["last_minute"]), str(said["last_failure"]))
-    return DeviceStatus(address, key, str(said["device"]), tasks > 0, done, str(said["quarantined"]))
+    return DeviceStatus(address, key, str(said["device"]), tasks > 0, done, str(said["suspended"]))
 
 
 def _stranger(address: str, key: str, tasks: int, why: str) -> DeviceStatus:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 from ansor.farm.status import DeviceStatus, FarmStatus
-from ansor.support.text import clip, counted
+from ansor.support.text import counted
 
 WIDTH = 80
+KEY, DEVICE, STATE, NUMBER = 14, 30, 10, 8
 
 
 def status_lines(found: FarmStatus) -> Sequence[str]:
     """A table by key; below each device that has something to say, what that is."""
     if not found.devices:
         return ["no devices: start some with `ansor farm worker`"]
-    lines = [f"{'key':<14}{'device':<30}{'state':<9}{'trials':>8}{'failed':>8}{'per min':>8}"]
+    lines = [_row("key", "device", "state", "trials", "failed", "per min")]
     for one in sorted(found.devices, key=lambda one: (one.key, one.device)):
         lines += _lines(one)
     lines.append(f"{counted(len(found.devices), 'device')}, {found.waiting} waiting")
@@ -24,7 +26,16 @@ def status_lines(found: FarmStatus) -> Sequence[str]:
 
 
 def _lines(one: DeviceStatus) -> Sequence[str]:
-    state = "aside" if one.quarantined else "busy" if one.busy else "free"
-    row = f"{clip(one.key, 13):<14}{clip(one.device, 29):<30}{state:<9}{one.done.jobs:>8}{one.done.failures:>8}{one.done.last_minute:>8}"
-    said = f"suspended: {one.quarantined}" if one.quarantined else f"last failure: {one.done.last_failure}" if one.done.last_failure else ""
-    return [row, f"  {clip(' '.join(said.split()), WIDTH - 2)}"] if said else [row]
+    state = "suspended" if one.suspended else "busy" if one.busy else "free"
+    said = f"suspended: {one.suspended}" if one.suspended else f"last failure: {one.done.last_failure}" if one.done.last_failure else ""
+    row = _row(one.key, one.device, state, one.done.jobs, one.done.failures, one.done.last_minute)
+    return [row, *wrap(said, WIDTH, initial_indent="  ", subsequent_indent="  ")]
+
+
+def _row(key: str, device: str, state: str, *numbers: object) -> str:
+    return f"{_short(key, KEY - 1):<{KEY}}{_short(device, DEVICE - 1):<{DEVICE}}{state:<{STATE}}{''.join(f'{number:>{NUMBER}}' for number in numbers)}"
+
+
+def _short(text: str, width: int) -> str:
+    """The beginning of a text that does not fit."""
+    return text if len(text) <= width else f"{text[: width - 3]}..."

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,20 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from ansor.errors import DeviceError
-from ansor.farm.address import Place, loopback_of, no_answer, security
+from ansor.farm.address import SUSPENDED, Place, loopback_of, security
+from ansor.farm.reach import reached
 from ansor.farm.scheduler import configure
 from ansor.farm.station import Station, become
 from ansor.farm.versions import scheduler_difference
 from ansor.measure.work_directory import WorkDirectory
-
-ASIDE = "aside:"
-"""In front of the key of a device that is suspended: no client can ask for such a key, which is none (`address.KEY`)."""
 
 PROBE_SECONDS = 10.0
 JOIN_SECONDS = 30.0
 REACH_SECONDS = 5.0
 AGAIN_SECONDS = 2.0
 ANSWER_SECONDS = 0.5
+AGAIN = "; trying again"
+"""Ends a sentence that says why a worker could not join."""
 
 Say = Callable[[str], None]
 
@@ -86,15 +87,30 @@ async def _serve(post: Post, folder: Path, say: Say) -> None:
     def on_change() -> None:
         loop.call_soon_threadsafe(changed.set)
 
+    told = _once(say)
     station = Station(post.device, post.key, folder, on_change)
     become(station)
     try:
         while not ending.is_set():
             changed.clear()
-            await _joined(post, station, folder, changed, ending, say)
+            await _joined(post, station, folder, changed, ending, told)
     finally:
         orphaned.cancel()
         station.close()
+
+
+def _once(say: Say) -> Say:
+    """Tells why it could not join once, until it has joined: it tries every few seconds, for weeks if need be."""
+    told: set[str] = set()
+
+    def tell(text: str) -> None:
+        if not text.endswith(AGAIN):
+            told.clear()
+        if text not in told:
+            told.add(text)
+            say(text)
+
+    return tell
 
 
 async def _orphaned(ending: asyncio.Event) -> None:
@@ -109,51 +125,40 @@ async def _joined(post: Post, station: Station, folder: Path, changed: asyncio.E
     """One membership: until the device's health changes, the scheduler goes, or this process is told to end."""
     from distributed import Worker
 
-    aside = station.health.quarantined
-    if not await _reached(post.place, say):
-        return
+    suspended = station.health.suspended
     options: dict[str, Any] = {"security": security(post.place)} if post.place.certificates is not None else {"host": loopback_of(post.place.host)}
+    try:
+        await reached(post.place, "worker", REACH_SECONDS)
+    except DeviceError as error:
+        say(f"{error}{AGAIN}")
+        await asyncio.sleep(AGAIN_SECONDS)
+        return
     worker = Worker(
-        post.place.url, nthreads=2, resources={f"{ASIDE}{post.key}" if aside else post.key: 1}, dashboard=False, dashboard_address="127.0.0.1:0",
-        memory_limit=0, local_directory=str(folder), death_timeout=JOIN_SECONDS, **options,
+        post.place.url, nthreads=2, resources={f"{SUSPENDED}{post.key}" if suspended else post.key: 1}, dashboard=False, dashboard_address="127.0.0.1:0",
+        memory_limit=0, local_directory=str(folder), death_timeout=JOIN_SECONDS, extensions={}, **options,
     )  # fmt: skip
     try:
         await asyncio.wait_for(_started(worker), JOIN_SECONDS)
+        wrong = scheduler_difference(await asyncio.wait_for(worker.scheduler.versions(), REACH_SECONDS))
     except (OSError, TimeoutError) as error:
-        say(f"no scheduler answers at {post.place.url} ({type(error).__name__}); trying again")
+        say(f"no scheduler answers at {post.place.url} ({type(error).__name__}){AGAIN}")
         with suppress(Exception):
             await asyncio.wait_for(worker.close(), 5)
         await asyncio.sleep(AGAIN_SECONDS)
         return
-    wrong = scheduler_difference(await worker.scheduler.versions())
     if wrong:
         await worker.close()
         raise DeviceError(f"asked for a worker of the farm at {post.place.url}, whose scheduler has {wrong}")
-    say(f"{post.device} is suspended: {aside}" if aside else f"{post.device} serves {post.key} at {post.place.url}")
+    say(f"{post.device} is suspended: {suspended}" if suspended else f"{post.device} serves {post.key} at {post.place.url}")
     waits = [asyncio.create_task(one) for one in (worker.finished(), changed.wait(), ending.wait())]
-    probing = asyncio.create_task(_probing(station)) if aside else None
+    probing = asyncio.create_task(_probing(station)) if suspended else None
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for one in (*waits, *([probing] if probing else [])):
         one.cancel()
     if changed.is_set():
         await asyncio.sleep(ANSWER_SECONDS)  # who gave the last job hears why the device is suspended
     with suppress(Exception):
-        await asyncio.wait_for(worker.close_gracefully() if not ending.is_set() else worker.close(), 10)
-
-
-async def _reached(place: Place, say: Say) -> bool:
-    """Whether the scheduler takes a connection: where it does not, Dask's worker would not say why."""
-    from distributed.comm import connect
-
-    guarded = security(place)
-    try:
-        line = await connect(place.url, timeout=REACH_SECONDS, **(guarded.get_connection_args("worker") if guarded else {}))
-    except OSError as error:
-        say(f"asked for the farm at {place.url}: {no_answer(error)}; trying again")
-        await asyncio.sleep(AGAIN_SECONDS)
-        return False
-    await line.close()
-    return True
+        await asyncio.wait_for(worker.close_gracefully() if not ending.is_set() else worker.close(executor_wait=False), 10)
 
 
 async def _started(worker: Any) -> None:
@@ -161,6 +166,18 @@ async def _started(worker: Any) -> None:
 
 
 async def _probing(station: Station) -> None:
+    loop = asyncio.get_running_loop()
     while True:
         await asyncio.sleep(PROBE_SECONDS)
-        await asyncio.to_thread(station.probe)
+        probed = asyncio.Event()
+        # a thread that nothing waits for when this process is told to end: the device may hang
+        threading.Thread(target=_probed, args=(station, loop, probed), daemon=True).start()
+        await probed.wait()
+
+
+def _probed(station: Station, loop: asyncio.AbstractEventLoop, probed: asyncio.Event) -> None:
+    try:
+        station.probe()
+    finally:
+        with suppress(RuntimeError):  # the loop may have ended
+            loop.call_soon_threadsafe(probed.set)

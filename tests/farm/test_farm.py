@@ -8,11 +8,15 @@ import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ansor.errors import DeviceError
-from ansor.farm import session
+from ansor.farm import session, status
+from ansor.farm.address import read_farm, read_place
+from ansor.farm.session import connect
+from ansor.farm.status import farm_status
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import open_devices
 from ansor.measure.device_queue import DeviceQueue
@@ -73,11 +77,11 @@ def test_a_job_that_kills_workers_is_given_up_and_told(cluster: Cluster, tmp_pat
     for name in ("a", "b", "c"):
         cluster.pretended("fragile", name, 1)
     found = outcomes(f"farm://{cluster.url}?key=fragile&slots=1", [job(tmp_path, "die"), job(tmp_path, "7")], [])
-    assert isinstance(found[0], Failure) and found[0].kind == "link_lost" and "workers died running it" in found[0].text
+    assert isinstance(found[0], Failure) and found[0].kind == "link_lost" and "workers died while they had it" in found[0].text
     assert costs(found[1:]) == [7.0]
 
 
-def test_a_device_that_loses_runs_is_put_aside_and_others_go_on(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_device_that_loses_runs_is_suspend_and_others_go_on(cluster: Cluster, tmp_path: Path) -> None:
     cluster.pretended("lossy", "l1", 1)
     cluster.pretended("lossy", "l2", 1)
     said: list[str] = []
@@ -211,6 +215,20 @@ def test_sentences(cluster: Cluster, tmp_path: Path) -> None:
     del tmp_path
 
 
+def test_a_run_that_goes_on_with_other_devices_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+    started = len(cluster.processes)
+    cluster.pretended("changing", "before", 1)
+    device = open_devices([f"farm://{cluster.url}?key=changing&slots=1"], TARGET, lambda text: None)[0]
+    assert isinstance(device.run(job(tmp_path, "1")), Observation)
+    device.close()
+    assert isinstance(device.run(job(tmp_path, "2")), Observation)
+    device.close()
+    cluster.end(started)
+    cluster.pretended("changing", "now", 1, "other")
+    with pytest.raises(DeviceError, match="the devices with that key are another machine, instructions now: start another run"):
+        device.run(job(tmp_path, "3"))
+
+
 def test_a_device_that_cannot_be_opened_is_skipped(cluster: Cluster, tmp_path: Path) -> None:
     cluster.pretended("partly", "p0", 1, "absent")
     with pytest.raises(DeviceError, match="p0,.*,absent of .* cannot be used: .*which is absent"):
@@ -224,8 +242,9 @@ def test_a_device_that_cannot_be_opened_is_skipped(cluster: Cluster, tmp_path: P
 def test_a_result_names_its_device_and_machine(cluster: Cluster, tmp_path: Path) -> None:
     device = f"pretended:n1,{cluster.folder},1"
     cluster.worker("named", device)
-    (found,) = outcomes(f"farm://{cluster.url}?key=named", [job(tmp_path, "1")], [])
-    assert isinstance(found, Observation) and found.measured_by == f"{device} on {platform.node()}"
+    right, wrong = outcomes(f"farm://{cluster.url}?key=named", [job(tmp_path, "1"), job(tmp_path, "wrong")], [])
+    assert isinstance(right, Observation) and isinstance(wrong, Failure) and wrong.kind == "wrong_answer"
+    assert right.measured_by == wrong.measured_by == f"{device} on {platform.node()}"
 
 
 def test_machines_of_one_key_have_the_same_processor(cluster: Cluster) -> None:
@@ -247,6 +266,38 @@ def test_a_person_sees_what_devices_did_and_what_is_on_the_way(cluster: Cluster,
         assert first.startswith("pretended:s1,") and first.endswith(": 3 jobs done") and last == "0 jobs on the way"
     finally:
         queue.close()
+
+
+def test_status_does_not_wait_for_a_worker_that_hangs(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    watchers = [cluster.pretended("halted", name, 1) for name in ("halted", "not")]
+    os.kill(child_of(watchers[0]), signal.SIGSTOP)
+    monkeypatch.setattr(status, "STATUS_SECONDS", 2.0)
+    found = {one.device.partition(",")[0]: one.done.last_failure for one in farm_status(read_place(cluster.url)).devices if one.key == "halted"}
+    assert found == {"?": "it does not answer: nothing within 2 s", "pretended:not": ""}
+
+
+def test_a_farm_that_runs_for_long_keeps_nothing_of_its_jobs(cluster: Cluster, tmp_path: Path) -> None:
+    """Jobs that come one by one: between them the farm is idle."""
+
+    def kept_by_scheduler(dask_scheduler: Any) -> int:
+        spans = dask_scheduler.extensions.get("spans")
+        return len(dask_scheduler.task_prefixes) + (len(spans.spans) if spans else 0)
+
+    def kept_by_worker(dask_worker: Any) -> int:
+        return sum(isinstance(name, tuple) and name[0] == "execute" for name in dask_worker.digests_total)
+
+    cluster.pretended("long", "one", 1)
+    device = open_devices([f"farm://{cluster.url}?key=long&slots=1"], TARGET, lambda text: None)[0]
+    client = connect(read_farm(f"farm://{cluster.url}?key=long"))
+    kept = []
+    try:
+        for number in range(10):
+            assert isinstance(device.run(job(tmp_path, str(number + 1))), Observation)
+            kept.append((client.run_on_scheduler(kept_by_scheduler), *client.run(kept_by_worker).values()))
+    finally:
+        device.close()
+        client.close()
+    assert kept[3:] == [kept[3]] * 7
 
 
 def test_status_lists_devices(cluster: Cluster) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from ansor.errors import DeviceError
+from ansor.farm import session
 from ansor.farm.address import read_place
 from ansor.farm.status import farm_status
 from ansor.measure.device import Observation
@@ -62,13 +64,49 @@ def test_a_worker_that_describes_something_else_is_skipped(cluster: Cluster, tmp
     ("bare-run", ABOUT, "answered without its model and .* and shift; install the same version"),
     ("bare-refusal", f"{ABOUT} | {{'refused': 'x'}}", "without its judged;"),
     ("other", f"{MEASURED} | {{'model': 'another'}}", "of pretended machine, instructions; a device of another, instructions joined"),
-    ("truth", f"{MEASURED} | {{'shift': True}}", "without its shift;"), ("no-outcome", MEASURED, "received an answer that cannot be read"),
+    ("truth", f"{MEASURED} | {{'shift': True}}", "without its shift;"),
+    ("verdicts", f"{MEASURED} | {{'judged': {{'a': True, 1: True}}}}", "without its judged;"),
+    ("no-outcome", MEASURED, "received an answer that cannot be read"),
     ("negative", f"{MEASURED} | {{'outcome': {{'costs': [-1.0]}}}}", "pretended:negative,.*the costs .*-1.0"),
 ])  # fmt: skip
 def test_an_answer_that_is_none_is_a_sentence(cluster: Cluster, tmp_path: Path, key: str, answer: str, told: str) -> None:
     liar(cluster, key, "run_job", answer)
     with pytest.raises(DeviceError, match=told):
         measured(cluster, key, tmp_path, [])
+
+
+def test_workers_that_do_not_describe_themselves_in_time_are_told(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "DESCRIBE_SECONDS", 5.0)
+    for _ in range(2):
+        liar(cluster, "slow", "describe", "__import__('time').sleep(1e6)")
+    cluster.pretended("slow", "honest", 1)
+    said: list[str] = []
+    devices = open_devices([f"farm://{cluster.url}?key=slow"], TARGET, said.append)
+    devices[0].close()
+    assert len(said) == 2 and all(re.search("cannot be used: it did not say within 5 s what it is: it runs a long job, or hangs", one) for one in said)
+
+
+BAD_ANSWERS = {
+    "others": ("'version': '0.0.7'", "has ansor 0.0.7; here is ansor "), "model-later": ("'model': 'another'", "a device of another, instructions joined"),
+    "errors": ("'error': 'no space left'", "farm://[^ ]*: no space left"), "lacks": ("'shift': None", "answered without its shift"),
+}
+
+
+@pytest.mark.parametrize("key", BAD_ANSWERS)
+def test_a_worker_that_cannot_be_used_gets_no_more_jobs_and_the_run_goes_on(cluster: Cluster, tmp_path: Path, key: str) -> None:
+    fields, told = BAD_ANSWERS[key]
+    cluster.pretended(key, "honest", 20)
+    answer = f"(lambda *_: {MEASURED} | {{{fields}, 'worker': __import__('distributed').get_worker().address}})"
+    cluster.worker(key, f"pretended:{key},{cluster.folder},1", pretends=f"{STATION}s.run_job = {answer}")
+    said: list[str] = []
+    devices = open_devices([f"farm://{cluster.url}?key={key}"], TARGET, said.append)
+    try:
+        with ThreadPoolExecutor(len(devices)) as pool:
+            found = list(pool.map(lambda one: one[1].run(job(tmp_path, str(one[0] + 1))), enumerate(5 * list(devices))))
+    finally:
+        devices[0].close()
+    assert [one.costs[0] for one in found if isinstance(one, Observation)] == [float(number + 1) for number in range(5 * len(devices))]
+    assert len(said) == 1 and re.match(f"the worker at tcp://[^ ]* gets no more jobs of this run: .*{told}", said[0]), said
 
 
 @pytest.mark.parametrize(("key", "answer", "told"), [

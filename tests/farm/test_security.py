@@ -11,6 +11,7 @@ import socket
 import socketserver
 import ssl
 import stat
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -138,7 +139,7 @@ def test_plaintext_is_refused(cluster: Cluster, folder: Path, tmp_path: Path, mo
     monkeypatch.setenv("ANSOR_FARM", str(tmp_path / "none"))
     with pytest.raises(DeviceError, match="without certificates: `ansor farm init`"):
         read_place("10.0.0.7:8786")
-    with pytest.raises(DeviceError, match="no scheduler answers"):  # a scheduler that wants certificates, and a client without
+    with pytest.raises(DeviceError, match=r"no scheduler answers there, or it requires certificates, and .*none has none \("):
         open_devices([f"farm://{cluster.url}?key=board"], TARGET, lambda text: None)
     lives(cluster, folder)
 
@@ -324,3 +325,13 @@ def test_a_member_needs_only_the_files_of_its_role(cluster: Cluster, folder: Pat
     (tmp_path / "client" / "authority.pem").unlink()
     with pytest.raises(DeviceError, match=r"authority\.pem"):
         opened(cluster, tmp_path / "client")
+
+
+def test_certificates_where_the_scheduler_has_none_are_told(folder: Path, tmp_path: Path) -> None:
+    with Cluster(tmp_path / "farm") as open_cluster:
+        words = f"uses no certificates, but {folder} has some"
+        with pytest.raises(DeviceError, match=words):
+            farm_status(read_place(open_cluster.url, str(folder)))
+        command = ("farm", "worker", open_cluster.url, "--key", "x", "--device", "local", "--certificates", str(folder))
+        worker = open_cluster.start(*command, output=subprocess.PIPE)
+        assert worker.stdout is not None and words in worker.stdout.readline()

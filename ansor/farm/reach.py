@@ -1,0 +1,27 @@
+"""Whether a scheduler takes a connection, and if it does not, why: Dask's own clients and workers do not say so, and may hang when they are dropped."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+from ansor.errors import DeviceError
+from ansor.farm.address import Place, no_answer, security
+
+
+def reach(place: Place, role: str, seconds: float) -> None:
+    """Connect, and hang up. role: whose certificate is shown. Raises DeviceError if there is no connection within that time."""
+    with ThreadPoolExecutor(1) as other:  # this thread may have a loop that runs, as in notebooks
+        other.submit(asyncio.run, reached(place, role, seconds)).result()
+
+
+async def reached(place: Place, role: str, seconds: float) -> None:
+    """The same, in a loop."""
+    from distributed.comm import connect
+
+    guarded = security(place)
+    try:
+        line = await connect(place.url, timeout=seconds, **(guarded.get_connection_args(role) if guarded else {}))
+    except (OSError, ValueError) as error:
+        raise DeviceError(f"asked for the farm at {place.url}: {no_answer(place, error)}") from error
+    await line.close()
