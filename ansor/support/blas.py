@@ -1,4 +1,4 @@
-"""Linear algebra on one thread: workers of BLAS that spin for a core which a compiler or a measurement has make a solve of 20 ms take 750."""
+"""Linear algebra on one thread: if a compiler or a measurement has a core, BLAS workers that spin for it make a solve take 750 ms instead of 20."""
 
 from contextlib import AbstractContextManager
 from functools import cache

@@ -1,4 +1,4 @@
-"""Locks after a fork. Only the thread that forked lives on in the child: a lock that another one held would never be given back there."""
+"""Locks after a fork. Only the thread that forked continues in the child: a lock that another thread held would never be released there."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import weakref
 
 
 class Locked:
-    """Has a lock, which is a new and free one in a forked child. `forked`: this is a child, and it was made in a parent.
+    """An object with a lock, which is a new, free one in a forked child. `forked`: this is a child, and the object was made in its parent.
 
-    A thread that has the lock gets it again: what runs between any two steps of its own (finalizers, handlers of signals) would wait for ever.
+    The lock is reentrant: otherwise finalizers and signal handlers, which run between any two steps of the thread that holds it, would wait for ever.
     """
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class Locked:
         _owners.add(self)
 
     def after_fork(self) -> None:
-        """What else has to be made anew in a forked child; it is called there."""
+        """Renew whatever else a forked child needs; called there."""
 
 
 _owners: weakref.WeakSet[Locked] = weakref.WeakSet()

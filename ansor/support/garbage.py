@@ -1,4 +1,4 @@
-"""Python's search for garbage, put off."""
+"""Pauses Python's cyclic garbage collector."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Python does not look for garbage meanwhile. For work that makes many objects and lets few go in circles: it would look through them again and again."""
+    """Python does not collect cycles meanwhile. For work that makes many objects and few cycles, through which the collector would look again and again."""
     collecting = gc.isenabled()
     gc.disable()
     try:

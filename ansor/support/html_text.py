@@ -1,4 +1,4 @@
-"""Small pieces of HTML for notebooks: tables and texts that unfold. Every text is escaped; there is no script, no style sheet, and nothing is loaded."""
+"""Small pieces of HTML for notebooks: tables, and texts that unfold. Every text is escaped; there are no scripts or style sheets, and nothing is loaded."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 LONGEST = 20_000
-"""Characters of a text; the rest is left out, and said to be."""
+"""The most characters of a text; a note replaces the rest."""
 
 MOST = 50
-"""Rows of a table; how many more there are is said below it."""
+"""The most rows of a table; a line below it says how many more there are."""
 
 REPLACED = "\ufffd"
 
 
 def printable(text: str) -> str:
-    """Without what no page should hold: control characters, halves of letters, marks that turn the direction of writing."""
+    """Without characters that do not belong in a page: control characters, lone surrogates, marks that change the direction of writing."""
     return "".join(letter if letter.isprintable() or letter in "\n\t" else REPLACED for letter in text)
 
 
 def escaped(value: object) -> str:
-    """A value as text that is shown as it is."""
+    """A value as HTML text, escaped."""
     return escape(printable(str(value)))
 
 
@@ -34,6 +34,6 @@ def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[object]
 
 
 def unfolding(summary: str, text: str) -> str:
-    """A text that is hidden until it is asked for."""
+    """A text that is hidden until it is unfolded."""
     shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}\n... {len(text) - LONGEST} characters more"
     return f"<details><summary>{escaped(summary)}</summary><pre>{escaped(shown)}</pre></details>"

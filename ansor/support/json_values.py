@@ -1,4 +1,4 @@
-"""Values of JSON that strangers wrote: length, nesting and numbers are bounded, and what cannot be used is refused with a sentence."""
+"""JSON from untrusted files: length, nesting and numbers are bounded, and what cannot be used is refused with a sentence."""
 
 import json
 import math
@@ -10,19 +10,19 @@ from ansor.errors import RecordError
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | dict[str, Json]"
 
 LONGEST = 1 << 20
-"""Characters of the longest text that is parsed."""
+"""The most characters of a text that is parsed."""
 
 DEEPEST = 50
-"""Lists in lists that are read."""
+"""The deepest nesting of lists that is read."""
 
 REFUSAL = "asked to read a log line, but "
-"""What the sentences of RecordErrors about lines start with."""
+"""The beginning of RecordErrors about lines."""
 
 _DEEP = f"its lists are nested more than {DEEPEST} deep"
 
 
 def parse(text: str) -> object:
-    """What a text of JSON holds; every number is finite and every nesting within DEEPEST. Raises RecordError with the reason otherwise."""
+    """The value of a JSON text. Raises RecordError, with the reason, unless every number is finite and the nesting is within DEEPEST."""
     if len(text) > LONGEST:
         refuse(f"it has {len(text)} characters, the longest that is read has {LONGEST}")
     try:
@@ -35,12 +35,12 @@ def parse(text: str) -> object:
 
 
 def refuse(reason: str) -> NoReturn:
-    """Raise the RecordError that a line cannot be read."""
+    """Raise the RecordError for a line that cannot be read."""
     raise RecordError(REFUSAL + reason)
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """A number that a float can hold: JSON's may be of any length."""
+    """Whether it is a number that a float can hold: numbers in JSON may have any length."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:
@@ -50,7 +50,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def frozen(value: Json) -> Json:
-    """Lists, and lists in them, as tuples."""
+    """The value with all lists, including nested ones, as tuples."""
     return tuple(map(frozen, value)) if isinstance(value, (list, tuple)) else value
 
 
@@ -62,7 +62,7 @@ def kind(value: object) -> str:
 
 
 def told(value: object) -> str:
-    """A number or a text itself, in short and in printable characters, and otherwise what it is."""
+    """A number or a text, shortened and printable; for any other value its kind."""
     if is_number(value):
         return brief(ascii(value))
     return f"the text {brief(ascii(value))}" if isinstance(value, str) else kind(value)

@@ -1,4 +1,4 @@
-"""Bytes that are kept between processes in a part of the cache folder, each with a digest beside it. A cache that cannot be read or written to keeps none."""
+"""Bytes that are kept between processes in a part of the cache folder, each with its digest. If the cache cannot be read or written, nothing is kept."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ansor.support import safe_files
 from ansor.support.settings import cache_folders, cache_part
 
 ENABLED = True
-"""Tests that look at what is kept turn it on."""
+"""Off in tests, except those of the cache."""
 
 DIGITS = 32
 
 
 def name_of(words: object) -> str:
-    """The name for what follows from `words`, whose text says all of it."""
+    """The name for what `words` determine; their text has to tell different ones apart."""
     return safe_files.digest(repr(words).encode())[:DIGITS]
 
 
 def read(part: str, name: str) -> bytes | None:
-    """What was kept by that name; None where nothing was, or where it is damaged."""
+    """What was kept under that name; None if nothing was, or it is damaged."""
     if not ENABLED:
         return None
     with suppress(AnsorError, OSError):
@@ -30,7 +30,7 @@ def read(part: str, name: str) -> bytes | None:
             path = safe_files.kept(folder / name, "")
             if path is not None:
                 content = path.read_bytes()
-                with suppress(OSError):  # a folder that may only be read
+                with suppress(OSError):  # the folder may be read-only
                     for one in (folder / name, path):
                         os.utime(one)
                 return content
@@ -38,7 +38,7 @@ def read(part: str, name: str) -> bytes | None:
 
 
 def write(part: str, name: str, content: bytes, most_bytes: int) -> None:
-    """Keep a content. Where all of a part are more than `most_bytes`, those that were not used for longest go."""
+    """Keep a content. If a part has more than `most_bytes` in total, its least recently used contents are removed."""
     if not ENABLED or len(content) > most_bytes:
         return
     with suppress(AnsorError, OSError):
@@ -48,7 +48,7 @@ def write(part: str, name: str, content: bytes, most_bytes: int) -> None:
 
 
 def _make_room(folder: Path, most: int) -> None:
-    """Blocks of the disk are counted, of which a small file takes one."""
+    """Remove the least recently used. Disk blocks are counted, of which even a small file takes one."""
     found = sorted(((path, path.lstat()) for path in folder.iterdir()), key=lambda one: one[1].st_mtime)
     total = sum(state.st_blocks * 512 for _, state in found)
     for path, state in found:

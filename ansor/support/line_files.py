@@ -32,7 +32,7 @@ class Loaded(Generic[Record]):
 
 
 def read(source: Source, read_line: Callable[[str], Record | None]) -> Iterator[Record | Skipped]:
-    """What the lines of a log hold, one after the other. `read_line` gives None for a comment and raises RecordError for what it cannot use.
+    """The contents of the lines of a log, one after the other. `read_line` returns None for a comment and raises RecordError for what it cannot use.
 
     Raises RecordError when the log cannot be read.
     """
@@ -47,7 +47,7 @@ def read(source: Source, read_line: Callable[[str], Record | None]) -> Iterator[
 
 
 def gathered(found: Iterable[Record | Skipped]) -> Loaded[Record]:
-    """All of it, records and lines that were left out."""
+    """All records, and the lines that were left out."""
     records: list[Record] = []
     skipped: list[Skipped] = []
     for item in found:
@@ -68,14 +68,14 @@ def warned(found: Iterable[Record | Skipped], name: str, logger: logging.Logger)
 
 
 def others(loaded: Loaded[Record], begin: int, end: int) -> list[str]:
-    """A line for people about the records before `begin` and from `end` on; none when there are none."""
+    """A line that says how many records are before `begin` and from `end` on; empty if there are none."""
     count = len(loaded.records)
     shown = len(loaded.records[begin:end])
     return [f"{shown} of {counted(count, 'record')}: --begin and --end say which"] if shown < count else []
 
 
 def told(skipped: Sequence[Skipped]) -> list[str]:
-    """A line for people about lines that were left out; none when none were."""
+    """A line that says which lines were left out; empty if none were."""
     return [f"{counted(len(skipped), 'line')} left out; line {skipped[0].line}: {skipped[0].reason}"] if skipped else []
 
 

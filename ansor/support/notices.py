@@ -1,4 +1,4 @@
-"""What the package says of its own accord: lines to the logger `ansor`, and warnings for what must not pass unseen."""
+"""What the package reports unasked: lines to the logger `ansor`, and warnings for what must not go unnoticed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import warnings
 from ansor.errors import AnsorWarning
 
 log = logging.getLogger("ansor")
-"""Silent until the caller configures logging, as a library should be."""
+"""Silent until the caller configures logging, as in any library."""
 log.addHandler(logging.NullHandler())
 
 

@@ -1,4 +1,4 @@
-"""What tells one state of this package's files from another, for what is kept between processes and follows from code."""
+"""Identifies the state of this package's files, for the keys of cached results that depend on its code."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SUFFIXES = (".py", ".c", ".h", ".gz", ".toml")
 def package_state() -> str:
     """A digest of the version, and of the names, sizes and times of all files: milliseconds, where reading them would take a second."""
     files = sorted({path for folder in _folders() for path in folder.rglob("*") if path.suffix in SUFFIXES})
-    states = [(str(path), path.stat()) for path in files if path.is_file()]  # not the links to nowhere that editors mark open files with
+    states = [(str(path), path.stat()) for path in files if path.is_file()]  # not the dangling links with which editors mark open files
     told = [(path, found.st_size, found.st_mtime_ns) for path, found in states]
-    return hashlib.sha256(repr((_version(), told)).encode()).hexdigest()  # sizes and times may be those of another version, where times are normalised
+    return hashlib.sha256(repr((_version(), told)).encode()).hexdigest()  # if times are normalised, two versions may have equal sizes and times
 
 
 def _version() -> bytes:
-    """The file that says it, without an import."""
+    """The bytes of the file with the version, without importing it."""
     found = find_spec(PACKAGES[0])
     assert found is not None and found.origin is not None
     return Path(found.origin).read_bytes()

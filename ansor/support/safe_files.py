@@ -1,8 +1,8 @@
-"""Files that are whole or not there, whatever happens while they are written.
+"""Files that are complete or absent, whatever happens while they are written.
 
-A rename alone is not enough: after a power loss the new name may stand for a file whose bytes never reached the disk. `write_whole` brings the bytes to
-the disk, then renames, then brings the folder to the disk. For files that must not be trusted blindly, such as libraries, a digest is kept beside them:
-`keep` writes both, `kept` looks. A digest is against accidents; against people, the folder is private: `private_folder`.
+A rename alone is not enough: after a power loss the new name may refer to a file whose bytes never reached the disk. `write_whole` syncs the bytes to
+disk, then renames, then syncs the folder. Files that must not be trusted blindly, such as libraries, have a digest next to them: `keep` writes both, and
+`kept` checks it. A digest detects accidents; against other users, the folder is private: `private_folder`.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from ansor.errors import CacheError
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
 DIGITS = 16
-"""Of the digest, in a file's name."""
+"""Digits of the digest in a file's name."""
 
 ROOT = 0
 
 
 def private_folder(folder: Path) -> Path:
-    """The folder, made for this user alone when missing. Raises CacheError when it cannot be made, belongs to somebody else, or can be written by others."""
+    """The folder, created for this user only if missing. Raises CacheError if it cannot be created, belongs to another user, or others can write to it."""
     try:
         folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         found, link = folder.stat(), folder.lstat()
     except OSError as error:
         raise CacheError(f"the cache folder {folder} cannot be made ({error.strerror}); set ANSOR_CACHE to another") from error
-    strangers = {found.st_uid, link.st_uid} - {os.geteuid(), ROOT}  # who owns a link can let it point to another folder, after this look at it
+    strangers = {found.st_uid, link.st_uid} - {os.geteuid(), ROOT}  # the owner of a link can make it point to another folder after this check
     if strangers:
         what = "is a link that belongs" if link.st_uid in strangers and link.st_ino != found.st_ino else "belongs"
         whose = f"{what} to user {strangers.pop()}, and this is user {os.geteuid()}"
@@ -46,9 +46,9 @@ def private_folder(folder: Path) -> Path:
 
 
 def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
-    """Put a file in place in one step: readers see the old bytes or the new ones, and so does who comes after a power loss.
+    """Put a file in place in one step: readers see the old bytes or the new ones, even after a power loss.
 
-    Whoever has the old file open or loaded keeps it. A link stays one, and a device (/dev/stdout) is written to directly. Raises OSError when it
+    Processes that have the old file open or loaded keep it. A link stays a link, and a device (/dev/stdout) is written to directly. Raises OSError if it
     cannot be written; nothing is left behind then.
     """
     path = path.resolve()
@@ -73,7 +73,7 @@ def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let OSErrors from writing say which file they are about: what fails after the opening names none."""
+    """Add the file's name to OSErrors from writing: those after opening have none."""
     try:
         yield
     except OSError as error:
@@ -83,7 +83,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk. File systems that cannot do that are believed to have done it."""
+    """Sync the names in a folder to disk. File systems that cannot do that are assumed to have done it."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -94,7 +94,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it, where they are missing, and bring their names to the disk. Raises OSError."""
+    """Create a folder, and those above it, if they are missing, and sync their names to disk. Raises OSError."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for one in reversed(missing):
@@ -102,10 +102,10 @@ def make_folder(folder: Path) -> None:
 
 
 def keep(note: Path, suffix: str, content: bytes) -> Path:
-    """Write a file, for this user alone, and then the note that has its digest. Returns where the file is: beside the note, and named after both.
+    """Write a file that only this user can read, and then the note with its digest. Returns the file's path, which is next to the note, and named after both.
 
-    Processes that keep different contents by one note do each other no harm: the note is of one of the files, and each of them is whole. A folder, link,
-    pipe or device in the place of either is removed. Raises OSError.
+    Processes that keep different contents under one note do not disturb each other: the note is of one of the files, and each file is complete. A folder, link,
+    pipe or device in place of either is removed. Raises OSError.
     """
     found = digest(content)
     path = _place(note, suffix, found)
@@ -117,7 +117,7 @@ def keep(note: Path, suffix: str, content: bytes) -> Path:
 
 
 def kept(note: Path, suffix: str) -> Path | None:
-    """The file that `keep` wrote with this note; None unless its bytes have the digest in the note, and nobody else could have written either."""
+    """The file that `keep` wrote with this note; None unless its bytes match the digest in the note, and no other user could have written either."""
     try:
         wanted = _own(note).decode().strip()
         path = _place(note, suffix, wanted)
@@ -127,7 +127,7 @@ def kept(note: Path, suffix: str) -> Path | None:
 
 
 def make_room(folder: Path, most: int) -> None:
-    """Remove a quarter of the files of a folder where there are more than `most`: those that were not touched for longest. Raises OSError."""
+    """If a folder has more than `most` files, remove the least recently used quarter. Raises OSError."""
     files = list(folder.iterdir())
     if len(files) > most:
         for path in sorted(files, key=lambda path: path.lstat().st_mtime)[: len(files) // 4]:
@@ -149,7 +149,7 @@ def _place(note: Path, suffix: str, found: str) -> Path:
 
 
 def _own(path: Path) -> bytes:
-    """The bytes of a file that only we can have written. Raises OSError for any other, and at once for what is not a regular file: a pipe has no end."""
+    """The bytes of a file that only we can have written. Raises OSError for any other, without reading what is not a regular file: a pipe has no end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         found = os.fstat(descriptor)
@@ -164,7 +164,7 @@ def _own(path: Path) -> bytes:
 
 
 def _remove_unless_file(path: Path) -> None:
-    """Make room for a file where something of another kind is. What a link points to stays. Raises OSError."""
+    """Remove anything that is not a regular file from a path. What a link points to stays. Raises OSError."""
     try:
         mode = path.lstat().st_mode
         if stat.S_ISDIR(mode):

@@ -8,7 +8,7 @@
 | `ANSOR_AGENT_KEY` | file with the key of agents that listen                         | `~/.config/ansor/agent.key`|
 | `ANSOR_FARM`  | folder with the certificates of a farm                             | `~/.config/ansor/farm`     |
 | `ANSOR_SSH`   | how `ssh` is called, options included, to reach boards             | `ssh`                      |
-| `ANSOR_TRACEBACK` | anything: the command also shows where an error comes from     | one sentence               |
+| `ANSOR_TRACEBACK` | any value: the command also shows where an error comes from    | one sentence               |
 """
 
 import os
@@ -22,23 +22,23 @@ from ansor.support.safe_files import private_folder
 
 
 def compiler_command() -> str:
-    """The text of `$CC`, or '' when it is not set."""
+    """The text of `$CC`, or '' if it is not set."""
     return os.environ.get("CC", "").strip()
 
 
 def cache_directory() -> Path:
-    """The cache folder, made for this user alone when missing. It may be read-only.
+    """The cache folder, created for this user only if it is missing. It may be read-only.
 
-    Raises CacheError when it cannot be made, belongs to somebody else, or can be written by others: what is in it is run.
+    Raises CacheError if it cannot be created, belongs to another user, or others can write to it: its contents are run.
     """
     text = os.environ.get("ANSOR_CACHE", "").strip()
-    if any(ord(one) < 32 or ord(one) == 127 or 0xD800 <= ord(one) < 0xE000 for one in text):  # the last are bytes that are no UTF-8
+    if any(ord(one) < 32 or ord(one) == 127 or 0xD800 <= ord(one) < 0xE000 for one in text):  # the last range is bytes that are not UTF-8
         raise CacheError(f"the name of the cache folder is {ascii(text)}, with a control character or bytes that are not UTF-8; set ANSOR_CACHE to another")
     return private_folder(Path(text).expanduser().absolute() if text else Path.home() / ".cache" / "ansor")
 
 
 def writable_cache() -> Path:
-    """The cache folder, or where that is read-only, a folder of this user's among the temporary files. Raises CacheError as `cache_directory` does."""
+    """The cache folder or, if that is read-only, a folder of this user's among the temporary files. Raises CacheError like `cache_directory`."""
     folder = cache_directory()
     if os.access(folder, os.W_OK | os.X_OK):
         return folder
@@ -49,12 +49,12 @@ def writable_cache() -> Path:
 
 
 def cache_part(name: str) -> Path:
-    """A folder to write to in `writable_cache`, made when missing and as private. Raises CacheError."""
+    """A folder to write to in `writable_cache`, created as a private one if it is missing. Raises CacheError."""
     return private_folder(writable_cache() / name)
 
 
 def cache_folders(name: str) -> list[Path]:
-    """Where a part of the cache is looked into, if it is there: that which is written to, and that of a cache which is read-only. Raises CacheError."""
+    """The existing folders of a part of the cache: the one that is written to, and that of a read-only cache. Raises CacheError."""
     parts = [folder / name for folder in dict.fromkeys((writable_cache(), cache_directory()))]
     return [private_folder(part) for part in parts if part.is_dir()]
 
@@ -106,10 +106,10 @@ def environment_with(extra: Mapping[str, str]) -> dict[str, str]:
 
 
 def shows_tracebacks() -> bool:
-    """Whether the command shows where an error comes from, beside what it is."""
+    """Whether the command shows where an error comes from, in addition to the error."""
     return bool(os.environ.get("ANSOR_TRACEBACK", "").strip())
 
 
 def shows_torch_logs() -> bool:
-    """TORCH_LOGS: somebody wants to see what PyTorch logs."""
+    """Whether the user wants to see what PyTorch logs: $TORCH_LOGS."""
     return "TORCH_LOGS" in os.environ

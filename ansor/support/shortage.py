@@ -1,12 +1,12 @@
-"""What a machine can run out of: how the system and tools report it, and the sentence, with its cure, that people read."""
+"""What a machine can run out of: how the system and tools report it, and the sentence for the user, with its cure."""
 
 import errno
 
 PAUSES = (0.2, 1.0)
-"""Seconds to wait before trying again what failed for the machine's sake."""
+"""Seconds to wait before retrying what failed because of the machine."""
 
 COMPILER_PAUSES = (0.2, 0.5, 1.0, 1.0, 1.0)
-"""The same for calls of a compiler: where memory is short, one in two may be killed for a while."""
+"""The same for compiler calls: while memory is short, every second one may be killed."""
 
 _ERRNOS = {
     errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM, errno.EAGAIN, errno.EROFS, errno.EIO, errno.ENODEV, errno.ENOENT,
@@ -29,13 +29,13 @@ _CURES = {
         "free memory, or lower ANSOR_JOBS",
     ),
 }  # fmt: skip
-"""What may run out: what tools say then, in lower case, and what to do."""
+"""What may run out: what tools then report, in lower case, and what to do."""
 
 _SIGNS = (*(sign for signs, _ in _CURES.values() for sign in signs), "file too short", "invalid elf header")
 
 
 def is_trouble_of_system(error: BaseException) -> bool:
-    """Whether an exception of ours, or what caused it, is the system's refusal rather than a mistake."""
+    """Whether an exception, or its cause, is a refusal of the system rather than a mistake."""
     while True:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _ERRNOS):
             return True
@@ -45,21 +45,21 @@ def is_trouble_of_system(error: BaseException) -> bool:
 
 
 def is_shortage(text: str) -> bool:
-    """Whether the text of a tool says that the machine ran out of something, or that a file was cut short."""
+    """Whether a tool's output says that the machine ran out of something, or that a file was truncated."""
     return _has(text, _SIGNS)
 
 
 def sentence(text: str) -> str:
-    """What stops a run, in one sentence: what is missing, what was said of it, and what to do."""
+    """The error that stops a run, in one sentence: what is missing, the tool's text, and what to do."""
     for what, (signs, cure) in _CURES.items():
         if _has(text, signs):
-            said = next((line for line in text.splitlines() if _has(line, signs)), text)  # tools put warnings before it
+            said = next((line for line in text.splitlines() if _has(line, signs)), text)  # tools print warnings first
             return f"the machine has run out of {what}, which is not the program's fault: {_brief(said)}; {cure}, and run the same again"
     return f"measuring does not work on this machine now, which is not the program's fault: {_brief(text)}; `ansor doctor` checks the installation"
 
 
 def sentence_of(error: BaseException) -> str | None:
-    """The sentence for an error of Python's that says the machine ran out of something; it names the file where that is known. None for any other."""
+    """The sentence for a Python error that says the machine ran out of something, with the name of the file if it is known. None for any other error."""
     if isinstance(error, MemoryError):
         return sentence(f"MemoryError: {error}" if str(error) else "MemoryError")
     if isinstance(error, OSError) and is_trouble_of_system(error) and is_shortage(str(error)):

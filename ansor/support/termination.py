@@ -1,4 +1,4 @@
-"""SIGTERM as what Ctrl-C is: what a run has begun is put away before the process ends."""
+"""Makes SIGTERM behave like Ctrl-C: a run cleans up before the process ends."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from types import FrameType
 
 
 class Terminated(KeyboardInterrupt):
-    """The process was asked to end, by SIGTERM."""
+    """SIGTERM asked the process to end."""
 
 
 @contextmanager
 def termination() -> Iterator[None]:
-    """Raise `Terminated` for SIGTERM in the main thread of this process; its children end as they did. Nothing changes where somebody listens already."""
+    """Raise `Terminated` for SIGTERM in the main thread of this process; its children end as before. A handler that is already set stays."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return

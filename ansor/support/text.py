@@ -1,11 +1,11 @@
-"""Numbers and tool output as short text for people, and sizes that people write."""
+"""Formats numbers and tool output as short, readable text, and parses sizes."""
 
 import re
 from collections.abc import Sequence
 
 
 def format_seconds(seconds: float) -> str:
-    """Four significant digits and the unit that suits: 0.001234 -> '1.234 ms'."""
+    """Four significant digits and a suitable unit: 0.001234 -> '1.234 ms'."""
     for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
         if abs(seconds) >= scale:
             return f"{seconds / scale:.4g} {unit}"
@@ -28,13 +28,13 @@ def format_share(share: float) -> str:
 
 
 def parse_bytes(text: str) -> int | None:
-    """Bytes of a size as people write it: 65536, 64K, 1MiB; None for another text."""
+    """The bytes of a size such as 65536, 64K or 1MiB; None for any other text."""
     match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text)
     return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else None
 
 
 def format_bytes(count: float) -> str:
-    """Three significant digits and the unit that suits: 98304 -> '96 KiB'."""
+    """Three significant digits and a suitable unit: 98304 -> '96 KiB'."""
     for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
         if count >= 1 << shift:
             value = count / (1 << shift)
@@ -62,7 +62,7 @@ def with_article(word: str) -> str:
 
 
 def clip(text: str, limit: int = 2000) -> str:
-    """At most about `limit` characters: the head and the tail, because tools put the cause in either."""
+    """At most about `limit` characters: the head and the tail, because tools may print the cause in either."""
     text = text.strip()
     if len(text) <= limit:
         return text
@@ -71,7 +71,7 @@ def clip(text: str, limit: int = 2000) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's text, or the name of its kind where it has none."""
+    """The first line of an error's text, or the name of its class if it has none."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
