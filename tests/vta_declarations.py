@@ -1,4 +1,4 @@
-"""Operators that a VTA core computes, declared as anybody would."""
+"""Operators that a VTA core can compute, in plain declarations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def dense(m: int, n: int, k: int, *, turned: bool = False) -> list[Tensor]:
 
 
 def padded(x: Tensor, by: int, number: int = 0) -> Tensor:
-    """Zeros, or another number, around rows and columns of [n, c, h, w]."""
+    """Padding with 0 or another number around rows and columns of [n, c, h, w]."""
     n, c, h, w = x.shape
 
     def one(a: Expr, b: Expr, y: Expr, z: Expr) -> Expr:
@@ -85,7 +85,7 @@ def grouped(shape: tuple[int, int, int, int], channels: int, groups: int, kernel
 
 
 def groups_of_one() -> list[Tensor]:
-    """Two groups of one channel and one result, as a group's channels are written where nobody simplifies them."""
+    """Two groups of one channel and one result, with the channels of a group written without simplification."""
     x, w = te.placeholder((2, 2, 5, 7), "int8", name="x"), te.placeholder((2, 1, 1, 1), "int8", name="w", constant=True)
     c, ky, kx = (te.reduce_axis(1, name) for name in ("rc", "ky", "kx"))
 
@@ -97,7 +97,7 @@ def groups_of_one() -> list[Tensor]:
 
 
 def pool(shape: tuple[int, int, int, int], kernel: int, *, stride: int, pad: int = 0, mean: bool = False, number: int = 0) -> list[Tensor]:
-    """The greatest of each window, or its sum, shifted."""
+    """The maximum of each window, or its sum, shifted."""
     n, channels, h, w = shape
     x = te.placeholder(shape, "int8", name="x")
     source, ky, kx = padded(x, pad, number), te.reduce_axis(kernel, "ky"), te.reduce_axis(kernel, "kx")

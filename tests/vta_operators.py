@@ -47,7 +47,7 @@ def multiplying(core: Configuration, rows: int, inputs: int, outputs: int, shift
 
 
 def adding(core: Configuration, rows: int, width: int) -> Operator:
-    """z = clip(x + y), all [rows, width]: on the ALU alone."""
+    """z = clip(x + y), all [rows, width], on the ALU only."""
     layout = rows_layout(core, rows, width)
     count = layout.elements
     loads: list[tuple[Instruction, int]] = [(Load(Memory.ACC8, place * count, 0, Rows(1, count, count)), place) for place in (0, 1)]
@@ -59,13 +59,13 @@ def adding(core: Configuration, rows: int, width: int) -> Operator:
 
 
 def multiplied(x: Int8, w: Int8, shift: int = 7) -> Int8:
-    """What `multiplying` computes."""
+    """The expected result of `multiplying`."""
     found: Int8 = np.clip(x.astype(np.int32) @ w.astype(np.int32).T >> shift, -128, 127).astype(np.int8)
     return found
 
 
 def added(x: Int8, y: Int8) -> Int8:
-    """What `adding` computes."""
+    """The expected result of `adding`."""
     found: Int8 = np.clip(x.astype(np.int32) + y, -128, 127).astype(np.int8)
     return found
 

@@ -17,7 +17,7 @@ from ansor.vta.instructions import Alu, AluOp, Finish, Gemm, Instruction, Load, 
 
 
 def interpreted(program: Sequence[Instruction], dram: DramBytes, core: Configuration) -> DramBytes:
-    """DRAM after the program, one instruction after the other."""
+    """DRAM after running the program one instruction after the other."""
     return _Interpreter(dram.copy(), core).run(program)
 
 
@@ -117,7 +117,7 @@ def _any(chance: random.Random, core: Configuration) -> Instruction:
 
 
 def in_series(program: Sequence[Instruction]) -> list[Instruction]:
-    """The program with tokens that leave no choice: each instruction waits for the one before it, where that is of another module."""
+    """The program with tokens that fix the order: each instruction waits for the one before it, if that is of another module."""
     found: list[Instruction] = []
     for one in program:
         if found and {module_of(found[-1]), module_of(one)} == {Module.LOAD, Module.STORE}:

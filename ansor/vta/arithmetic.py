@@ -1,8 +1,8 @@
-"""Values as operations of the ALU, in place: each takes what an element of the accumulators holds, and a number or another element.
+"""Values as operations of the ALU, in place: each combines an element of the accumulators with a number or another element.
 
     max(min((acc + bias) >> 8, 127), -128)      ->      ADD acc bias, SHR acc 8, MIN acc 127, MAX acc -128
 
-What is needed twice is copied once it is there, into room beside the accumulators.
+A value that is needed twice is copied once it is computed, into spare elements next to the accumulators.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Step:
 
 
 def steps_of(value: Expr, whole: Callable[[Access], bool]) -> tuple[Access, tuple[Step, ...]]:
-    """Where the value is in the end, and how it comes there. whole: whether an access has just one element for each of the nest.
+    """Where the value ends up, and the operations that compute it. whole: whether an access has exactly one element for each of the nest.
 
-    Raises ScheduleError for what the ALU does not compute.
+    Raises ScheduleError for what the ALU cannot compute.
     """
     steps: list[Step] = []
     _check_places(value)
@@ -49,7 +49,7 @@ def steps_of(value: Expr, whole: Callable[[Access], bool]) -> tuple[Access, tupl
 
 
 def _check_places(value: Expr) -> None:
-    """Raises ScheduleError where elements of a buffer are read beside others of it, which the ALU may have changed by then."""
+    """Raises ScheduleError if a buffer is read at two places at once: the ALU may have changed one of the elements by then."""
     read: dict[Buffer, Hashable] = {}
     for access in accesses(value):
         if read.setdefault(access.buffer, exactly(access.index)) != exactly(access.index):
@@ -94,11 +94,11 @@ class _Steps:
         return self._tensors(value.op, self.of(left), self.of(right))
 
     def _twice(self, op: str, left: Expr, right: Expr, shared: Expr) -> Access:
-        """What needs a value on both sides: one has it in place, the other a copy."""
+        """An operation that needs a value on both sides: one side has it in place, the other in a copy."""
         held = self.of(shared)
         if self._known or isinstance(held, Beside):
             name = held.buffer.name
-            raise ScheduleError(f"asked the ALU of a VTA core for a value of {name} three times; there is room for one more copy: compute a part on the host")
+            raise ScheduleError(f"asked the ALU of a VTA core for a value of {name} three times; there is space for one copy only: compute a part on the host")
         copy, key = Beside(held.buffer, held.index, held.dtype), signature(shared)
         self._add(Step(AluOp.MUL, copy, 0))
         self._add(Step(AluOp.ADD, copy, None, held))
@@ -129,7 +129,7 @@ class _Steps:
         return target
 
     def _tensors(self, op: str, left: Access, right: Access) -> Access:
-        if op == "sub" and not self._whole(right):  # it stays as it is: the negative of left, with it, is the negative of the result
+        if op == "sub" and not self._whole(right):  # right stays unchanged: right - left is computed, and then negated
             self._add(Step(AluOp.MUL, left, -1))
             self._add(Step(AluOp.MUL, self._tensors("add", left, right), -1))
             return left

@@ -33,7 +33,7 @@ class InstructionError(AnsorError, ValueError):
 
 
 def assemble(program: Iterable[Instruction], configuration: Configuration) -> Words:
-    """The words of a program, [n, 2]. Raises InstructionError, which says the number of the instruction."""
+    """The words of a program, [n, 2]. Raises InstructionError, which gives the number of the instruction."""
     check_core(configuration)
     if isinstance(program, str) or not isinstance(program, Iterable):
         raise ArgumentError(f"asked to assemble {program!r:.80}; pass a list of instructions")
@@ -51,7 +51,7 @@ def assemble(program: Iterable[Instruction], configuration: Configuration) -> Wo
 
 
 def disassemble(words: Words, configuration: Configuration) -> tuple[Instruction, ...]:
-    """The program of words [n, 2]. Raises InstructionError, which says the number of the instruction."""
+    """The program of words [n, 2]. Raises InstructionError, which gives the number of the instruction."""
     check_core(configuration)
     found = []
     for number, (first, second) in enumerate(rows_of(words)):
@@ -63,7 +63,7 @@ def disassemble(words: Words, configuration: Configuration) -> tuple[Instruction
 
 
 def rows_of(words: Words) -> Words:
-    """The instructions [n, 2] of a program. Raises ArgumentError for what has not two whole numbers for each."""
+    """The instructions [n, 2] of a program. Raises ArgumentError unless each is two whole numbers."""
     given = words if isinstance(words, np.ndarray) else np.asarray(words, np.uint64)
     if given.size % 2 or given.dtype.kind not in "iu" and given.size:
         raise ArgumentError(f"a VTA program is given as {given.dtype}{list(given.shape)}; it is uint64[n, 2], two words for each instruction")
@@ -71,7 +71,7 @@ def rows_of(words: Words) -> Words:
 
 
 def _encoded(program: Sequence[Instruction], configuration: Configuration) -> Words | None:
-    """The words of a program, found kind by kind; None where something does not fit, so that `encode` says what."""
+    """The words of a program, computed for one kind of instruction at a time; None if something does not fit, so that `encode` reports what."""
     words = np.zeros((len(program), 2), np.uint64)
     kinds = np.asarray([OPCODES.get(type(one), -1) for one in program], np.int64)
     if (kinds < 0).any():
@@ -92,7 +92,7 @@ def _encoded(program: Sequence[Instruction], configuration: Configuration) -> Wo
 
 
 def _row(one: Instruction) -> tuple[object, ...]:
-    """What its fields hold, in their order. Raises AttributeError for parts of the wrong kind, and weights of an ALU."""
+    """The values of its fields, in their order. Raises AttributeError for parts of the wrong kind, and for an ALU with weights."""
     tokens = one.tokens
     first = (tokens.pop_prev, tokens.pop_next, tokens.push_prev, tokens.push_next)
     if isinstance(one, Gemm):
@@ -149,7 +149,7 @@ def encode_uops(uops: Sequence[Uop], configuration: Configuration) -> Uops:
 
 
 def decode_uops(words: Uops, configuration: Configuration) -> tuple[Uop, ...]:
-    """Micro-ops of 32-bit words [n]. Raises InstructionError where bits are set that are in no field."""
+    """Micro-ops of 32-bit words [n]. Raises InstructionError if bits are set that are in no field."""
     layout = uop_fields(configuration)
     used = sum(field.mask << field.low for field in layout)
     for number, word in enumerate(words.tolist()):
@@ -159,7 +159,7 @@ def decode_uops(words: Uops, configuration: Configuration) -> tuple[Uop, ...]:
 
 
 def _values(instruction: Instruction) -> dict[str, int]:
-    """What each field holds, by its published name."""
+    """The value of each field, by its published name."""
     for name, kind in _GROUPS.items():
         if hasattr(instruction, name) and not isinstance(value := getattr(instruction, name), kind):
             raise InstructionError(f"{name} of {type(instruction).__name__.upper()} is {value!r}; pass {kind.__name__}(...)")
@@ -246,7 +246,7 @@ def _named(kind: type[_Kind], what: str, opcode: Opcode, number: int) -> _Kind:
 
 
 def _check(instruction: Instruction, configuration: Configuration) -> None:
-    """What the widths of fields do not say."""
+    """Check what the widths of fields do not ensure."""
     name, module = type(instruction).__name__.upper(), module_of(instruction)
     for flag in _NO_NEIGHBOUR[module]:
         if getattr(instruction.tokens, flag):

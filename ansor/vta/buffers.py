@@ -1,4 +1,4 @@
-"""Buffers in the memories of a core: where each copy begins, and how what it holds lies there."""
+"""Buffers in the memories of a core: where each copy begins, and how its contents are laid out."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ansor.vta.nests import Blocks, Nest, multiplied
 from ansor.vta.shared import needed_twice
 
 MEMORIES = {"inp": Memory.INP, "wgt": Memory.WGT, "acc": Memory.ACC}
-"""Scopes of buffers, and the memories that they are."""
+"""Scopes of buffers, and the memory of each."""
 
 
 class Beside(Access):
-    """The same element of the room beside a buffer."""
+    """The same element of the spare space next to a buffer."""
 
     __slots__ = ()
 
 
 @dataclass(eq=False)
 class Held:
-    """What a copy of a buffer holds: per dimension how far its elements are apart, counted in elements; key: what was loaded, None where it was changed."""
+    """The contents of a copy of a buffer. Strides of each dimension, in elements; key: what was loaded, None if it was changed since."""
 
     strides: tuple[int, ...] = ()
     key: object = None
@@ -34,7 +34,7 @@ class Held:
 @dataclass(eq=False)
 class Place:
     """A buffer in a memory. order: its dimensions from outermost to innermost; base: the first element; size: elements of a copy; spare: the first element of
-    as much room beside it, for products on the way into sums and for values that are needed twice."""
+    spare space of the same size, for products before they are summed and for values that are needed twice."""
 
     buffer: Buffer
     blocks: Blocks
@@ -47,26 +47,26 @@ class Place:
 
     @property
     def memory(self) -> Memory:
-        """Where it is."""
+        """The memory that it is in."""
         return MEMORIES[self.buffer.scope]
 
     @property
     def start(self) -> int:
-        """The first element of the present copy."""
+        """The first element of the current copy."""
         return self.base + self.current * self.size
 
     @property
     def thing(self) -> tuple[Memory, int]:
-        """What names the present copy among all that instructions use."""
+        """The key of the current copy among everything that instructions use."""
         return self.memory, self.start
 
     @property
     def held(self) -> Held:
-        """What the present copy holds."""
+        """The contents of the current copy."""
         return self.copies[self.current]
 
     def turn(self, counts: Sequence[int], key: object = None) -> None:
-        """Take the next copy, for so many elements along each dimension, which lie densely."""
+        """Switch to the next copy, for this many elements along each dimension, stored densely."""
         self.current = (self.current + 1) % len(self.copies)
         strides, step = [0] * len(counts), 1
         for dimension in reversed(self.order):
@@ -75,7 +75,7 @@ class Place:
         self.copies[self.current] = Held(tuple(strides), key)
 
     def find(self, key: object) -> bool:
-        """Take the copy that holds this, where there is one."""
+        """Switch to the copy that holds this, if there is one."""
         for number, held in enumerate(self.copies):
             if held.key is not None and held.key == key:
                 self.current = number
@@ -83,7 +83,7 @@ class Place:
         return False
 
     def element(self, access: Access, nest: Nest) -> tuple[int, dict[Var, int]]:
-        """The element of the memory that an access begins with, and how far it moves with each loop."""
+        """The element of the memory at which an access begins, and its stride in each loop."""
         start = self.spare if isinstance(access, Beside) else self.start
         steps: dict[Var, int] = {}
         for dimension, (linear, stride) in enumerate(zip(access.index, self.held.strides, strict=True)):
@@ -97,7 +97,7 @@ class Place:
 
 
 def places_of(loops: Loops, lanes: Mapping[Buffer, Blocks], orders: Mapping[Buffer, tuple[int, ...]], configuration: Configuration) -> dict[Buffer, Place]:
-    """A place for every buffer in a memory of the core, one after the other. Raises ScheduleError where one is too small."""
+    """A place for every buffer in a memory of the core, one after the other. Raises ScheduleError if a memory is too small."""
     used = dict.fromkeys(Memory, 0)
     doubled = doubled_in(loops)
     found = {}
@@ -115,7 +115,7 @@ def places_of(loops: Loops, lanes: Mapping[Buffer, Blocks], orders: Mapping[Buff
 
 
 def doubled_in(loops: Loops) -> set[Buffer]:
-    """The buffers that need as much room again, for products, or for a value that is needed twice."""
+    """The buffers that need spare space of the same size, for products or for a value that is needed twice."""
     body = [store for _, store in stores(loops.body)]
     twice = (needed_twice(store.value) for store in body if store.buffer.scope == "output")
     products = {store.buffer for store in body if store.buffer.scope == "acc" and multiplied(store) is not None}

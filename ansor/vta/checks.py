@@ -1,4 +1,4 @@
-"""What a core would not do, asked of many instructions at once: `assembler` says which one it is, and why."""
+"""Checks many instructions at once for what a core cannot do; `assembler` reports which instruction it is, and why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PADS = ("y_pad_0", "y_pad_1", "x_pad_0", "x_pad_1")
 
 
 def sound(opcode: Opcode, values: Mapping[str, Numbers], configuration: Configuration) -> bool:
-    """Whether instructions of a kind, their fields as arrays [n] that are as wide as they may be, are what a core does."""
+    """Whether a core can run instructions of one kind, given their fields as arrays [n] that are within the fields' widths."""
     if opcode == Opcode.LOAD:
         return _loads(values, configuration)
     if opcode == Opcode.STORE:

@@ -38,7 +38,7 @@ def columns_of(words: Words, configuration: Configuration) -> Columns:
         unused = np.asarray(unused_bits(configuration, opcode), np.uint64)
         right = right and not (words & unused).any() and (not len(rows) or sound(opcode, values, configuration))
     if not right:
-        disassemble(given, configuration)  # it says which, and why
+        disassemble(given, configuration)  # which reports the instruction, and why
     return found
 
 

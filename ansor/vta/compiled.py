@@ -1,4 +1,4 @@
-"""A compiled operator: instructions over tensors that have no addresses yet, and what puts it into a program.
+"""A compiled operator: instructions over tensors that have no addresses yet, and the functions that link it into a program.
 
     operator + an address for each tensor --linked--> words, then `finish()`, or `barrier()` and the next operator
 """
@@ -40,11 +40,11 @@ class OperatorTensor:
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """words [n, 2]: instructions in an order that is right, with their tokens; none loads micro-ops or is a FINISH. uops [u]: all micro-ops, which stand in UOP
-    one after the other. tensors: in the order of the call. tensor_of [n]: the tensor in DRAM that an instruction reads or writes, from whose start its
+    """words [n, 2]: instructions in a correct order, with their tokens; none loads micro-ops or is a FINISH. uops [u]: all micro-ops, which are in UOP one
+    after the other. tensors: in the order of the call. tensor_of [n]: the tensor in DRAM that an instruction reads or writes, and from whose start its
     `dram_base` counts; NO_TENSOR for others.
 
-    It keeps nothing in the memories of the core for another, waits for no token of another, and leaves none over.
+    It leaves nothing in the memories of the core for another operator, waits for no token of another, and leaves no tokens behind.
     """
 
     configuration: Configuration
@@ -54,7 +54,7 @@ class Operator:
     tensor_of: Numbers
 
     def to_text(self) -> str:
-        """What `operator_from_text` reads: a line of JSON, then one for each instruction, with what it means behind it."""
+        """The text that `operator_from_text` reads: a line of JSON, then one for each instruction, followed by its meaning."""
         head = {
             "configuration": vars(self.configuration),
             "tensors": [_tensor_data(one) for one in self.tensors],
@@ -73,7 +73,7 @@ class Operator:
 
 
 def operator_from_text(text: str) -> Operator:
-    """What `to_text` wrote. Raises ArgumentError for another text."""
+    """The operator that `to_text` wrote. Raises ArgumentError for any other text."""
     try:
         first, *lines = text.splitlines()
         head = json.loads(first)
@@ -93,7 +93,7 @@ def operator_from_text(text: str) -> Operator:
 
 
 def called_as(text: str, arguments: Sequence[Argument]) -> str:
-    """The text of an operator whose tensors are laid out from arrays of these shapes, which hold the same numbers in the same order."""
+    """The text of the operator for arrays of these shapes, which hold the same numbers in the same order."""
     first, _, rest = text.partition("\n")
     head = json.loads(first)
     tensors = []
@@ -124,9 +124,9 @@ def alignment(configuration: Configuration) -> int:
 
 
 def linked(operator: Operator, bases: Sequence[int], uop_base: int = 0, uop_address: int | None = None) -> Words:
-    """The words of an operator whose tensors begin at these bytes of DRAM, and whose micro-ops stand in UOP from `uop_base` on.
+    """The words of an operator whose tensors begin at these bytes of DRAM, and whose micro-ops are in UOP from `uop_base` on.
 
-    uop_address: the byte of DRAM from which they are loaded first; None: they are there already. Raises ArgumentError for addresses that are not aligned.
+    uop_address: the byte of DRAM from which they are loaded first; None if they are there already. Raises ArgumentError for addresses that are not aligned.
     """
     configuration, words = operator.configuration, operator.words.copy()
     opcodes = words[:, 0] & np.uint64(7)
@@ -142,19 +142,19 @@ def linked(operator: Operator, bases: Sequence[int], uop_base: int = 0, uop_addr
 
 
 def barrier(configuration: Configuration) -> Words:
-    """Instructions after which everything waits for everything before them, in all modules."""
+    """Instructions that make everything after them wait for everything before them, in all modules."""
     store, compute = Store(tokens=Tokens(push_prev=True)), Load(Memory.ACC, tokens=Tokens(pop_next=True, push_prev=True))
     return assemble([store, compute, Load(Memory.INP, tokens=Tokens(pop_next=True))], configuration)
 
 
 def finish(configuration: Configuration) -> Words:
-    """The end of a program: it is over when all modules are done."""
+    """The end of a program, which is reached when all modules are done."""
     store, load = Store(tokens=Tokens(push_prev=True)), Load(Memory.INP, tokens=Tokens(push_next=True))
     return assemble([store, load, Finish(tokens=Tokens(pop_prev=True, pop_next=True))], configuration)
 
 
 def _elements_of(operator: Operator, tensor: int, opcodes: NDArray[np.uint64]) -> list[tuple[NDArray[np.bool_], int]]:
-    """The instructions that use a tensor, by the bytes of the elements that they count in."""
+    """The instructions that use a tensor, by the size in bytes of the elements that they count in."""
     used, configuration = operator.tensor_of == tensor, operator.configuration
     memory = _field(configuration, Opcode.LOAD, "memory")
     numbers = operator.words[:, 0] >> np.uint64(memory.low) & np.uint64(memory.mask)

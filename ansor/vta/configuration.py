@@ -1,4 +1,4 @@
-"""Sizes of a VTA core, as powers of two, and what follows from them: depths of the memories, widths of the fields of instructions."""
+"""Sizes of a VTA core, as powers of two, and what they imply: depths of the memories, widths of the fields of instructions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ UOP_BYTES = UOP_BITS // 8
 NUMBER_BYTES = 1  # inputs, weights and outputs are int8
 ACCUMULATOR_BYTES = 4  # sums are int32
 ITERATION_BITS = 14
-COMMON_BITS = 7  # the operation and four flags of tokens
-MODIFIER_BITS = 20  # what an ALU instruction computes: operation, whether there is an immediate, the immediate
+COMMON_BITS = 7  # the operation and four token flags
+MODIFIER_BITS = 20  # of an ALU instruction: operation, whether there is an immediate, the immediate
 SRAM_BITS = 16
 
 
@@ -87,7 +87,7 @@ class Configuration:
         return self._log_depth(memory)
 
     def depth(self, memory: Memory) -> int:
-        """Elements that it holds."""
+        """Elements that the memory holds."""
         return 1 << self._log_depth(memory)
 
     def element_bytes(self, memory: Memory) -> int:

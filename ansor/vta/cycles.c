@@ -1,5 +1,5 @@
-/* Cycles of a program of VTA: fetch and three modules in order, and one bus to DRAM. Each step takes the part that can go on first; ties go to the lower number,
-   with fetch first. What waits is found again at each step, so nothing has to be woken. */
+/* Cycles of a program of VTA: fetch and three modules in order, and one bus to DRAM. Each step runs the part that can continue first; ties go to the lower
+   number, with fetch first. What waits is found again at each step, so nothing has to be woken. */
 
 typedef struct {
   int64_t bus_bytes, beat, burst, read_latency, write_latency, reads, writes, fetch_burst, state, token, gemm_fill, gemm, alu_fill, alu_imm, alu_tensor;

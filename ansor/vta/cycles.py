@@ -23,7 +23,7 @@ PARTS = ("load", "compute", "store", "fetch")
 @dataclass(frozen=True)
 class Dram:
     """The bus and what is behind it. bus_bytes: of one beat, which takes beat_cycles; burst_bytes: the longest burst, which ends at a multiple of it;
-    read_latency, write_latency: from the last beat of a burst to its data or response; reads, writes: bursts under way at most, of each module."""
+    read_latency, write_latency: from the last beat of a burst to its data or response; reads, writes: the most bursts in flight, for each module."""
 
     bus_bytes: int = 8
     beat_cycles: int = 1
@@ -36,7 +36,7 @@ class Dram:
 
 @dataclass(frozen=True)
 class Control:
-    """fetch_burst: instructions fetched at once; state_cycles: before an instruction does anything; token_cycles: from a push to its pop."""
+    """fetch_burst: instructions fetched at once; state_cycles: before an instruction starts to work; token_cycles: from a push to its pop."""
 
     fetch_burst: int = 64
     state_cycles: int = 2
@@ -45,7 +45,7 @@ class Control:
 
 @dataclass(frozen=True)
 class GemmPipeline:
-    """Cycles until it is full, and for each micro-op."""
+    """Cycles until the pipeline is full, and for each micro-op."""
 
     gemm_fill: int = 5
     gemm_cycles: int = 1
@@ -53,7 +53,7 @@ class GemmPipeline:
 
 @dataclass(frozen=True)
 class AluPipeline:
-    """Cycles until it is full, and for each micro-op with an immediate and with two tensors."""
+    """Cycles until the pipeline is full, and for each micro-op with an immediate and with two tensors."""
 
     alu_fill: int = 5
     alu_immediate_cycles: int = 1
@@ -62,7 +62,7 @@ class AluPipeline:
 
 @dataclass(frozen=True)
 class CycleModel:
-    """What is assumed of a core and its DRAM; all in cycles, bytes, or numbers of things. Raises ArgumentError for what no core has."""
+    """The assumptions about a core and its DRAM, in cycles, bytes or counts. Raises ArgumentError for values that no core has."""
 
     name: str
     dram: Dram = Dram()

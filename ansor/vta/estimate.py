@@ -1,7 +1,7 @@
-"""How many cycles programs should take: what each module has to do, what overlaps, and the latency that nothing hides.
+"""Estimates how many cycles programs take: the work of each module, what overlaps, and the latency that nothing hides.
 
-The model is the roofline of the parts of a cycle model. Compute overlaps with the loads of what is held twice, and with stores where ACC is; the bus serves all
-of them. It knows nothing of the order of instructions, so what is measured corrects it.
+The model is a roofline over the parts of a cycle model. Compute overlaps with the loads of what is double-buffered, and with stores if ACC is; the bus serves
+all of them. The order of instructions is not modelled, so measurements correct the estimate.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from ansor.vta.pieces import PIECE
 from ansor.vta.work import Computing, Transfer, Work, micro_ops
 
 OUT_OF_STEP = 0.09
-"""Share of loads and stores that nothing hides although there are copies, as modules do not keep step: with it, what the estimate picks for the convolutions of
-ResNet-18 has 0.90 or more of the speed of programs tuned with 200 trials, and 0.986 on the geometric mean; without, 0.90 and 0.980."""
+"""Share of loads and stores that is not hidden in spite of double buffering, as modules do not run in step. With it, the programs that the estimate picks for
+the convolutions of ResNet-18 have at least 0.90 of the speed of programs tuned with 200 trials, and 0.986 in the geometric mean; without it, 0.90 and 0.980."""
 
-_TURN = 3  # cycles of an instruction beside its states: it is taken, it ends
+_TURN = 3  # cycles of an instruction in addition to its states: fetching and finishing it
 
 
 def estimated_cycles(work: Work, configuration: Configuration, model: CycleModel) -> Row:
@@ -50,15 +50,15 @@ def estimated_cycles(work: Work, configuration: Configuration, model: CycleModel
         compute = compute + (0.0 if step.gemm else _computing(step, model))
     load, alone, ahead, compute, products, store, bus = (part * work.filling for part in (load, alone, ahead, compute, products, store, bus))
     compute = compute + row(micro_ops(work)) * 4 / model.dram.bus_bytes + model.dram.read_latency
-    # While results are made of sums, no more is loaded than copies have room for.
+    # While results are computed from sums, loads can only fill the free copies.
     fed = compute + larger(load - alone - smaller(ahead, compute), products) + alone + first + OUT_OF_STEP * (load - alone + store)
-    # The last tile is stored in pieces, while those behind them are computed.
+    # The last tile is stored in pieces, while the pieces after them are computed.
     total = choose(work.copies[Memory.ACC] > 1, larger(fed, store) + last, fed + larger(store - hidden, last))
     return larger(total, bus) + 2 * model.dram.read_latency
 
 
 def _transfer(one: Transfer, beats: Row, model: CycleModel) -> Row:
-    """Cycles of its module each time: the latency of each instruction, of each row where a module has one access under way."""
+    """Cycles of its module each time: the latency of each instruction, or of each row if a module has only one access in flight."""
     dram, overhead = model.dram, _TURN + model.control.state_cycles + model.control.token_cycles
     if one.memory == Memory.OUT:
         waits = row(one.rows) / dram.writes * dram.write_latency
@@ -68,7 +68,7 @@ def _transfer(one: Transfer, beats: Row, model: CycleModel) -> Row:
 
 
 def _computing(one: Computing, model: CycleModel) -> Row:
-    """Cycles of compute, for all times."""
+    """Cycles of compute, for all repetitions."""
     overhead = _TURN + model.control.state_cycles + model.control.token_cycles
     times, begins, results = row(one.times), row(one.begins), row(one.results)
     (immediate, tensors), alu = one.steps, model.alu

@@ -1,4 +1,4 @@
-/* What a program of VTA computes, in program order or with the modules in a random order, and whether its tokens order all that has to be ordered.
+/* What a program of VTA computes, in program order or with the modules in a random order, and whether its tokens order everything that has to be ordered.
    A token stream has one writer and one reader, so its k-th pop always meets its k-th push: which instructions are ordered does not depend on who runs
    first, and vector clocks over them find every race in any order of running. */
 
@@ -8,9 +8,9 @@ typedef struct {
   int64_t dram_bytes, random, seed, instruction_queue, token_queue;
   uint8_t *dram;
   int32_t *acc; int8_t *inp, *wgt, *out; uint32_t *uop;
-  int64_t *shadow[MEMORIES + 1];                   /* for each element: who wrote last, and who read last in each module; DRAM in units of 4 bytes */
+  int64_t *shadow[MEMORIES + 1];                   /* for each element: the last writer, and the last reader in each module; DRAM in units of 4 bytes */
   int64_t *queue[MODULES];                         /* instructions of each module, [n] */
-  int64_t *pushed[STREAMS];                        /* for each token the clocks of who pushed it, [n][MODULES] */
+  int64_t *pushed[STREAMS];                        /* for each token the clocks of its pusher, [n][MODULES] */
 } Core;
 
 typedef struct {
@@ -184,7 +184,7 @@ static int execute(Run *s, int64_t number) {
 
 typedef struct { int64_t given, taken[MODULES], queued[MODULES], pushes[STREAMS], pops[STREAMS]; } Queues;
 
-/* -1 where the module can run, else what it waits for: a stream, 4 for an instruction, 5 for room in a queue. */
+/* -1 where the module can run, else what it waits for: a stream, 4 for an instruction, 5 for space in a queue. */
 static int waits_for(const Run *s, const Queues *q, int m) {
   if (q->taken[m] == q->queued[m]) return 4;
   Row x = s->program + s->c->queue[m][q->taken[m]] * COLUMNS;

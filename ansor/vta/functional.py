@@ -1,4 +1,4 @@
-"""What a program of VTA computes, and whether its tokens order all that has to be ordered: `functional.c`."""
+"""What a program of VTA computes, and whether its tokens order everything that has to be ordered: `functional.c`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHADOW = 4  # numbers that functional.c keeps for each element
 
 
 class ProgramError(AnsorError):
-    """A VTA program goes wrong where it runs. `instructions`: the numbers of those that take part. Cure: fix the program."""
+    """A VTA program fails while it runs. `instructions`: the numbers of those involved. Cure: fix the program."""
 
     def __init__(self, text: str, instructions: tuple[int, ...]) -> None:
         super().__init__(text)
@@ -38,7 +38,7 @@ class RaceError(ProgramError):
 
 
 class DeadlockError(ProgramError):
-    """Modules wait for tokens, instructions or room that never come."""
+    """Modules wait for tokens, instructions or queue space that never come."""
 
 
 class LeftOverError(ProgramError):
@@ -51,7 +51,7 @@ class BoundsError(ProgramError):
 
 @dataclass(frozen=True)
 class Queues:
-    """How many instructions and tokens wait at most, in each queue."""
+    """The most instructions and tokens that can wait in each queue."""
 
     instructions: int = 512
     tokens: int = 1024
@@ -59,8 +59,8 @@ class Queues:
 
 @dataclass(frozen=True)
 class Counts:
-    """What a program did. loaded: bytes read from DRAM, by memory; gemm, reset, alu: micro-ops run; close_writes: those of them that write the element
-    which one of the two before them in their instruction writes (a pipeline without forwarding gets these wrong)."""
+    """What a program did. loaded: bytes read from DRAM, by memory; gemm, reset, alu: micro-ops run; close_writes: those of them that write an element
+    which one of the two micro-ops before them in their instruction writes (a pipeline without forwarding gets these wrong)."""
 
     loaded: Mapping[Memory, int]
     stored: int
@@ -71,7 +71,7 @@ class Counts:
 
 
 class Sram:
-    """The memories of a core, zeros at first, which a run leaves as they are at its end: pass the same to the next run."""
+    """The memories of a core, initially zero. They keep their contents after a run: pass the same object to the next run."""
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
@@ -100,7 +100,7 @@ class _Result(ctypes.Structure):
 
 
 def run_in_order(words: Words, dram: DramBytes, configuration: Configuration, sram: Sram | None = None) -> Counts:
-    """Run a program [n, 2] one instruction after the other, whatever its tokens say. `dram` [bytes] is changed, and `sram`; without, memories start as zeros.
+    """Run a program [n, 2] one instruction after the other, ignoring its tokens. Changes `dram` [bytes] and `sram`; without `sram`, memories start as zeros.
 
     Raises BoundsError, and InstructionError for words that are not a program.
     """
@@ -110,9 +110,9 @@ def run_in_order(words: Words, dram: DramBytes, configuration: Configuration, sr
 def run_in_random_order(
     words: Words, dram: DramBytes, configuration: Configuration, seed: int, queues: Queues = Queues(), sram: Sram | None = None
 ) -> Counts:
-    """Run a program [n, 2] with the modules taking turns at random, as far as tokens and queues allow; else as `run_in_order`.
+    """Run a program [n, 2] with the modules interleaved at random, as far as tokens and queues allow; otherwise like `run_in_order`.
 
-    Which races, deadlocks and tokens left over are found does not depend on the seed, only which of several races is met first. Raises RaceError,
+    Whether there are races, deadlocks and tokens left over does not depend on the seed, only which of several races is found first. Raises RaceError,
     DeadlockError, LeftOverError, BoundsError, and InstructionError for words that are not a program.
     """
     if not isinstance(seed, Integral):
@@ -123,7 +123,7 @@ def run_in_random_order(
 
 
 def _run(words: Words, dram: DramBytes, configuration: Configuration, sram: Sram | None, drawn: tuple[int, Queues] | None) -> Counts:
-    """drawn: the seed of a random order, and how long queues are."""
+    """drawn: the seed of a random order, and the lengths of the queues."""
     if not isinstance(dram, np.ndarray):
         raise ArgumentError(f"DRAM is {with_article(type(dram).__name__)}; pass a writeable vector of uint8 without gaps")
     if dram.dtype != np.uint8 or dram.ndim != 1 or not dram.flags.c_contiguous or not dram.flags.writeable:
@@ -146,7 +146,7 @@ def _run(words: Words, dram: DramBytes, configuration: Configuration, sram: Sram
 
 
 def _core(sram: Sram, count: int, dram_bytes: int, random: bool) -> tuple[_Core, list[DramBytes]]:
-    """A core with these memories; the arrays are what else it points to."""
+    """A core with these memories, and the arrays that it also points to."""
     core, configuration = _Core(), sram.configuration
     kept: list[DramBytes] = []
     core.batch, core.block, core.dram_bytes, core.random = 1 << configuration.batch, 1 << configuration.block, dram_bytes, random
@@ -191,5 +191,5 @@ def _deadlock(result: _Result) -> DeadlockError:
     parts = []
     for module, number, stream in zip(("load", "compute", "store", "fetch"), result.waits, result.stream, strict=True):
         if number >= 0:
-            parts.append(f"{module} waits with instruction {number} for {f'a token {STREAMS[stream]}' if stream < 4 else 'room in a queue'}")
+            parts.append(f"{module} waits with instruction {number} for {f'a token {STREAMS[stream]}' if stream < 4 else 'space in a queue'}")
     return DeadlockError(f"the program never ends: {'; '.join(parts)}", tuple(number for number in result.waits if number >= 0))

@@ -1,7 +1,7 @@
 """Loops as a compiled operator: the code generator of VTA.
 
-Loops whose inside is more than one statement run here, one iteration after the other. What is inside becomes instructions: a copy into a memory of the core
-LOADs, a sum of products GEMMs, arithmetic on accumulators ALUs, and results STOREs. What a copy of a buffer holds already is not loaded again.
+Loops around more than one statement are unrolled here, one iteration after the other. Their statements become instructions: a copy into a memory of the core
+becomes LOADs, a sum of products GEMMs, arithmetic on accumulators ALUs, and results STOREs. What a copy of a buffer already holds is not loaded again.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from ansor.vta.tensors import TensorLayout
 from ansor.vta.transfers import Extent, loads, stores
 
 Thing = tuple[Memory, int]
-"""A copy of a buffer, as instructions name what they use."""
+"""The key of a copy of a buffer: instructions list what they use by such keys."""
 
 Moves = tuple[int, dict[Var, int]]
-"""The first element, and how far it moves with each loop."""
+"""The first element, and its stride in each loop."""
 
 _IDENTITIES = {"max": (AluOp.MIN, -(1 << 15)), "min": (AluOp.MAX, (1 << 15) - 1)}
-"""From zeros to what changes no int8."""
+"""From zero to the identity, which leaves every int8 unchanged."""
 
 
 def is_for_core(loops: Loops) -> bool:
-    """Whether loops keep anything in memories of the core."""
+    """Whether the loops keep anything in memories of the core."""
     return any(leaf.buffer.scope in MEMORIES for leaf in _leaves(loops.body))
 
 
 def compile_operator(loops: Loops, configuration: Configuration) -> Operator:
-    """The operator that loops of one program compute. Raises ScheduleError for what the core does not do, or has no room for."""
+    """The operator that the loops of one program compute. Raises ScheduleError for what the core cannot do, or has no space for."""
     return _Generator(loops, configuration).operator()
 
 
@@ -60,12 +60,12 @@ def _leaves(nodes: Sequence[Node]) -> list[Store]:
 
 
 def _part_of(place: Place, piece: int) -> Thing:
-    """What names a piece of the present copy: as there are fewer pieces than elements, none has the name of another copy."""
+    """The key of a piece of the current copy. There are fewer pieces than elements, so it differs from the key of any other copy."""
     return place.memory, place.start + piece
 
 
 def _fills_sums(node: Node) -> bool:
-    """Whether it copies into the accumulators: the compute module does that itself, best while it waits for the first operands."""
+    """Whether it copies into the accumulators. The compute module does that itself, ideally while it waits for the first operands."""
     store = leaf_store(node)
     return store is not None and store.buffer.scope == "acc" and store.combiner is None
 
@@ -87,7 +87,7 @@ class _Generator:
         self._bodies: dict[int, list[Node]] = {}
 
     def operator(self) -> Operator:
-        """All of it."""
+        """The whole operator."""
         self._run(self._loops.body)
         if len(self._uops) > self._configuration.depth(Memory.UOP):
             room = self._configuration.depth(Memory.UOP)
@@ -150,7 +150,7 @@ class _Generator:
             self._fill(place, region, [extent.sram for extent in extents], number, access)
 
     def _fill(self, place: Place, region: Sequence[Span], strides: Sequence[int], number: int, access: Access) -> None:
-        """A number in the place of the zeros around a region. Only the ALU writes one, and only into the accumulators."""
+        """Write a number over the zeros around a region. Only the ALU can, and only in the accumulators."""
         if place.memory != Memory.ACC:
             raise ScheduleError(f"asked for a VTA program that pads {access.buffer.name} in {place.memory.name} with {number}: a LOAD pads with 0")
         for start, sides in borders(place.start, region, strides):
@@ -158,12 +158,12 @@ class _Generator:
                 self._add(Alu(AluOp.ADD, self._range(kernel), number, kernel.outer, kernel.inner), None, (), (place.thing,))
 
     def _extents(self, nest: Nest, outside: Access, inside: Access, region: Sequence[Span]) -> list[Extent]:
-        """A region of an argument, with how it lies in a buffer."""
+        """A region of an argument, with its strides in a buffer."""
         strides = strides_in(nest, outside, inside, self._places[inside.buffer])
         return [Extent(span.count, span.stride, stride, span.before, span.after) for span, stride in zip(region, strides, strict=True)]
 
     def _layout(self, buffer: Buffer, memory: Memory) -> TensorLayout:
-        """How an argument lies in DRAM."""
+        """The layout of an argument in DRAM."""
         if buffer not in self._layouts:
             blocks = self._lanes.blocks[buffer]
             channels = sorted(blocks, key=lambda dimension: (memory != Memory.WGT and blocks[dimension] == 1 << self._configuration.block, dimension))
@@ -191,7 +191,7 @@ class _Generator:
         place.held.key = None
 
     def _begin(self, nest: Nest, place: Place) -> None:
-        """A new copy, that holds the identity."""
+        """Begin a new copy, which holds the identity."""
         counts = nest.counts()
         place.turn(sizes_of(nest, nest.store.index, place))
         spatial = {var: count for var, count in counts.items() if var not in nest.store.reduce_vars}
@@ -230,7 +230,7 @@ class _Generator:
         self._places[target.buffer].held.key = None
 
     def _products(self, nest: Nest, target: Access, left: Access, right: Access) -> None:
-        """A sum of products on the ALU, for one place of the reduction after the other: 0 + left, * right, and added to the sums."""
+        """A sum of products on the ALU, for one index of the reduction after the other: 0 + left, * right, then added to the sums."""
         place, reduced = self._places[target.buffer], [var for var in nest.store.reduce_vars if var in nest.extents]
         spatial = {var: extent for var, extent in nest.extents.items() if var not in reduced}
         spare = (place.memory, place.spare)
@@ -245,7 +245,7 @@ class _Generator:
         place.held.key = None
 
     def _visit(self, nest: Nest, operation: AluOp | None, target: Moves, source: Moves | None, reads: Sequence[Thing], writes: Thing) -> None:
-        """An operation of elements with others; None: zeros."""
+        """An operation on elements with others; None writes zeros."""
         start, others = (0, {}) if source is None else source
         walks = tuple(Walk(count, target[1].get(var, 0), others.get(var, 0)) for var, count in nest.counts().items())
         for kernel in kernels_of((target[0], start, 0), walks):
@@ -275,7 +275,7 @@ class _Generator:
             self._piece(nest)
 
     def _piece(self, nest: Nest, number: int = 0) -> None:
-        """What is done to sums, and a STORE. number: of a piece that shares no element with others."""
+        """The arithmetic on sums, and a STORE. number: of a piece that shares no element with others."""
         store = nest.store
         final, steps = steps_of(store.value, lambda access: is_whole(nest, access, self._places[access.buffer].blocks))
         for step in steps or (Step(AluOp.ADD, final, 0),):
@@ -291,7 +291,7 @@ class _Generator:
     # instructions ---------------------------------------------------------------------------------------------------------------------------------
 
     def _range(self, kernel: Kernel) -> UopRange:
-        """Where its micro-ops stand; equal ones stand there once."""
+        """The place of its micro-ops; equal ones are stored once."""
         if kernel not in self._ranges:
             if kernel.uops not in self._kernels:
                 begin = len(self._uops)

@@ -1,9 +1,9 @@
-"""Channels in groups, each of which is a convolution of its own, as a dimension of their own: products of whole blocks, as a core multiplies them.
+"""Makes the groups of a grouped convolution a dimension of their own, so that its products have whole blocks, as a core multiplies them.
 
     acc[n, o, y, x] += data[n, o // 64 * 32 + c, y + ky, x + kx] * w[o, c, ky, kx]                       4 groups, of 32 channels in and 64 out
     acc[n, g, o, y, x] += data[n, g, c, y + ky, x + kx] * w[g, o, c, ky, kx]                             data, w and results as they lie in memory
 
-Where channels of a group are no whole blocks, as many groups are one as make them so, all of them at most; weights are 0 between those that are one:
+If a group's channels are not whole blocks, as many groups are merged as are needed, up to all of them; weights between merged groups are 0:
 
     acc[n, o, y, x] += data[n, o // 4 * 4 + c, ...] * w[o, c, ...]      8 groups of 4      ->      2 groups of 16, whose w has 4 of 16 columns that are not 0
 """
@@ -23,8 +23,8 @@ from ansor.te.tensor import Compute, Read, Tensor
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """A sum of products in groups. lanes: the axis of its output channels, all groups one after the other; place: the dimension of the data that channels are;
-    rows, inner: the dimensions of the weights for output channels and those of the input in a group, None for one; group: its axis, None for one."""
+    """A sum of products in groups. lanes: the axis of its output channels, all groups one after the other; place: the channel dimension of the data;
+    rows, inner: the dimensions of the weights for output channels and for a group's input channels, None for one channel; group: its axis, None for one."""
 
     stage: Tensor
     data: Read
@@ -42,7 +42,7 @@ class Grouping:
 
     @property
     def groups(self) -> int:
-        """Their number."""
+        """The number of groups."""
         return self.data.tensor.shape[self.place] // self.inputs
 
     @property
@@ -56,12 +56,12 @@ class Grouping:
         return self.lanes.extent // self.groups
 
     def together(self, block: int) -> int:
-        """How many groups are one, so that channels are whole blocks; all, where fewer are not."""
+        """How many groups are merged, so that channels are whole blocks; all of them if fewer are not enough."""
         counts = (count for count in range(1, self.groups) if self.groups % count == 0)
         return next((count for count in counts if count * self.inputs % block == count * self.outputs % block == 0), self.groups)
 
     def refusal(self, block: int) -> str:
-        """Why a core does not compute it; '' where it does."""
+        """Why a core cannot compute it; '' if it can."""
         together, weights = self.together(block), self.weights.tensor
         if weights.constant or together == 1 and (self.rows, self.inner) == (0, 1):
             return ""
@@ -70,14 +70,14 @@ class Grouping:
 
 
 def grouping_of(dag: Dag) -> Grouping | None:
-    """The grouped sum of products of a workload; None where it has none, or another reduction."""
+    """The grouped sum of products of a workload; None if it has none, or another reduction."""
     sums = [stage for stage in dag.stages if access.has_reduction(stage)] or [stage for stage in dag.stages if next(divided_reads(stage), None) is not None]
     sides = factors_of(sums[0]) if len(sums) == 1 else None
     return None if sides is None else _grouping(sums[0], *sides) or _grouping(sums[0], *sides[::-1])
 
 
 def in_groups(dag: Dag, block: int) -> tuple[Dag, Mapping[str, Grouped]] | None:
-    """The workload with groups as a dimension of its own, and what happens to constants first; None where it has no groups, or uses channels in other ways."""
+    """The workload with groups as a dimension, and how constants are transformed first; None if it has no groups, or uses channels in other ways."""
     found = grouping_of(dag)
     if found is None or found.refusal(block) or padding_of(found.data.tensor):
         return None
@@ -88,7 +88,7 @@ def in_groups(dag: Dag, block: int) -> tuple[Dag, Mapping[str, Grouped]] | None:
 
 
 def padding_of(tensor: Tensor) -> int | float:
-    """The number that a stage pads with; 0 where it does not."""
+    """The number that a stage pads with; 0 if it does not pad."""
     body = tensor.compute.body if tensor.compute is not None else None
     other = body.otherwise if isinstance(body, Select) and isinstance(body.then, Read) else None
     while isinstance(other, Cast):
@@ -103,7 +103,7 @@ def product_of(stage: Tensor) -> tuple[Read, Read] | None:
 
 
 def factors_of(stage: Tensor) -> tuple[Read, Read] | None:
-    """The same where a sum may have one term: a depthwise kernel of one place adds nothing."""
+    """The same if a sum may have one term, as in a depthwise 1x1 kernel, which adds nothing up."""
     body = stage.compute.body if stage.compute is not None else None
     product = body.source if isinstance(body, Reduce) and body.combiner == "sum" else body
     if not isinstance(product, Binary) or product.op != "mul":
@@ -143,7 +143,7 @@ def _is_zero(index: Expr) -> bool:
 
 
 def _of_index(index: Expr, lanes: Axis) -> tuple[int, int, Axis | None]:
-    """Outputs and inputs of a group, and the axis of the latter: lanes // outputs * inputs + axis. 0 outputs where the index is another."""
+    """Outputs and inputs of a group, and the axis of the latter: lanes // outputs * inputs + axis. 0 outputs if the index has another form."""
     group = None
     if isinstance(index, Binary) and index.op == "add":
         index, last = (index.left, index.right) if isinstance(index.right, Axis) else (index.right, index.left)
@@ -156,14 +156,14 @@ def _of_index(index: Expr, lanes: Axis) -> tuple[int, int, Axis | None]:
 
 
 def _by_number(value: Expr, operation: str) -> tuple[Expr, int]:
-    """What is multiplied with a number, or divided by it, and the number; 1 where there is none."""
+    """The operand of a multiplication or division by a number, and the number; 1 if there is none."""
     if isinstance(value, Binary) and value.op == operation and isinstance(value.right, Const):
         return value.left, int(value.right.value)
     return value, 1
 
 
 class _OtherwiseError(Exception):
-    """Channels are used in a way that groups as a dimension do not have."""
+    """Channels are used in a way that a dimension of groups cannot express."""
 
 
 class _InGroups:
@@ -189,7 +189,7 @@ class _InGroups:
         return Dag([self._made[tensor.name] for tensor in self._dag.tensors]), self._transforms
 
     def _split(self, tensor: Tensor, place: int) -> bool:
-        """Note that a dimension of a tensor is groups and what is in one; whether that was new."""
+        """Note that a dimension of a tensor splits into groups and the channels of one; returns whether that was new."""
         if self._places.get(tensor.name, place) != place or tensor.shape[place] % self._count:
             raise _OtherwiseError
         new = tensor.name not in self._places
@@ -197,7 +197,7 @@ class _InGroups:
         return new
 
     def _spread(self, stage: Tensor) -> bool:
-        """What one tensor of a stage has in groups, the others have; whether something was new."""
+        """Dimensions that are in groups in one tensor of a stage are so in the others; returns whether something was new."""
         assert stage.compute is not None
         new = False
         for read in access.reads(stage):
@@ -255,7 +255,7 @@ class _InGroups:
         return Compute(axes, reduced, body)
 
     def _columns_name(self, compute: Compute) -> str:
-        """Of the axis of input channels; where there was none, one that no axis has."""
+        """The name of the axis of input channels; if there was none, an unused one."""
         if self._grouping.group is not None:
             return self._grouping.group.name
         name, taken = "rc", {axis.name for axis in (*compute.axes, *compute.reduce_axes)}
@@ -264,7 +264,7 @@ class _InGroups:
         return name
 
     def _sum(self, body: Expr, columns: Axis) -> Expr:
-        """The sum over all channels of the groups that are one."""
+        """The sum over all channels of the merged groups."""
         grouping = self._grouping
         group, lane = self._axes[id(grouping.lanes)]
 
@@ -294,7 +294,7 @@ class _InGroups:
 
 
 def divided_reads(stage: Tensor) -> Iterator[Read]:
-    """Reads at indices that are divided, as channels in groups are."""
+    """Reads at divided indices, as those of channels in groups are."""
     for read in access.reads(stage):
         if any(isinstance(node, Binary) and node.op in DIVISIONS for index in read.indices for node in walk(index)):
             yield read

@@ -27,7 +27,7 @@ class AluOp(IntEnum):
 
 
 class Module(IntEnum):
-    """The three modules that run instructions, each its own in order."""
+    """The three modules that run instructions, each its own ones in order."""
 
     LOAD = 0
     COMPUTE = 1
@@ -46,7 +46,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Uop:
-    """A micro-op: the elements that it works on, before the loops of its instruction are added. ALU instructions ignore `wgt`; their `src` is in ACC."""
+    """A micro-op: the indices of its elements, to which the loops of its instruction add. ALU instructions ignore `wgt`; their `src` is in ACC."""
 
     dst: int
     src: int = 0
@@ -87,7 +87,7 @@ class UopRange:
 
 @dataclass(frozen=True)
 class Loop:
-    """How often micro-ops are repeated, and what each time adds to their indices."""
+    """How often micro-ops are repeated, and what each repetition adds to their indices."""
 
     iterations: int = 1
     dst: int = 0
@@ -151,7 +151,7 @@ class Alu:
 
 @dataclass(frozen=True)
 class Finish:
-    """The end of what the device runs at once."""
+    """The end of a program, which the device runs at once."""
 
     tokens: Tokens = Tokens()
 

@@ -1,4 +1,4 @@
-"""Loops over elements of memories as micro-ops and the two loops of an instruction."""
+"""Maps loops over elements of memories to micro-ops and the two loops of an instruction."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ansor.vta.instructions import Loop, Uop
 
 MOST_ITERATIONS = (1 << ITERATION_BITS) - 1
 APART = 3
-"""A micro-op that writes what one of the two before it writes is wrong on cores that do not forward sums (HLS)."""
+"""A micro-op that writes an element which one of the two before it writes gives wrong results on cores that do not forward sums (HLS)."""
 
 
 @dataclass(frozen=True)
 class Walk:
-    """A loop: how often it runs, and how many elements each time moves the destination, the source and the weight."""
+    """A loop: how often it runs, and by how many elements each iteration moves the destination, the source and the weight."""
 
     extent: int
     dst: int
@@ -27,7 +27,7 @@ class Walk:
 
     @property
     def steps(self) -> tuple[int, int, int]:
-        """Of all three."""
+        """The steps of all three."""
         return self.dst, self.src, self.wgt
 
 
@@ -42,9 +42,9 @@ class Kernel:
 
 @lru_cache(maxsize=4096)  # tiles repeat themselves
 def kernels_of(start: tuple[int, int, int], walks: tuple[Walk, ...]) -> tuple[Kernel, ...]:
-    """Kernels that together visit, from the elements `start` on, what these loops visit, in whatever order, and write no element again before `APART` others.
+    """Kernels that together visit, from the elements `start` on, what these loops visit, in any order, and write no element again before `APART` others.
 
-    There is one, with as few micro-ops as its two loops leave, but where less than `APART` elements are written several times: then one for each time.
+    There is one, with as few micro-ops as its two loops allow, unless fewer than `APART` elements are written several times: then there is one for each time.
     """
     order = _order(walks)
     if order is not None:
@@ -54,7 +54,7 @@ def kernels_of(start: tuple[int, int, int], walks: tuple[Walk, ...]) -> tuple[Ke
 
 
 def smallest_part(extent: int) -> int:
-    """The smallest divisor that is `APART` or more; the extent itself where there is none up to 7."""
+    """The smallest divisor that is at least `APART`; the extent itself if there is none up to 7."""
     return next((part for part in (3, 4, 5, 7) if extent % part == 0), extent)
 
 
@@ -75,13 +75,13 @@ def _moved(start: tuple[int, int, int], place: Sequence[int], walks: Sequence[Wa
 
 @lru_cache(maxsize=4096)
 def _order(walks: tuple[Walk, ...]) -> tuple[tuple[Walk, ...], tuple[Walk, ...]] | None:
-    """The loops of the instruction and those of micro-ops, outermost first, with the fewest micro-ops that write far enough apart; None for none."""
+    """The loops of the instruction and those of the micro-ops, outermost first: the fewest micro-ops whose writes are far enough apart. None without any."""
     found = [split for loops in _choices(walks) for split in _splits(loops) if _apart((*split[0], *split[1]))]
     return min(found, key=lambda split: prod(walk.extent for walk in split[1]), default=None)
 
 
 def _choices(walks: Sequence[Walk]) -> Iterator[list[Walk]]:
-    """The same visits by several sets of loops: joined, as they are, and with a loop that moves the destination cut in two."""
+    """Several sets of loops with the same visits: joined, unchanged, and with a loop that moves the destination split in two."""
     loops = [walk for walk in walks if walk.extent > 1]
     yield joined(loops)
     if all(walk.dst for walk in loops):
@@ -95,7 +95,7 @@ def _choices(walks: Sequence[Walk]) -> Iterator[list[Walk]]:
 
 
 def _splits(loops: Sequence[Walk]) -> Iterator[tuple[tuple[Walk, ...], tuple[Walk, ...]]]:
-    """Each choice of up to two loops for the instruction; those that move the destination innermost, the longest of them first."""
+    """Each choice of up to two loops for the instruction; those that move the destination are innermost, the longest of them first."""
     fitting = sorted((walk for walk in loops if walk.extent <= MOST_ITERATIONS), key=lambda walk: -walk.extent)
     for count in (2, 1, 0):
         for chosen in itertools.combinations(fitting, count):
@@ -114,7 +114,7 @@ def _apart(loops: Sequence[Walk]) -> bool:
 
 
 def joined(walks: Sequence[Walk]) -> list[Walk]:
-    """The same visits with fewer loops: one in the place of two where the inner one ends where the outer one goes on."""
+    """The same visits with fewer loops: two become one if the outer one continues where the inner one ends."""
     left = [walk for walk in walks if walk.extent > 1]
     for outer, inner in itertools.permutations(left, 2):
         whole = outer.extent * inner.extent
@@ -125,5 +125,5 @@ def joined(walks: Sequence[Walk]) -> list[Walk]:
 
 
 def count_of(walks: Sequence[Walk]) -> int:
-    """Visits."""
+    """The number of visits."""
     return prod(walk.extent for walk in walks)

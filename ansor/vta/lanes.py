@@ -1,10 +1,10 @@
-"""Along which dimensions buffers are cut into elements, and in which order these lie: found from what is multiplied, and carried over to all that is copied.
+"""The dimensions along which buffers are divided into elements, and the order of these: found from the products, and propagated through copies.
 
     acc[n, co, y, x] += inp[n, ci, y + ky, x + kx] * wgt[co, ci, ky, kx]      n: batch, co and ci: block
     acc[n, co, y, x] = max(acc[n, co, y, x] + bias[co], 0)                    so bias is cut along co, and what the results go to, too
 
-Where nothing is multiplied, the channels are the second dimension of the output (the only one of a vector), and rows the first. What has no rows, such as a
-bias, is the same for all rows of an element: it lies in DRAM once for each.
+If nothing is multiplied, the channels are the second dimension of the output (the only one of a vector), and rows the first. A tensor without rows, such as a
+bias, is the same for all rows of an element: it is in DRAM once for each row.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Lanes:
 
 
 def lanes_of(loops: Loops, configuration: Configuration) -> Lanes:
-    """Raises ScheduleError where something is computed of whose dimensions nothing is known."""
+    """Raises ScheduleError if nothing is known about the dimensions of something that is computed."""
     if configuration.batch:
-        lanes_of(loops, replace(configuration, batch=0))  # what has rows needs channels as well
+        lanes_of(loops, replace(configuration, batch=0))  # a buffer with rows needs channels as well
     found: dict[Buffer, dict[int, int]] = {}
     body = [store for _, store in stores(loops.body)]
     for store in body:
@@ -61,13 +61,13 @@ def lanes_of(loops: Loops, configuration: Configuration) -> Lanes:
 
 
 def _of_result(rank: int, configuration: Configuration) -> dict[int, int]:
-    """Where nothing is multiplied: the first dimension has rows, the second one channels; a vector has channels alone."""
+    """The lanes if nothing is multiplied: the first dimension is rows, the second one channels; a vector has channels only."""
     rows = {0: 1 << configuration.batch} if configuration.batch and rank > 1 else {}
     return {**rows, min(1, rank - 1): 1 << configuration.block}
 
 
 def product_of(store: Store) -> tuple[Access, Access] | None:
-    """What a store multiplies and adds up in the core: from INP, and from WGT."""
+    """The factors that a store multiplies and adds up in the core: one from INP, one from WGT."""
     value = plain(store.value)
     if store.combiner != "sum" or store.buffer.scope != "acc" or not isinstance(value, Binary) or value.op != "mul":
         return None
@@ -92,7 +92,7 @@ def _of_product(store: Store, data: Access, weights: Access, configuration: Conf
 
 
 def _dimension(dimensions: list[set[Var]], wanted: set[Var], what: str, weights: Access) -> int:
-    """The first dimension that these loops alone walk."""
+    """The first dimension that only these loops index."""
     for place, one in enumerate(dimensions):
         if one and one <= wanted:
             return place
@@ -100,7 +100,7 @@ def _dimension(dimensions: list[set[Var]], wanted: set[Var], what: str, weights:
 
 
 def _carried(store: Store, found: dict[Buffer, dict[int, int]]) -> bool:
-    """Carry over what is known of one buffer of a statement to the others; whether something was new."""
+    """Propagate what is known about one buffer of a statement to the others; returns whether something was new."""
     sides = [Access(store.buffer, store.index, store.buffer.dtype), *accesses(store.value)]
     known = {var: block for side in sides for dimension, block in found.get(side.buffer, {}).items() for var in variables(side.index[dimension])}
     new = False
@@ -116,7 +116,7 @@ def _carried(store: Store, found: dict[Buffer, dict[int, int]]) -> bool:
 
 
 def _note_orders(store: Store, orders: dict[Buffer, tuple[int, ...]]) -> None:
-    """Buffers lie in the order of what they are copied from, or to."""
+    """Buffers have the order of the tensor that they are copied from, or to."""
     sides = [Access(store.buffer, store.index, store.buffer.dtype), *accesses(store.value)]
     for outside in (side for side in sides if side.buffer.scope in ARGUMENTS):
         at = {var: dimension for dimension, index in enumerate(outside.index) for var in variables(index)}

@@ -1,4 +1,4 @@
-"""Where the fields of instructions stand, for any configuration."""
+"""The positions of the fields of instructions, for any configuration."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _MEMORY: tuple[Widths, Widths] = (
 
 @cache
 def instruction_fields(configuration: Configuration, opcode: Opcode) -> tuple[Field, ...]:
-    """All fields of instructions of this kind, those that all kinds have first."""
+    """All fields of instructions of this kind, the fields common to all kinds first."""
     common = _word(0, 0, _COMMON)
     if opcode == Opcode.FINISH:
         return common

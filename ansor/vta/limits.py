@@ -1,4 +1,4 @@
-"""What programs for a core may not exceed, asked of many at once."""
+"""The limits on programs for a core, checked for many at once."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.work import Work, instructions, micro_ops, work_on_core
 
 MOST_INSTRUCTIONS = 1 << 14
-"""Of an operator: beyond that a program is nothing but instructions."""
+"""The most instructions of an operator; a longer program spends its time on instructions alone."""
 
 NAMES = ("on the core", "elements", "micro-ops", "instructions", "padding")
 
 
 def limits_of(configuration: Configuration) -> tuple[Limit, ...]:
-    """Of programs for a core of this configuration."""
+    """The limits on programs for a core of this configuration."""
     return tuple(Limit(name, _Holds(name, configuration)) for name in NAMES)
 
 

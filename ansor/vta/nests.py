@@ -1,7 +1,7 @@
-"""Loop nests with the loops outside set to numbers: what one statement does at once.
+"""Loop nests of one statement, with the loops outside set to numbers.
 
-Lanes are dimensions of a buffer that its elements are cut along: a dimension of 40 channels in blocks of 16 is 3 elements. A loop that runs along lanes
-counts in blocks here. What the last block has beyond the end is computed, too; nobody reads it.
+Lanes are the dimensions along which a buffer is divided into elements: a dimension of 40 channels in blocks of 16 is 3 elements. A loop along lanes counts
+in blocks here. The part of the last block beyond the end is computed, too, but not read.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ansor.te.expr import Binary, Cast, Expr
 ARGUMENTS = ("input", "constant", "output")
 Values = Mapping[Var, int]
 Blocks = Mapping[int, int]
-"""Dimension of a buffer -> how long a block is along it."""
+"""Dimension of a buffer -> the length of a block along it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """An index: where it begins, and how far it moves with each loop of the nest."""
+    """An index: its start, and its step in each loop of the nest."""
 
     start: int
     steps: dict[Var, int]
@@ -35,7 +35,7 @@ class Sum:
 
 @dataclass(frozen=True, eq=False)
 class Nest:
-    """A store and its loops: extents, in elements; `along`: those along lanes, with the length of a block; `starts`: where those begin that do not at 0."""
+    """A store and its loops: extents, in elements; `along`: loops along lanes, with the length of a block; `starts`: of loops that do not begin at 0."""
 
     store: Store
     extents: dict[Var, int]
@@ -77,7 +77,7 @@ def sum_of(linear: Linear, values: Values, extents: Mapping[Var, int]) -> Sum:
 
 
 def leaf_store(node: Node) -> Store | None:
-    """The only store of a nest that keeps nothing in between; None for others."""
+    """The only store of a nest without intermediates; None for other nests."""
     while isinstance(node, For):
         if len(node.body) != 1 or node.locals:
             return None
@@ -93,7 +93,7 @@ def loops_of(node: Node) -> Iterator[For]:
 
 
 def nest_of(node: Node, values: Values, lanes: Mapping[Buffer, Blocks]) -> Nest:
-    """A perfect nest, its loops cut down to where its guards hold. Raises ScheduleError for guards that are more than shorter loops."""
+    """A perfect nest, with its loops shortened to where its guards hold. Raises ScheduleError for guards that cannot be expressed as shorter loops."""
     store = leaf_store(node)
     assert store is not None
     extents = {loop.var: int(loop.var.extent) for loop in loops_of(node)}
@@ -108,7 +108,7 @@ def nest_of(node: Node, values: Values, lanes: Mapping[Buffer, Blocks]) -> Nest:
 
 
 def accesses(value: Expr) -> Iterator[Access]:
-    """Everything that a value reads."""
+    """All accesses that a value reads."""
     if isinstance(value, Access):
         yield value
     for child in value.children:
@@ -116,27 +116,27 @@ def accesses(value: Expr) -> Iterator[Access]:
 
 
 def plain(value: Expr) -> Expr:
-    """A value without the casts around it that keep what it is: int8 as int32."""
+    """A value without surrounding casts that preserve it, such as int8 to int32."""
     while isinstance(value, Cast) and value.dtype in ("int32", value.value.dtype) and value.value.dtype in ("int8", "int32"):
         value = value.value
     return value
 
 
 def as_int32(value: Expr) -> Expr:
-    """A value without conversions between int8 and int32 around it: what the ALU computes, which `value_on_core` says is enough."""
+    """A value without surrounding conversions between int8 and int32, which is what the ALU computes; `value_on_core` checks that it suffices."""
     while isinstance(value, Cast) and {value.dtype, value.value.dtype} <= {"int8", "int32"}:
         value = value.value
     return value
 
 
 def multiplied(store: Store) -> tuple[Access, Access] | None:
-    """What a reduction multiplies element by element, among accumulators, before it adds up."""
+    """The factors that a reduction multiplies element by element, in the accumulators, before it adds up."""
     value = plain(store.value)
     if store.combiner != "sum" or not isinstance(value, Binary) or value.op != "mul":
         return None
     left, right = plain(value.left), plain(value.right)
     inside = isinstance(left, Access) and isinstance(right, Access) and left.buffer.scope == right.buffer.scope == "acc"
-    return (left, right) if inside else None  # type: ignore[return-value]  # both are accesses then
+    return (left, right) if inside else None  # type: ignore[return-value]  # both are accesses if inside
 
 
 def _note_lane(index: Sum, block: int, along: dict[Var, int], access: Access) -> None:

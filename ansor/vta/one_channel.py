@@ -1,7 +1,7 @@
-"""Products of one input channel, as a convolution of a grey image has them: GEMM adds along channels, so the one becomes an axis to add along.
+"""Products with one input channel, as in a convolution of a grey image: GEMM adds along channels, so the single channel becomes an axis to add along.
 
     acc[n, o, y, x] += data[n, 0, y + ky, x + kx] * w[o, 0, ky, kx]        along ky, kx
-    acc[n, o, y, x] += data[n, c, y + ky, x + kx] * w[o, c, ky, kx]        along c, ky, kx; c has 1 place, and a block holds zeros beside it
+    acc[n, o, y, x] += data[n, c, y + ky, x + kx] * w[o, c, ky, kx]        along c, ky, kx; c has extent 1, and zeros fill up its block
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ansor.vta.groups import factors_of, grouping_of
 
 
 def single_channel(dag: Dag) -> tuple[Tensor, Tensor] | None:
-    """The stage that multiplies one channel with weights, and the same with an axis of it; None where there is none, or where channels are shared already."""
+    """The stage that multiplies one channel with weights, and the same stage with an axis for it; None if there is none, or channels are shared already."""
     if grouping_of(dag) is not None:
         return None
     sums = [stage for stage in dag.stages if access.has_reduction(stage)] or [stage for stage in dag.stages if factors_of(stage) is not None]
@@ -31,7 +31,7 @@ def single_channel(dag: Dag) -> tuple[Tensor, Tensor] | None:
 
 
 def _share_an_axis(stage: Tensor, data: Read, weights: Read) -> bool:
-    """Whether both have a dimension of one axis of the sum, or of the results, as depthwise kernels have."""
+    """Whether both are indexed by a common axis of the sum, or of the results, as in depthwise kernels."""
     assert stage.compute is not None
     axes = (*stage.compute.axes, *stage.compute.reduce_axes)
     return any(all(any(index is axis for index in side.indices) for side in (data, weights)) for axis in axes)

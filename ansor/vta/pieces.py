@@ -1,4 +1,4 @@
-"""The results of the last tile in pieces: while one is stored, the next is computed. Behind other tiles the next tile is computed, so they need none."""
+"""Splits the results of the last tile into pieces: while one is stored, the next is computed. Stores of other tiles overlap with the next tile instead."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ansor.ir.linear import Var
 from ansor.vta.nests import Nest
 
 PIECE = 128
-"""Elements: enough that what instructions cost beside their micro-ops is little, few enough that little is stored when nothing is computed any more."""
+"""Elements of a piece: enough to make the overhead of instructions small, few enough to leave little to store after the last computation."""
 
 
 def pieces_of(nest: Nest) -> Iterator[Nest]:
-    """Nests that together do what this one does, each what is of about `PIECE` neighbouring elements of the output."""
+    """Nests that together do what this one does, each for about `PIECE` neighbouring elements of the output."""
     counts = nest.counts()
     whole = prod(counts.values())
     loops = [var for index in nest.store.index for var in nest.index(index).steps if counts[var] > 1]

@@ -1,4 +1,4 @@
-"""Declarations that no core computes, and what to do instead: reported before anything is built."""
+"""Declarations that no core can compute, and what to do instead, reported before anything is built."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansor.vta.values import AluError, Value, either, reduced, value_on_core
 
 
 def refusal(dag: Dag, block: int) -> str:
-    """Why no core with blocks of so many channels computes a declaration, in one sentence; '' where one may."""
+    """Why no core with blocks of this many channels can compute a declaration, in one sentence; '' if one may."""
     for said in (_tensors, _places, _reductions, _sums, _sources, _behind, _padding, lambda one: _groups(one, block), _channels, _values, _wide_padding):
         if found := said(dag):
             return found
@@ -33,7 +33,7 @@ def _tensors(dag: Dag) -> str:
         return f"it makes {made}; a VTA core makes one tensor of int8 at a time: shift, clip and cast the sums in the declaration"
     if not outputs[0].shape:
         return f"{outputs[0].name} has no dimensions; a VTA core computes blocks of channels: declare it as a tensor of one element"
-    read = {tensor.name for stage in dag.stages for tensor in access.producers(stage)}  # nothing: said by `_values`
+    read = {tensor.name for stage in dag.stages for tensor in access.producers(stage)}  # `_values` reports stages that read nothing
     idle = next((name for name in given if read and name not in read), "")
     if idle:
         return f"it never reads its argument {idle}: leave it out"
@@ -41,7 +41,7 @@ def _tensors(dag: Dag) -> str:
 
 
 def _places(dag: Dag) -> str:
-    """Where it reads has to be known ahead."""
+    """The places that it reads have to be known at compile time."""
     reads = [read for stage in dag.stages for read in access.reads(stage)]
     return next(filter(None, map(_place, reads)), "")
 
@@ -50,9 +50,9 @@ def _place(read: Read) -> str:
     name, where = read.tensor.name, f"[{', '.join(map(str, read.indices))}]"
     found = next((node for index in read.indices for node in walk(index) if isinstance(node, Read)), None)
     if found is not None:
-        return f"it reads {name} where {found.tensor.name} says; a VTA core reads regions that are known ahead: do this on the host"
+        return f"it reads {name} at indices from {found.tensor.name}; a VTA core reads regions that are known at compile time: do this on the host"
     if any(_is_backwards(node) for index in read.indices for node in walk(index)):
-        return f"it reads {name}{where}, which is backwards; a VTA core reads forwards: turn {name} round on the host"
+        return f"it reads {name}{where}, which is backwards; a VTA core reads forwards: reverse {name} on the host"
     axes = [id(index) for index in read.indices if isinstance(index, Axis)]
     if len(set(axes)) < len(axes):
         return f"it reads {name}{where}, a diagonal; a VTA core reads regions of neighbours: pass the diagonal as a tensor of its own"
@@ -72,7 +72,7 @@ def _reductions(dag: Dag) -> str:
         said = f"it reduces in {' and '.join(sums)}; an operator of VTA has one reduction, which is not its result"
         if len(sums) == 1 and _combiner(dag.outputs[0]) in ("max", "min"):
             return f"{said}: reduce x[...].astype('int32'), and make the result of that with .astype('int8')"
-        return f"{said}: declare what is done to the sums behind it"
+        return f"{said}: declare what is done to the sums after it"
     return ""
 
 
@@ -86,7 +86,7 @@ def _combiner(stage: Tensor) -> str:
 
 
 def _sums(dag: Dag) -> str:
-    """What is summed is read: nothing is computed on the way there but zeros around it, and products are those of int8."""
+    """What is summed has to be read as it is, with zeros around it at most, and products have to be of int8."""
     total = next((stage for stage in dag.stages if access.has_reduction(stage)), None)
     if total is None:
         return ""
@@ -101,21 +101,21 @@ def _sums(dag: Dag) -> str:
     made = " and ".join(tensor.name for tensor in computed)
     if product_of(total) is None and _is_product(total) and computed:
         cure = "convert inside the sum, x[...].astype('int32') * w[...].astype('int32'), as out_dtype='int32' of te.nn does, and put a zero point into the bias"
-        return f"{total.name} multiplies {made}, computed ahead of it; a VTA core multiplies int8 as it reads them: {cure}"
+        return f"{total.name} multiplies {made}, computed before it; a VTA core multiplies int8 as it reads them: {cure}"
     if any(_is_changed(tensor) for tensor in computed):
-        cure = "pad what is read, convert where it is reduced, and do the rest behind the reduction or in an operator of its own"
-        return f"{total.name} reads {made}, computed ahead of it; a VTA core reduces what it reads: {cure}"
+        cure = "pad what is read, convert where it is reduced, and do the rest after the reduction or in an operator of its own"
+        return f"{total.name} reads {made}, computed before it; a VTA core reduces what it reads: {cure}"
     return ""
 
 
 def _sources(dag: Dag) -> str:
-    """What is reduced is read as it is, or a product; and products with a result for each pair of channels are those of int8."""
+    """What is reduced has to be read as it is, or a product; products with a result for each pair of channels have to be of int8."""
     total = next((stage for stage in dag.stages if access.has_reduction(stage)), None)
     if total is None:
         return ""
     factors = [_converted(side) for side in _sides(access.value_of(total))]
     if not all(isinstance(one, Read) for one in factors):
-        cure = "reduce one tensor at a time, and compute with what comes of it"
+        cure = "reduce one tensor at a time, and compute with the result"
         return f"{total.name} reduces what is computed from tensors; a VTA core reduces what it reads, and sums products of two: {cure}"
     channels = total.compute.axes[min(1, len(total.shape) - 1)] if total.compute is not None and total.shape else None
     wide = next((one.tensor for one in factors if isinstance(one, Read) and one.dtype != "int8"), None)
@@ -130,14 +130,14 @@ def _sides(source: Expr) -> tuple[Expr, ...]:
 
 
 def _converted(value: Expr) -> Expr:
-    """What is converted to int32."""
+    """The operand of a conversion to int32."""
     while isinstance(value, Cast) and value.dtype == "int32":
         value = value.value
     return value
 
 
 def _behind(dag: Dag) -> str:
-    """Sums are finished where they are, element by element."""
+    """Sums have to be finished in place, element by element."""
     total = next((stage for stage in dag.stages if access.has_reduction(stage)), None)
     if total is None:
         return ""
@@ -151,13 +151,13 @@ def _behind(dag: Dag) -> str:
             return f"{what}: declare {stage.name} in the shape and order of {total.name}, and the rest as an operator of its own"
         if not access.is_simple_access(stage):
             names = " and ".join(tensor.name for tensor in access.producers(stage) if tensor is not total)
-            what = f"{stage.name} reads {names} at other places than those of the result; beside a reduction a VTA core reads element by element"
+            what = f"{stage.name} reads {names} at other places than those of the result; after a reduction a VTA core reads element by element"
             return f"{what}: pass it in the shape of the result"
     return ""
 
 
 def _is_across(total: Tensor) -> bool:
-    """Whether a reduction reads anything at places that its dimension of channels is a part of."""
+    """Whether a reduction reads anything at indices that involve its dimension of channels."""
     lanes = total.compute.axes[min(1, len(total.shape) - 1)] if total.compute is not None and total.shape else None
     return any(node is lanes for read in access.reads(total) for index in read.indices if index is not lanes for node in walk(index))
 
@@ -168,7 +168,7 @@ def _is_product(total: Tensor) -> bool:
 
 
 def _is_changed(tensor: Tensor) -> bool:
-    """Whether it is more than a tensor that is given, converted to int32, with a number around it."""
+    """Whether it is more than an argument, converted to int32, with a number around it."""
     body = _body(tensor)
     inner = body.then if isinstance(body, Select) else body
     read = inner.value if isinstance(inner, Cast) and inner.dtype == "int32" else inner
@@ -181,7 +181,7 @@ def _groups(dag: Dag, block: int) -> str:
         return ""
     grouping = grouping_of(dag)
     if grouping is None or not grouping.refusal(block) and in_groups(dag, block) is None:
-        where = f"it reads {read.tensor.name} at a divided index, and a VTA core has those of channels in groups alone"
+        where = f"it reads {read.tensor.name} at a divided index, and a VTA core supports that for channels in groups only"
         return f"{where}: upsample on the host, and declare other parts as operators of their own"
     return grouping.refusal(block)
 
@@ -196,7 +196,7 @@ def _channels(dag: Dag) -> str:
 
 
 def _shared(stage: Tensor, *reads: Read) -> bool:
-    """Whether a sum goes along a dimension that two tensors have, and nothing else with it."""
+    """Whether a sum runs along a dimension that two tensors share, and that nothing else indexes with it."""
     axes = stage.compute.reduce_axes if stage.compute is not None else ()
     return any(all(any(index is axis for index in read.indices) for read in reads) for axis in axes)
 
@@ -213,12 +213,12 @@ def _padding(dag: Dag) -> str:
 
 
 def _wide_padding(dag: Dag) -> str:
-    """What is before and after rows and columns has fields of 4 bits in a LOAD."""
+    """The padding before and after rows and columns has fields of 4 bits in a LOAD."""
     widest, name = max(((_around(stage), stage.name) for stage in dag.stages), default=(0, ""))
     if widest <= MOST_ZEROS:
         return ""
     what = f"{name} has a border of {widest} rows or columns, and a LOAD of a VTA core pads with up to {MOST_ZEROS}"
-    return f"{what}: make the wide border on the host, ahead of the operator"
+    return f"{what}: make the wide border on the host, before the operator"
 
 
 def _around(stage: Tensor) -> int:
@@ -240,7 +240,7 @@ def _subtracted(index: Expr) -> int:
 
 
 def _values(dag: Dag) -> str:
-    """What the ALU does not compute."""
+    """What the ALU cannot compute."""
     known: dict[str, Value] = {}
     reduced_from = {tensor.name for stage in dag.stages if access.has_reduction(stage) for tensor in access.producers(stage)}
     for stage in (one for one in dag.stages if one.compute is not None):
@@ -261,5 +261,5 @@ def _value(stage: Tensor, known: Mapping[str, Value], may_pad: bool) -> Value:
     if isinstance(body, Reduce):
         return reduced(body.combiner, value_on_core(body.source, leaf))
     if may_pad and isinstance(body, Select) and isinstance(body.otherwise, Const):
-        return either(value_on_core(body.then, leaf), value_on_core(body.otherwise))  # padding, which a LOAD does
+        return either(value_on_core(body.then, leaf), value_on_core(body.otherwise))  # padding, which a LOAD provides
     return value_on_core(body, leaf)

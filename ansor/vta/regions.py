@@ -1,4 +1,4 @@
-"""What a nest touches of a tensor in DRAM, in elements of the core's memories, and where each dimension lies in the core."""
+"""The region of a tensor in DRAM that a nest touches, in elements of the core's memories, and the strides of its dimensions in the core."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ansor.vta.tensors import TensorLayout
 
 @dataclass(frozen=True)
 class Span:
-    """A dimension of a region, in elements of a memory: the first that is there, how many are, how far they are apart in DRAM, zeros before and after."""
+    """A dimension of a region, in elements of a memory: the first one, how many there are, their stride in DRAM, zeros before and after."""
 
     start: int
     count: int
@@ -29,7 +29,7 @@ class Span:
 
 
 def region_of(nest: Nest, access: Access, layout: TensorLayout, padded: bool) -> tuple[Span, ...]:
-    """What a nest touches of an argument. padded: it may reach beyond the ends, where zeros are."""
+    """The region of an argument that a nest touches. padded: it may extend beyond the ends, where there are zeros."""
     blocks, counts, found = dict(zip(layout.lanes, layout.blocks, strict=True)), nest.counts(), []
     for dimension, linear in enumerate(access.index):
         start, last = ends(nest.index(linear), counts, blocks.get(dimension, 1))
@@ -40,7 +40,7 @@ def region_of(nest: Nest, access: Access, layout: TensorLayout, padded: bool) ->
 
 
 def is_whole(nest: Nest, access: Access, blocks: Mapping[int, int]) -> bool:
-    """Whether an access has just one element for each of a nest: none is shared, and none left out in between."""
+    """Whether an access has exactly one element for each of a nest: none is shared, and none in between is skipped."""
     counts, sums = nest.counts(), [nest.index(linear) for linear in access.index]
     walked = [var for one in sums for var in one.steps if counts[var] > 1]
     alone = len(walked) == len(set(walked)) and set(walked) == {var for var, count in counts.items() if count > 1}
@@ -48,14 +48,14 @@ def is_whole(nest: Nest, access: Access, blocks: Mapping[int, int]) -> bool:
 
 
 def ends(index: Sum, counts: Mapping[Var, int], block: int) -> tuple[int, int]:
-    """The first and the last element. Raises ScheduleError where some in between are left out."""
+    """The first and the last element. Raises ScheduleError if some in between are skipped."""
     if not _has_no_gaps(index, counts, block):
         raise ScheduleError("asked for a VTA program that moves every second element of a tensor, or some twice: move all of a region")
     return index.start // block, index.start // block + _reach(index, counts, block)
 
 
 def _steps(index: Sum, counts: Mapping[Var, int], block: int) -> list[tuple[int, int]]:
-    """How far an index moves with each loop, in elements of a memory, and how often."""
+    """The step of an index in each loop, in elements of a memory, and the number of iterations."""
     return [(1 if block > 1 and step == 1 else step // block, counts[var]) for var, step in index.steps.items()]
 
 
@@ -74,7 +74,7 @@ def sizes_of(nest: Nest, index: Sequence[Linear], place: Place) -> list[int]:
 
 
 def strides_in(nest: Nest, outside: Access, inside: Access, place: Place) -> list[int]:
-    """For each dimension of an argument, how far its elements are apart in the memory of the core; 0 where there is one only."""
+    """For each dimension of an argument, the stride of its elements in the memory of the core; 0 if there is only one."""
     inner = [set(nest.index(linear).steps) for linear in inside.index]
     found = []
     for linear in outside.index:
@@ -84,7 +84,7 @@ def strides_in(nest: Nest, outside: Access, inside: Access, place: Place) -> lis
 
 
 def runs_of(region: Sequence[Int], shape: Sequence[Int]) -> tuple[Int, Int]:
-    """Of regions of many programs: neighbours in DRAM, and how many runs of them one instruction takes. region, shape: elements of each dimension, and all."""
+    """For the regions of many programs: the length of runs in DRAM, and how many runs an instruction moves. region, shape: moved elements, and all."""
     together: Int = 1
     second: Int = 1
     whole: Flag = True
@@ -98,7 +98,7 @@ def runs_of(region: Sequence[Int], shape: Sequence[Int]) -> tuple[Int, Int]:
 
 
 def borders(start: int, spans: Sequence[Span], strides: Sequence[int]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """What a LOAD pads of a region that lies so in a memory from `start` on, in boxes that share nothing: the first element, and extents with strides."""
+    """The padding of a region in a memory from `start` on, as disjoint boxes: the first element, and extents with strides."""
     for place, span in enumerate(spans):
         for first, count in ((0, span.before), (span.before + span.count, span.after)):
             inner = [(one.before, one.count) for one in spans[:place]]
@@ -109,7 +109,7 @@ def borders(start: int, spans: Sequence[Span], strides: Sequence[int]) -> Iterat
 
 
 def padding_of(value: Expr) -> int:
-    """The number around what is copied; 0 where nothing is chosen. Raises ScheduleError where it is not a number."""
+    """The number around what is copied; 0 without a choice. Raises ScheduleError if it is not a number."""
     if not isinstance(value, Select):
         return 0
     other = plain(value.otherwise)
@@ -119,7 +119,7 @@ def padding_of(value: Expr) -> int:
 
 
 def check_padding(value: Select, access: Access, nest: Nest) -> None:
-    """Raises ScheduleError for a choice that is not: the element where there is one, else another."""
+    """Raises ScheduleError for a choice that is not of the form: the element if there is one, else a number."""
     sides = [nest.index(linear) for linear in access.index]
     allowed = [(one.start, one.steps, 1) for one in sides]
     allowed += [(int(extent) - 1 - one.start, one.steps, -1) for one, extent in zip(sides, access.buffer.shape, strict=True)]
@@ -130,7 +130,7 @@ def check_padding(value: Select, access: Access, nest: Nest) -> None:
 
 
 def _at_least_zero(test: object, nest: Nest) -> tuple[int, dict[Var, int], int] | None:
-    """A comparison as: this sum is at least 0. Its start, its steps, and their sign."""
+    """A comparison as "this sum is at least 0": its start, its steps, and their sign."""
     if not isinstance(test, Binary) or test.op not in ("lt", "le", "gt", "ge"):
         return None
     left, right = index_of(test.left), index_of(test.right)

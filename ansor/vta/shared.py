@@ -1,4 +1,4 @@
-"""What an expression needs twice: a core computes in place, so that one of the two needs a copy beside the other.
+"""Finds what an expression needs twice: a core computes in place, so one of the two uses needs a copy.
 
     (x * 3) + ((x * 5) >> 7)      x = max(acc + bias, 0)      ->      x
 """
@@ -16,7 +16,7 @@ from ansor.vta.nests import accesses, as_int32
 
 
 def exactly(index: tuple[Linear, ...]) -> Hashable:
-    """An index as something to compare."""
+    """An index in a form that can be compared."""
     return tuple(map(linear_text, index))
 
 
@@ -37,7 +37,7 @@ def signature(value: Expr, where: Callable[[tuple[Linear, ...]], Hashable] = exa
 
 
 def shared_part(left: Expr, right: Expr, whole: Callable[[Access], bool]) -> Expr | None:
-    """The largest expression in both that has an element of its own for each result; None where there is none."""
+    """The largest expression in both that has an element of its own for each result; None if there is none."""
     theirs = {signature(node) for node in walk(right)}
     for node in walk(left):
         if any(whole(access) for access in accesses(node)) and signature(node) in theirs:

@@ -1,8 +1,8 @@
-"""Instructions in program order, each with what it uses; tokens follow from that.
+"""Instructions in program order, each with what it uses, from which the tokens are derived.
 
-Two instructions of different modules that use the same thing, one of them writing it, have to be ordered. Load and compute are neighbours, compute and store,
-so an order between neighbours is a token. As the k-th pop of a stream meets its k-th push, tokens of a stream never cross; an instruction that waits for a
-later one of a module waits for all before it, so a token is needed only where the last one did not reach as far.
+Two instructions of different modules that use the same thing, one of them writing it, have to be ordered. Load and compute are neighbours, as are compute and
+store, and a token orders instructions of neighbours. The k-th pop of a stream takes its k-th push, so tokens of a stream never cross; an instruction that waits
+for a later one of a module waits for all before it, so a token is needed only if the last one was for an earlier instruction.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _FLAGS = {
 
 @dataclass
 class _Use:
-    """Who wrote a thing last, and who read it since, by module."""
+    """The last instruction that wrote a thing, and those that have read it since, by module."""
 
     writer: int | None = None
     readers: dict[Module, int] = field(default_factory=dict)
 
 
 class Stream:
-    """Instructions as they are added."""
+    """Collects instructions as they are added."""
 
     def __init__(self) -> None:
         self.instructions: list[Instruction] = []
@@ -37,7 +37,7 @@ class Stream:
         self._reached: dict[tuple[Module, Module], int] = {}
 
     def add(self, instruction: Instruction, reads: Sequence[Hashable] = (), writes: Sequence[Hashable] = ()) -> None:
-        """The next instruction, without tokens."""
+        """Add the next instruction, without tokens."""
         number, module = len(self.instructions), module_of(instruction)
         self.instructions.append(instruction)
         self._flags.append({})
@@ -58,7 +58,7 @@ class Stream:
         return [replace(one, tokens=Tokens(**flags)) if flags else one for one, flags in zip(self.instructions, self._flags, strict=True)]
 
     def _after(self, module: Module, before: int | None) -> None:
-        """The last instruction waits for number `before`."""
+        """Make the last instruction wait for number `before`."""
         if before is None:
             return
         other = module_of(self.instructions[before])

@@ -1,4 +1,4 @@
-"""How arrays lie in the memory of a device: cut into blocks, each of which is one element of a memory of the core.
+"""The layout of arrays in the memory of a device: divided into blocks, each of which is one element of a memory of the core.
 
     int8 [1, 40, 14, 14], the channels in blocks of 16      ->      elements [1, 3, 14, 14], each int8 [1, 16]; channels 40 to 47 are 0
     int32 [40], for elements of 2 rows                      ->      elements [3], each int32 [2, 16], both rows the same
@@ -23,12 +23,12 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True)
 class TensorLayout:
-    """memory: whose elements the blocks are; shape: of the array; lanes: the dimensions that are cut, in the order in which a block has them; blocks: how long
-    a block is along each. Dimensions stand in the order of the array. Raises ArgumentError for a dimension that is not there, or is cut twice, and for no
+    """memory: the one whose elements the blocks are; shape: of the array; lanes: the dimensions that are divided, in their order in a block; blocks: the length
+    of a block along each. Dimensions are numbered as in the array. Raises ArgumentError for a dimension that does not exist, or is divided twice, and for no
     repeats.
 
-    given: the shape that arrays have who hold the same numbers in the same order, () for `shape`; grouped: what happens to constants first; repeats: how often
-    an element has its block, one behind the other, which is more than once where elements have rows and the array has no dimension for them.
+    given: the shape of the arrays that are passed, with the same numbers in the same order, () for `shape`; grouped: how constants are transformed first;
+    repeats: how often an element repeats its block, which is more than once if elements have rows and the array has no dimension for them.
     """
 
     memory: Memory
@@ -51,7 +51,7 @@ class TensorLayout:
 
     @property
     def array(self) -> tuple[int, ...]:
-        """The shape of arrays that are laid out so."""
+        """The shape of the arrays that have this layout."""
         return self.given or self.shape
 
     @cached_property
@@ -66,7 +66,7 @@ class TensorLayout:
         return prod(self.outer)
 
     def bytes(self, configuration: Configuration) -> int:
-        """Of the whole array on the device."""
+        """Bytes of the whole array on the device."""
         return self.elements * configuration.element_bytes(self.memory)
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class TensorLayout:
 
 
 def pack(array: Array, layout: TensorLayout) -> Bytes:
-    """The bytes of an array on the device; what blocks have beyond its end is 0."""
+    """The bytes of an array on the device; blocks are 0 beyond its end."""
     if array.shape != layout.array:
         raise ArgumentError(f"asked to lay out an array of shape {array.shape} as one of {layout.array}")
     array = (array if layout.grouped is None else layout.grouped.apply(array)).reshape(layout.shape)
@@ -99,13 +99,13 @@ def unpack(held: Bytes, layout: TensorLayout, dtype: str) -> Array:
 
 
 def _cut_shape(layout: TensorLayout) -> list[int]:
-    """Each dimension as blocks and what is in one, which is 1 where it is not cut."""
+    """Each dimension as blocks and the length of one, which is 1 if it is not divided."""
     sizes = dict(zip(layout.lanes, layout.blocks, strict=True))
     return [part for dimension, count in enumerate(layout.outer) for part in (count, sizes.get(dimension, 1))]
 
 
 def _order(layout: TensorLayout) -> list[int]:
-    """Places of the dimensions of `_cut_shape` on the device."""
+    """The order of the dimensions of `_cut_shape` on the device."""
     rank = len(layout.shape)
     ones = [2 * dimension + 1 for dimension in range(rank) if dimension not in layout.lanes]
     return [*(2 * dimension for dimension in range(rank)), *ones, *(2 * lane + 1 for lane in layout.lanes)]

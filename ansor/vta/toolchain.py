@@ -1,4 +1,4 @@
-"""Texts of operators as files, and plain loops as C for this machine, which they are compared with."""
+"""Writes the texts of operators to files, and builds plain loops as C for this machine, for comparison."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_operator(source: CSource) -> bool:
 
 
 class VtaToolchain:
-    """There is little to build: the text of an operator has its instructions. They are checked here."""
+    """There is little to build: the text of an operator contains its instructions, which are checked here."""
 
     version, flags = "ansor-vta 1.0", ()
 

@@ -1,4 +1,4 @@
-"""Regions of tensors as instructions: each moves rows of elements; a region has as few of them as it can."""
+"""Regions of tensors as instructions, each of which moves rows of elements; a region uses as few as possible."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ansor.vta.configuration import Memory
 from ansor.vta.instructions import Load, Padding, Rows, Store
 
 MOST = (1 << 16) - 1
-"""Elements of a row, rows, and elements from one to the next."""
+"""Elements of a row, number of rows, and the stride between them in elements."""
 
 MOST_ZEROS = 15
-"""Before and after elements of a row, and rows."""
+"""Zeros before and after the elements of a row, and before and after the rows."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """A dimension of a region: elements that are there, how far they are apart in DRAM and in the memory of the core, zeros before and after them."""
+    """A dimension of a region: its elements, their strides in DRAM and in the memory of the core, zeros before and after them."""
 
     count: int
     dram: int
@@ -50,7 +50,7 @@ class _Piece:
 
 
 def loads(memory: Memory, sram: int, dram: int, extents: Sequence[Extent]) -> list[Load]:
-    """A region, outermost dimension first, into consecutive elements of a memory from `sram` on. dram: the first element that is there."""
+    """A region, outermost dimension first, into consecutive elements of a memory from `sram` on. dram: the first element that is not padding."""
     return [Load(memory, one.sram, one.dram, one.rows, one.padding) for one in _pieces(sram, dram, extents)]
 
 
@@ -62,7 +62,7 @@ def stores(sram: int, dram: int, extents: Sequence[Extent]) -> list[Store]:
 def _pieces(sram: int, dram: int, extents: Sequence[Extent]) -> Iterator[_Piece]:
     walked = [one for one in extents if one.padded > 1 or one.before or one.after]
     x, y, left = _sides(_joined(walked))
-    if any(one.around for one in left):  # columns of several blocks of channels are one row, and so are the zeros around them
+    if any(one.around for one in left):  # columns of several blocks of channels are one row, together with the zeros around them
         x, y, left = _sides(_joined(walked, zeros=True))
     if any(one.around for one in left) or max(x.before, x.after, y.before, y.after) > MOST_ZEROS:
         raise ScheduleError(f"asked for a VTA program with zeros around more than two dimensions, or more than {MOST_ZEROS} of them: pad ahead of it")
@@ -78,7 +78,7 @@ def _pieces(sram: int, dram: int, extents: Sequence[Extent]) -> Iterator[_Piece]
 
 
 def _sides(extents: list[Extent]) -> tuple[Extent, Extent, list[Extent]]:
-    """What an instruction goes through in a row, the rows, and what needs an instruction for each."""
+    """The dimension along a row of an instruction, that of its rows, and those that need an instruction for each index."""
     left = list(extents)
     x = left.pop() if left and (left[-1].dram == 1 or left[-1].count == 1) else Extent(1, 1, 1)
     y = left.pop() if left else Extent(1, x.count, x.padded)
@@ -86,7 +86,7 @@ def _sides(extents: list[Extent]) -> tuple[Extent, Extent, list[Extent]]:
 
 
 def _joined(extents: Sequence[Extent], *, zeros: bool = False) -> list[Extent]:
-    """The same region with fewer dimensions: those that follow each other in DRAM and in the memory are one. zeros: with those around the outer one."""
+    """The same region with fewer dimensions: those that are contiguous in DRAM and in the memory are joined. zeros: even with zeros around the outer one."""
     found: list[Extent] = []
     for one in reversed(extents):
         inner = found[-1] if found else None
@@ -103,5 +103,5 @@ def _follows(outer: Extent, inner: Extent) -> bool:
 
 
 def count_of(extents: Sequence[Extent]) -> int:
-    """Elements that move."""
+    """The number of elements that move."""
     return prod(one.count for one in extents)

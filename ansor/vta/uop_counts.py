@@ -10,7 +10,7 @@ from ansor.vta.kernels import APART
 
 
 def uops_of(spatial: Sequence[Int], reduced: Sequence[Int]) -> Int:
-    """Of one kernel, at most: what is left beside the two loops of its instruction."""
+    """The most micro-ops of one kernel: what its instruction's two loops leave."""
     elements = product((*spatial, *reduced))
     if not reduced:
         return elements // _two_longest(spatial)
@@ -29,7 +29,7 @@ def uops_of(spatial: Sequence[Int], reduced: Sequence[Int]) -> Int:
 
 
 def instructions_of(results: Int, elements: Int) -> Int:
-    """How many instructions visit all: several where what they write is too little to be written again at once."""
+    """How many instructions visit all: several if there are too few elements to write them again within one."""
     return choose((results >= APART) | (results == elements), 1, elements // results)
 
 

@@ -1,4 +1,4 @@
-"""What the ALU makes of an expression: int32 values, of which OUT has the low 8 bits.
+"""What the ALU computes for an expression: int32 values, of which OUT has the low 8 bits.
 
     int8((x * 3) + y)            the result wraps around, in OUT as in the declaration
     int8(x * 3) >> 1             no: the ALU shifts x * 3, which has not wrapped around
@@ -24,7 +24,7 @@ _WORDS = {"div": "/", "floordiv": "//", "truncdiv": "a division that rounds towa
 
 
 class AluError(ScheduleError):
-    """The ALU has no such operation. why: what is asked, what there is, and what to do."""
+    """The ALU has no such operation. why: what was asked, what there is, and what to do."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"asked for {why}")
@@ -40,9 +40,9 @@ class Value:
 
 
 def value_on_core(expr: Expr, leaf: Callable[[Expr], Value | None] = lambda node: None) -> Value:
-    """The values of an expression. leaf: those of a node that is known; None for others.
+    """The values of an expression. leaf: the values of a known node; None for others.
 
-    Raises AluError for what the ALU does not compute.
+    Raises AluError for what the ALU cannot compute.
     """
     known: dict[int, Value] = {}
     for node in postorder(expr, lambda node: () if node.reads_memory or isinstance(node, Select) else node.children):
@@ -52,7 +52,7 @@ def value_on_core(expr: Expr, leaf: Callable[[Expr], Value | None] = lambda node
 
 
 def reduced(combiner: str, value: Value) -> Value:
-    """What values of a range are reduced to. Raises AluError for what is not reduced on a core."""
+    """The values of a reduction over values of a range. Raises AluError for reductions that a core does not have."""
     if combiner == "sum":
         return Value(LIMITS["int32"], value.wrapped)
     if combiner not in ("min", "max"):
@@ -63,7 +63,7 @@ def reduced(combiner: str, value: Value) -> Value:
 
 
 def either(value: Value, other: Value) -> Value:
-    """The one or the other."""
+    """Either of the two values."""
     return Value((min(value.range[0], other.range[0]), max(value.range[1], other.range[1])), value.wrapped or other.wrapped)
 
 
@@ -83,7 +83,7 @@ def _of_node(node: Expr, known: dict[int, Value]) -> Value:
 
 def _refuse_type(node: Expr) -> None:
     if node.dtype == "bool":
-        return  # conditions are refused with the choice that they are for
+        return  # conditions are refused together with their choice
     cure = "scale by a product and a shift of int32" if is_float(node.dtype) else "compute in int32"
     raise AluError(f"values of {node.dtype}; {_HAS}: {cure}, or {_ON_HOST}")
 
@@ -117,7 +117,7 @@ def _of_binary(node: Binary, left: Value, right: Value) -> Value:
 
 
 def _of_wrapped(op: str) -> str:
-    cure = "compute in int32, or clip with te.max(te.min(v, 127), -128) ahead of .astype('int8')"
+    cure = "compute in int32, or clip with te.max(te.min(v, 127), -128) before .astype('int8')"
     return f"{_sign(op)} of int8 values that may have wrapped around; a VTA core computes in int32, and only results wrap around: {cure}"
 
 

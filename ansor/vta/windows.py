@@ -1,7 +1,7 @@
-"""Copies with padding, asked of many programs at once: a LOAD pads rows and columns that are there, so it moves at least one of each.
+"""Checks copies with padding for many programs at once: a LOAD pads existing rows and columns, so it moves at least one of each.
 
-What `ansor.vta.transfers` makes of one region, as columns: a tile at an end of a tensor reaches into it, what is around the last two dimensions that are walked
-fits into the fields, and no other dimension is padded.
+The rules of `ansor.vta.transfers` for one region, over columns: a tile at an end of a tensor overlaps with it, the padding of the last two dimensions that are
+traversed fits into the fields, and no other dimension is padded.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def movable(store: Store, access: Access, padded: Sequence[int], path: Sequence[
 
 
 def _fits(padded: Sequence[int], zeros: Sequence[Int], region: Sequence[Int], shape: Sequence[Int]) -> Flag:
-    """What is inside the innermost of them is one row with it; or, where no other is padded, a row of its own."""
+    """Dimensions inside the innermost padded one form one row with it or, if no other is padded, a row of their own."""
     inner, rest, whole = padded[-1], region[padded[-1] + 1 :], shape[padded[-1] + 1 :]
     inside: Int = product(rest)
     joined: Flag = inside * larger(zeros[-1], 0) <= MOST_ZEROS
@@ -57,7 +57,7 @@ def _moving(index: Linear) -> list[Var]:
 
 
 def _reach(index: Linear, outside: set[Var], guards: Sequence[Guard]) -> tuple[Int, Int, Int]:
-    """Of an index: the last in the first region, the last of all, and where the last region starts."""
+    """For an index: its last value in the first region, its last value of all, and the start of the last region."""
     first = last = start = index.const
     for atom, coefficient in index.terms:
         if isinstance(atom, Var):

@@ -1,7 +1,7 @@
-"""What programs make a core do, counted from their loops: the same arithmetic for one program and for a population.
+"""Counts the work of programs on a core from their loops, with the same arithmetic for one program and for a population.
 
-Each nest that becomes instructions is counted on its own: how often it runs, and what it moves or computes each time. Tiles count as whole ones; what they have
-beyond the ends of tensors is taken off all together (`Work.filling`).
+Each nest that becomes instructions is counted on its own: how often it runs, and what it moves or computes each time. Tiles count as whole; what extends beyond
+the ends of tensors is subtracted for all together (`Work.filling`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ansor.vta.windows import movable, padded_in
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """What goes between DRAM and a memory. times: how often; elements: each time; pieces: instructions; rows: runs of neighbours in DRAM."""
+    """A transfer between DRAM and a memory. times: how often; elements: each time; pieces: instructions; rows: contiguous runs in DRAM."""
 
     buffer: Buffer
     memory: Memory
@@ -40,8 +40,8 @@ class Transfer:
 
 @dataclass(frozen=True, eq=False)
 class Computing:
-    """What compute runs. times: how often; begins: how often of these from the identity; elements: visited each time; spatial,
-    reduced: extents of its loops; steps: ALU operations, with an immediate and with two tensors; kernels: how many kinds of micro-ops stand for it at most."""
+    """Work of the compute module. times: how often; begins: how many of these start from the identity; elements: visited each time; spatial,
+    reduced: extents of its loops; steps: ALU operations, with an immediate and with two tensors; kernels: the most different sets of micro-ops."""
 
     store: Store
     times: Int
@@ -64,13 +64,13 @@ class Computing:
 
     @property
     def gemm(self) -> bool:
-        """Whether it is products, which GEMM computes."""
+        """Whether GEMM computes it: a sum of products."""
         return product_of(self.store) is not None
 
 
 @dataclass(frozen=True, eq=False)
 class Border:
-    """Numbers around copies, which the ALU writes. times: how often; sides: of a copy; copies: of the buffer. What they cost is nearly the same in all
+    """Numbers around copies, which the ALU writes. times: how often; sides: of a copy; copies: of the buffer. Their cost is nearly the same in all
     programs, so the estimate leaves it out."""
 
     times: Int
@@ -80,8 +80,8 @@ class Border:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """All that a program does. held: elements of each memory that its buffers take; filling: share of the tiles that is inside the tensors; movable: whether
-    LOADs move what is copied with padding."""
+    """All work of a program. held: elements of each memory that its buffers take; filling: share of the tiles that is inside the tensors; movable: whether
+    LOADs can move what is copied with padding."""
 
     transfers: tuple[Transfer, ...]
     computing: tuple[Computing, ...]
@@ -164,7 +164,7 @@ class _Counter:
             self.borders.append(Border(self.transfers[-1].times, len(list(conjuncts(value.condition))), store.buffer.copies))
 
     def _region(self, own: list[For], access: Access) -> tuple[list[Int], list[Int]]:
-        """Elements of each dimension that a nest touches, and all."""
+        """Elements of each dimension that a nest touches, and of the whole tensor."""
         blocks, inner = self.lanes[access.buffer], {loop.var for loop in own}
         shape = [_blocks_of(extent, blocks.get(dimension, 1)) for dimension, extent in enumerate(access.buffer.shape)]
         return [_along(index, inner, blocks.get(dimension, 1)) for dimension, index in enumerate(access.index)], shape
@@ -197,12 +197,12 @@ def _blocks_of(extent: Int, block: int) -> Int:
 
 
 def _along(index: Linear, inner: set[Var], block: int) -> Int:
-    """Elements of a dimension that the loops of a nest walk."""
+    """Elements of a dimension that the loops of a nest traverse."""
     return _blocks_of(product(var.extent for var in variables(index) if var in inner), block)
 
 
 def _times(path: tuple[For, ...], access: Access, copies: Int) -> Int:
-    """How often another region is wanted than those that the copies hold: what loops inside go through is there again where it fits into them."""
+    """How often a region is needed that no copy holds: what inner loops traverse is reused if it fits into the copies."""
     used = {atom: coefficient for index in access.index for atom, coefficient in index.terms if isinstance(atom, Var)}
     times: Int = 1
     regions: Int = 1
@@ -233,21 +233,21 @@ def _reads(value: Expr) -> bool:
 
 
 _OF_BORDERS = 8 * 15
-"""Micro-ops of the borders of a copy: four sides, each in tiles of two lengths, each of up to 15 rows or columns."""
+"""The most micro-ops of the borders of a copy: four sides, each in tiles of two lengths, each of up to 15 rows or columns."""
 
 
 def instructions(work: Work) -> Int:
-    """How many instructions a program has, about."""
+    """About how many instructions a program has."""
     moved = sum((one.times * one.pieces for one in work.transfers), start=0) + sum((one.times * one.sides for one in work.borders), start=0)
     for one in work.computing:
         each = 1 + (one.store.combiner is not None) + sum(one.steps)
-        # Products are computed for one place of the reduction after the other.
+        # Products are computed for one index of the reduction after the other.
         moved = moved + one.times * (each + one.parts if multiplied(one.store) is None else (1 + each) * one.elements // one.results)
     return moved
 
 
 def micro_ops(work: Work) -> Int:
-    """Micro-ops of all kernels, at most."""
+    """The most micro-ops of all kernels together."""
     total: Int = sum((_OF_BORDERS * one.copies for one in work.borders), start=0)
     for one in work.computing:
         spatial = uops_of(one.spatial, ())

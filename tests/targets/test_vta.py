@@ -60,7 +60,7 @@ def test_what_no_core_computes_is_said_before_anything_is_built() -> None:
     assert "acc has 4 groups of 8 channels in and 8 out, blocks have 16, and w is no" in target.refusal(Dag(_grouped(8)))
     halves = te.compute((8, 8), lambda i, j: te.max(a[i // 2, k].astype("int32"), axis=k), name="h")
     said = target.refusal(Dag([a, te.compute((8, 8), lambda i, j: halves[i, j].astype("int8"), name="y")]))
-    assert said.startswith("it reads a at a divided index, and a VTA core has those of channels in groups alone: upsample on the host")
+    assert said.startswith("it reads a at a divided index, and a VTA core supports that for channels in groups only: upsample on the host")
     assert target.refusal(Dag(_greatest((8, 16)))) == ""
     assert "m reads p at other places along dimension 1, where a VTA core has channels" in target.refusal(Dag(_greatest((8,))))
     said = target.refusal(Dag(conv2d((1, 16, 6, 6), 16, 3, pad=1, number=-4)))
@@ -83,18 +83,18 @@ def test_what_is_computed_ahead_of_a_reduction_is_said() -> None:
     target, x = parse_target("vta"), te.placeholder((1, 16, 9, 9), "int8", name="x")
     w, wide = te.placeholder((16, 16, 3, 3), "int8", name="w", constant=True), nn.cast(x, "int32")
     said = target.refusal(Dag([x, _narrowed(nn.pool2d(wide, 3, 2, padding=1))]))
-    assert said.startswith("pool2d reads pad, computed ahead of it; a VTA core reduces what it reads: pad what is read, convert where it is reduced")
+    assert said.startswith("pool2d reads pad, computed before it; a VTA core reduces what it reads: pad what is read, convert where it is reduced")
     assert target.refusal(Dag([x, _narrowed(nn.pool2d(wide, 3, 2))])) == ""
     said = target.refusal(Dag([x, nn.pool2d(x, 3, 2)]))
     assert said.endswith("which is not its result: reduce x[...].astype('int32'), and make the result of that with .astype('int8')")
     said = target.refusal(Dag([x, w, _narrowed(nn.conv2d(wide, nn.cast(w, "int32")))]))
-    assert said.startswith("conv2d multiplies cast and cast_1, computed ahead of it; a VTA core multiplies int8 as it reads them: convert inside the sum")
+    assert said.startswith("conv2d multiplies cast and cast_1, computed before it; a VTA core multiplies int8 as it reads them: convert inside the sum")
     assert target.refusal(Dag([x, w, _narrowed(nn.conv2d(x, w, padding=1, out_dtype="int32"))])) == ""
     said = target.refusal(Dag([x, w, _narrowed(nn.conv2d(x, w, out_dtype="int64"))]))
     assert said.startswith("it sums conv2d in int64; a VTA core sums in int32")
     places = te.placeholder((4,), "int32", name="places")
     said = target.refusal(Dag([x, places, te.compute((4, 9), lambda i, j: x[0, places[i], 0, j], name="y")]))
-    assert said == "it reads x where places says; a VTA core reads regions that are known ahead: do this on the host"
+    assert said == "it reads x at indices from places; a VTA core reads regions that are known at compile time: do this on the host"
 
 
 def _narrowed(sums: Tensor) -> Tensor:

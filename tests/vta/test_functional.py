@@ -128,7 +128,7 @@ def test_queues_that_are_too_short_are_found() -> None:
     program = assemble([push, push, pop, pop], DEFAULT)
     run_in_random_order(program, np.zeros(64, np.uint8), DEFAULT, 1, Queues(2, 1))
     late = assemble([pop, pop, pop, push, push, push], DEFAULT)
-    with pytest.raises(DeadlockError, match="^the program never ends: compute waits with .*; fetch waits with instruction 2 for room in a queue$"):
+    with pytest.raises(DeadlockError, match="^the program never ends: compute waits with .*; fetch waits with instruction 2 for space in a queue$"):
         run_in_random_order(late, np.zeros(64, np.uint8), DEFAULT, 1, Queues(2, 8))
 
 

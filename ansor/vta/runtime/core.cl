@@ -1,11 +1,11 @@
-/* A core of VTA in OpenCL C: walks over instructions in program order, whatever their tokens say. One work-group, a work-item for each number of a row: number
+/* A core of VTA in OpenCL C: walks over instructions in program order, ignoring their tokens. One work-group, a work-item for each number of a row: number
    `lane` of an element of INP, ACC and OUT is its own, so that work-items meet only between instructions. Before this text stand sizes, and a macro for each
    field of instructions: OPCODE_FIELD(a, b) of words a and b. Memories of the core are buffers: they stay from run to run. */
 
 typedef struct {
   __global uchar *dram; ulong dram_bytes;
   __global char *inp, *wgt, *out; __global int *acc; __global uint *uop;
-  __global long *status;                            /* what went wrong first: number of the instruction + 1, of the fault, memory, place */
+  __global long *status;                            /* the first error: number of the instruction + 1, of the fault, memory, place */
   int lane; long now;
 } Core;
 

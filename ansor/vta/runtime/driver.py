@@ -1,4 +1,4 @@
-"""What runs programs: a memory that the host writes and reads, and a core behind it."""
+"""What runs programs: a memory that the host writes and reads, and a core attached to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansor.vta.tensors import Bytes
 @dataclass(frozen=True)
 class Event:
     """Something that a device did. kind: "write", "read" or "instructions" (from the host or to it), or "run"; bytes: moved; began, ended: seconds, by a
-    clock of the device; cycles: of a run, where the device counts them."""
+    clock of the device; cycles: of a run, if the device counts them."""
 
     kind: str
     bytes: int
@@ -25,9 +25,9 @@ class Event:
 
 
 class Driver(Protocol):
-    """A device with `dram_bytes` of memory. What is asked happens in the order of asking, and may happen later: `read`, `wait` and `events` wait for it.
+    """A device with `dram_bytes` of memory. Calls take effect in their order, possibly later: `read`, `wait` and `events` wait for the calls before them.
 
-    The memories of the core stay as they are from one run to the next. A program that goes wrong raises ProgramError: in `run`, or in the next call that waits.
+    The memories of the core keep their contents from one run to the next. A program that fails raises ProgramError: in `run`, or in the next call that waits.
     """
 
     name: str
@@ -35,23 +35,23 @@ class Driver(Protocol):
     dram_bytes: int
 
     def write(self, address: int, data: Bytes) -> None:
-        """Bytes of the host, which may change as soon as this returns, into memory: one transfer."""
+        """Copy bytes of the host, which may change as soon as this returns, into memory: one transfer."""
         ...
 
     def read(self, address: int, count: int) -> Bytes:
-        """That many bytes of memory: one transfer."""
+        """Read that many bytes of memory: one transfer."""
         ...
 
     def run(self, words: Words) -> None:
-        """A program [n, 2] that ends with FINISH; its instructions are one transfer."""
+        """Run a program [n, 2] that ends with FINISH; its instructions are one transfer."""
         ...
 
     def wait(self) -> None:
-        """Until everything is done that was asked for."""
+        """Wait until everything that was asked for is done."""
         ...
 
     def events(self) -> tuple[Event, ...]:
-        """All that it did since it was opened."""
+        """Everything that it did since it was opened."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""A core of VTA on any OpenCL device: `core.cl`, driven from here, with nothing between. Needs `pip install ansor[opencl]`, and a driver of the device."""
+"""A core of VTA on any OpenCL device: `core.cl`, driven directly from here. Needs `pip install ansor[opencl]`, and a driver for the device."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SRAM, _DRAM = 1, 2
 
 @dataclass(frozen=True, eq=False)
 class _Pending:
-    """Something under way: `array` is what the device reads or writes until then."""
+    """An operation in flight; the device reads or writes `array` until it is done."""
 
     kind: str
     bytes: int
@@ -37,14 +37,14 @@ class _Pending:
 
 
 def device_names() -> tuple[str, ...]:
-    """Of all OpenCL devices here, as "platform: device". Raises DeviceError without pyopencl."""
+    """The names of all OpenCL devices here, as "platform: device". Raises DeviceError without pyopencl."""
     return tuple(_name(device) for device in _devices())
 
 
 class OpenclDriver:
-    """The first OpenCL device whose name ("platform: device") has `device` in it, whatever the case. Instructions run in program order.
+    """The first OpenCL device whose name ("platform: device") contains `device`, ignoring case. Instructions run in program order.
 
-    Nothing waits until the host reads. Raises DeviceError where there is no such device, or it does not take the core.
+    Nothing waits until the host reads. Raises DeviceError if there is no such device, or it cannot run the core.
     """
 
     def __init__(self, configuration: Configuration = DEFAULT, dram_bytes: int = DRAM_BYTES, device: str = "") -> None:

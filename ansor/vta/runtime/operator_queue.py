@@ -33,12 +33,12 @@ class Reason(Enum):
     READ = "the host reads what queued instructions write"
     WRITE = "the host writes what queued instructions use"
     FREE = "a buffer that queued instructions use is freed"
-    TOLD = "somebody said so"
+    TOLD = "the caller asked for it"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How many instructions wait at most, and how many micro-ops are held in the memory of the device."""
+    """The most instructions that wait, and the most micro-ops that are kept in the memory of the device."""
 
     instructions: int = 1 << 20
     uops: int = 1 << 20
@@ -59,7 +59,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Transfers:
-    """How many, and their bytes."""
+    """A number of transfers, and their bytes."""
 
     count: int
     bytes: int
@@ -68,7 +68,7 @@ class Transfers:
 @dataclass(frozen=True)
 class QueueCounts:
     """What a queue did. operators, barriers, instructions: put into it; runs: flushes, by reason; kernels_loaded: LOADs of an operator's micro-ops into the
-    core; kernels_kept: those that were not needed, as they were there; transfers: of "writes" and "reads" of buffers, of "instructions", of "uops"."""
+    core; kernels_kept: LOADs that were not needed, as the micro-ops were there; transfers: of "writes" and "reads" of buffers, of "instructions", of "uops"."""
 
     operators: int
     barriers: int
@@ -80,12 +80,12 @@ class QueueCounts:
 
     @property
     def synchronisations(self) -> int:
-        """Runs, for whatever reason."""
+        """Runs, for any reason."""
         return sum(self.runs.values())
 
 
 class Queue:
-    """What one device still has to do. Buffers are arrays in its memory; operators use them, in the order of `enqueue`."""
+    """The pending work of one device. Buffers are arrays in its memory; operators use them, in the order of `enqueue`."""
 
     def __init__(self, driver: Driver, limits: Limits = Limits()) -> None:
         if not all(hasattr(driver, name) for name in ("configuration", "dram_bytes", "run")):
@@ -106,7 +106,7 @@ class Queue:
         self._used, self._changed = set[Buffer](), set[Buffer]()
 
     def buffer(self, layout: TensorLayout) -> Buffer:
-        """Room for an array, whose bytes are anything. Raises MachineTrouble where the device has no room."""
+        """Allocate an array with undefined contents. Raises MachineTrouble if the device has no space."""
         if not isinstance(layout, TensorLayout):
             raise ArgumentError(f"asked for a buffer of {layout!r:.80}; pass a TensorLayout, such as that of an operator's tensor")
         size = layout.bytes(self.driver.configuration)
@@ -118,7 +118,7 @@ class Queue:
         return found
 
     def free(self, buffer: Buffer) -> None:
-        """The room of a buffer is there for others. Flushes where queued instructions use it."""
+        """Free a buffer. Flushes if queued instructions use it."""
         self._check(buffer)
         if buffer in self._used:
             self._flush(Reason.FREE)
@@ -126,7 +126,7 @@ class Queue:
         self._space.give_back(buffer.address)
 
     def write(self, buffer: Buffer, array: Array) -> None:
-        """The values of a buffer. Flushes where queued instructions use it. Raises ArgumentError for an array of another shape or type."""
+        """Set the values of a buffer. Flushes if queued instructions use it. Raises ArgumentError for an array of another shape or type."""
         self._check(buffer)
         if not hasattr(array, "dtype"):
             raise ArgumentError(f"asked to write {with_article(type(array).__name__)} to a buffer; pass an array of {_dtype(buffer.layout)}")
@@ -139,7 +139,7 @@ class Queue:
         self._moved("writes", len(data))
 
     def read(self, buffer: Buffer) -> Array:
-        """The values of a buffer. Flushes where queued instructions write it."""
+        """The values of a buffer. Flushes if queued instructions write it."""
         self._check(buffer)
         if buffer in self._changed:
             self._flush(Reason.READ)
@@ -149,7 +149,7 @@ class Queue:
         return unpack(data, buffer.layout, _dtype(buffer.layout))
 
     def enqueue(self, operator: Operator, buffers: Sequence[Buffer]) -> None:
-        """An operator, with a buffer for each of its tensors. Flushes first if there is no room. Raises ArgumentError for buffers that do not fit to it."""
+        """Queue an operator, with a buffer for each of its tensors. Flushes first if there is no space. Raises ArgumentError for buffers that do not fit it."""
         self._check_call(operator, buffers)
         edge, end = barrier(operator.configuration), finish(operator.configuration)
         loads, longest = -(-len(operator.uops) // (1 << 15)), self.limits.instructions
@@ -179,14 +179,14 @@ class Queue:
 
     @property
     def counts(self) -> QueueCounts:
-        """So far."""
+        """The counts so far."""
         runs = {reason: self._counts[reason] for reason in Reason}
         transfers = {kind: Transfers(len(sizes), sum(sizes)) for kind, sizes in self._transfers.items()}
         operators, barriers, instructions, loaded, kept = (self._counts[name] for name in _COUNTED)
         return QueueCounts(operators, barriers, instructions, runs, loaded, kept, transfers)
 
     def _placed(self, operator: Operator, key: bytes, addresses: list[int]) -> Words:
-        """Its instructions, with a LOAD of its micro-ops where they are not in the core."""
+        """Its instructions, with a LOAD of its micro-ops if they are not in the core."""
         if not key:
             return linked(operator, addresses)
         if key not in self._recorded:
@@ -223,7 +223,7 @@ class Queue:
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        """While the device runs, or is waited for: after an error, or Ctrl-C, nobody knows how far programs came, and so what is in the core."""
+        """While the device runs or is waited for: after an error or Ctrl-C it is unknown how far programs got, and so what is in the core."""
         try:
             yield
         except BaseException:
@@ -232,7 +232,7 @@ class Queue:
 
     def _check(self, buffer: Buffer) -> None:
         if not isinstance(buffer, Buffer):
-            raise ArgumentError(f"asked to use {with_article(type(buffer).__name__)} as a buffer; pass what Queue.buffer gave, and write the array to it")
+            raise ArgumentError(f"asked to use {with_article(type(buffer).__name__)} as a buffer; pass what Queue.buffer returned, and write the array to it")
         if buffer not in self._live:
             raise ArgumentError(f"asked to use a buffer at byte {buffer.address} that this queue does not have: it was freed, or is of another queue")
 

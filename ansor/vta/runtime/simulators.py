@@ -19,7 +19,7 @@ DRAM_BYTES = 1 << 26
 
 
 class FunctionalDriver:
-    """The functional simulator. seed: modules take turns at random, and what no tokens order raises RaceError; None: in the order of the program."""
+    """The functional simulator. seed: modules are interleaved at random, and accesses that no tokens order raise RaceError; None: in program order."""
 
     def __init__(self, configuration: Configuration = DEFAULT, dram_bytes: int = DRAM_BYTES, seed: int | None = None) -> None:
         check_core(configuration)
@@ -64,7 +64,7 @@ class FunctionalDriver:
         return tuple(self._events)
 
     def _cycles(self, words: Words) -> int:
-        """Of a program that ran."""
+        """The cycles of a program that ran."""
         return 0
 
     def _did(self, kind: str, moved: int, began: float, cycles: int = 0) -> None:
@@ -87,4 +87,4 @@ def _zeros(dram_bytes: int) -> Bytes:
     try:
         return np.zeros(dram_bytes, np.uint8)
     except MemoryError as error:
-        raise MachineTrouble(f"asked for a simulator with {dram_bytes} bytes of memory, which this machine has not: pass less as dram_bytes") from error
+        raise MachineTrouble(f"asked for a simulator with {dram_bytes} bytes of memory, which this machine does not have: pass fewer as dram_bytes") from error

@@ -1,4 +1,4 @@
-"""Where things are in a memory: the first gap that is large enough; and micro-ops, the longest unused of which make room."""
+"""Allocation in a memory: first fit; and micro-ops, of which the least recently used are evicted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Space:
-    """Places from `first` to before `end`, each taken by a length from its start on. Starts are multiples of `unit`."""
+    """The range from `first` to before `end`, in which pieces are allocated. Starts are multiples of `unit`."""
 
     first: int
     end: int
@@ -15,7 +15,7 @@ class Space:
     taken: dict[int, int] = field(default_factory=dict)
 
     def take(self, length: int) -> int | None:
-        """The start of a free place of this length; None where there is no gap that long."""
+        """The start of a free piece of this length; None if no gap is long enough."""
         start = self._rounded(self.first)
         for used in sorted(self.taken):
             if used - start >= length:
@@ -27,12 +27,12 @@ class Space:
         return start
 
     def give_back(self, start: int) -> None:
-        """What `take` gave is free again."""
+        """Free a piece that `take` returned."""
         del self.taken[start]
 
     @property
     def free(self) -> int:
-        """What is not taken, in all gaps."""
+        """The free length, in all gaps together."""
         return self.end - self.first - sum(self.taken.values())
 
     def _rounded(self, place: int) -> int:
@@ -41,7 +41,7 @@ class Space:
 
 @dataclass
 class Residents:
-    """Micro-ops in the memory UOP of a core, by what they are. `depth`: how many it holds."""
+    """The micro-ops in the memory UOP of a core, by their contents. `depth`: how many it holds."""
 
     depth: int
     starts: dict[bytes, int] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Residents:
         self._space = Space(0, self.depth)
 
     def place(self, key: bytes, count: int) -> tuple[int, bool]:
-        """Where these micro-ops are, and whether they were there already. Those that were not used for longest make room."""
+        """Where these micro-ops are, and whether they were there already. The least recently used ones are evicted."""
         if (start := self.starts.pop(key, None)) is not None:
             self.starts[key] = start
             return start, True

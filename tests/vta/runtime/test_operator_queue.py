@@ -229,7 +229,7 @@ def test_what_does_not_fit_is_refused() -> None:
         (lambda: queue.write(x, np.zeros((2, 2), np.int8)), "^asked to lay out an array of shape"),
         (lambda: opened().read(x), "^asked to use a buffer at byte .* that this queue does not have: it was freed, or is of another queue$"),
         (lambda: any_queue.write(x, [[1]]), "^asked to write a list to a buffer; pass an array of int8$"),
-        (lambda: any_queue.enqueue(one, (np.zeros((ROWS, WIDTH), np.int8), y, z)), "^asked to use an ndarray as a buffer; pass what Queue.buffer gave"),
+        (lambda: any_queue.enqueue(one, (np.zeros((ROWS, WIDTH), np.int8), y, z)), "^asked to use an ndarray as a buffer; pass what Queue.buffer returned"),
         (lambda: any_queue.enqueue(one.to_text(), (x, y, z)), r"^asked to run a str; pass an Operator: operator_from_text\(program.source\)$"),
         (lambda: any_queue.buffer((ROWS, WIDTH)), r"^asked for a buffer of \(5, 40\); pass a TensorLayout"),
         (lambda: type(any_queue)("opencl"), "^asked for a queue of 'opencl'; pass a driver"),

@@ -91,5 +91,5 @@ def test_seeds_and_models_and_too_much_memory() -> None:
         FunctionalDriver(seed="x")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="^asked for cycles by 'hls'; pass a CycleModel"):
         CycleDriver(model="hls")  # type: ignore[arg-type]
-    with pytest.raises(MachineTrouble, match="^asked for a simulator with .* bytes of memory, which this machine has not: pass less"):
+    with pytest.raises(MachineTrouble, match="^asked for a simulator with .* bytes of memory, which this machine does not have: pass fewer"):
         FunctionalDriver(dram_bytes=1 << 60)
