@@ -1,15 +1,15 @@
-"""Rescaling on an ALU of 32 bits that adds, multiplies and shifts: the numbers of `integer.rescale`, every one, or a sentence why not.
+"""Rescaling on an ALU of 32 bits that adds, multiplies and shifts: exactly the results of `integer.rescale`, or a sentence that says why not.
 
     x   = sum + bias
     out = min(max(((x * m + h) >> shift) + zero_point, low), high)
 
-What all multipliers and the shift have in common is a power of two, and is taken out, whatever h is:
+The power of two that all multipliers and the shift have in common is divided out, whatever h is:
 
     floor((x * m * 2^k + h) / 2^(k + n)) = floor((x * m + floor(h / 2^k)) / 2^n)
 
-Scales that are powers of two leave multipliers of 1, or of a few bits, and h goes into the bias. Others take two more steps, where products would not fit:
+Scales that are powers of two leave multipliers of 1, or of a few bits, and h goes into the bias. Others take two more steps if products would not fit:
 
-    x is first brought to where results are neither all `low` nor all `high`, about 2^8 / factor
+    x is first limited to the range in which results are neither all `low` nor all `high`, about 2^8 / factor
     floor((x * (a * 2^t + b) + h) / 2^(t + n)) = floor((x * a + floor((x * b + h mod 2^t) / 2^t) + floor(h / 2^t)) / 2^n)
 """
 
@@ -24,7 +24,7 @@ from ansor.integer.rescale import Rescale
 
 LIMIT = 1 << 31
 LARGEST_SPLIT = 15
-"""Bits of the low part of a multiplier: what is added to its products is an immediate then."""
+"""The most bits of the low part of a multiplier, so that what is added to its products fits into an immediate."""
 
 Numbers = NDArray[np.int64]
 Constants = NDArray[np.int32]
@@ -41,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class AluRescale:
-    """bias: int32 [channels]; limits: from where to where sums are brought, [channels] each; low_part: what is added to the products of `part`."""
+    """bias: int32 [channels]; limits: the range that sums are limited to, [channels] each; low_part: what is added to the products of `part`."""
 
     bias: Constants
     part: Part
@@ -52,7 +52,7 @@ class AluRescale:
     low_part: Part | None = None
 
     def apply(self, sums: Constants) -> NDArray[np.int8]:
-        """What the ALU makes of sums [..., channels], without the bias; wraps around at 32 bits as it does."""
+        """The ALU's results for sums [..., channels], without the bias; wraps around at 32 bits as the ALU does."""
         held = sums.astype(np.int32) + self.bias
         held = held if self.limits is None else np.maximum(np.minimum(held, self.limits[1]), self.limits[0])
         found = held if self.part.multipliers is None else held * self.part.multipliers
@@ -66,7 +66,7 @@ class AluRescale:
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """What is to be computed of sums within `reach`, bias included: (x * factors + half) >> shift."""
+    """The computation on sums within `reach`, bias included: (x * factors + half) >> shift."""
 
     rescale: Rescale
     bias: Numbers
@@ -80,13 +80,13 @@ class _Asked:
         return AluRescale(self.bias.astype(np.int32), part, self.rescale.zero_point, self.rescale.low, self.rescale.high, ends, low_part)
 
     def whole(self, reach: Numbers) -> Part | None:
-        """In one product; None where that does not fit."""
+        """The computation with one product; None if that does not fit."""
         if self.shift > 31 or np.any(reach * self.factors + self.half >= LIMIT) or self.factors.max() >= LIMIT:
             return None
         return _part(self.factors, self.half, self.shift)
 
     def split(self, reach: Numbers) -> tuple[Part, Part] | None:
-        """In two products, of the high bits of the factors and of the low ones."""
+        """The computation with two products, of the high bits of the factors and of the low ones; None if that does not fit."""
         for bits in range(max(1, self.shift - 31), min(LARGEST_SPLIT, self.shift) + 1):
             high, low = self.factors >> bits, self.factors & (1 << bits) - 1
             first, second = self.half >> bits, self.half & (1 << bits) - 1
@@ -96,7 +96,7 @@ class _Asked:
         return None
 
     def limits(self) -> tuple[Numbers, Numbers]:
-        """The greatest sums whose results are all `low`, and the least whose are all `high`, for each channel; those that there are where none is so far."""
+        """For each channel the greatest sum whose result is `low`, and the least whose result is `high`; the ends of the reach if it has no such sum."""
         low, high = self.rescale.low - self.rescale.zero_point, self.rescale.high - self.rescale.zero_point
         ends = []
         for factor, most in zip(self.factors.tolist(), self.reach.tolist(), strict=True):
@@ -108,7 +108,7 @@ class _Asked:
 
 
 def alu_rescale(rescale: Rescale, bias: NDArray[np.signedinteger], most: Numbers) -> AluRescale | str:
-    """The same on the ALU, or why it is not possible. bias: [channels]; most: the greatest magnitude of each channel's sums without it."""
+    """The same rescale on the ALU, or why it is not possible. bias: [channels]; most: the greatest magnitude of each channel's sums without the bias."""
     asked = _asked(rescale, bias.astype(np.int64), most)
     if np.any(asked.reach >= LIMIT):
         return f"its sums have up to {int(asked.reach.max()).bit_length() + 1} bits with their bias, and a core has 32"
@@ -126,7 +126,7 @@ def alu_rescale(rescale: Rescale, bias: NDArray[np.signedinteger], most: Numbers
 
 
 def _asked(rescale: Rescale, bias: Numbers, most: Numbers) -> _Asked:
-    """Without what is in common, and with the half in the bias where it divides."""
+    """The computation without common powers of two, and with the half in the bias if it divides."""
     factors = np.broadcast_to(rescale.multipliers, bias.shape).astype(np.int64)
     together = int(np.bitwise_or.reduce(factors))
     out = min((together & -together).bit_length() - 1 if together else 0, rescale.shift)
@@ -137,6 +137,6 @@ def _asked(rescale: Rescale, bias: Numbers, most: Numbers) -> _Asked:
 
 
 def _part(factors: Numbers, half: int, shift: int, *, plain: bool = True) -> Part:
-    """plain: multipliers may be left out."""
+    """plain: multipliers of 1 may be left out."""
     added = np.full(factors.shape, half, np.int32) if half else None
     return Part(None if plain and np.all(factors == 1) else factors.astype(np.int32), added, shift)

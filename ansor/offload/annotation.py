@@ -1,4 +1,4 @@
-"""Which operators of a network run on the device. Every way of saying so asks the graph alone, so that the order of an operator's inputs says nothing."""
+"""Which operators of a network run on the device. Every way to choose them depends on the graph only, not on the order of an operator's inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Names = frozenset[str]
 
 @dataclass(frozen=True)
 class Annotation:
-    """device: the operators there; refused: those that were meant to be, and why they are not."""
+    """device: the operators there; refused: operators that were asked for but cannot run there, and why."""
 
     device: Names
     refused: Mapping[str, str]
@@ -25,7 +25,7 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Seconds:
-    """What things take. host, device: each operator; written: each tensor to the device; read: from it, with the wait for what is queued."""
+    """Estimated times. host, device: of each operator; written: of each tensor to the device; read: from it, including the wait for what is queued."""
 
     host: Mapping[str, float]
     device: Mapping[str, float]
@@ -34,7 +34,7 @@ class Seconds:
 
 
 def graph_of(network: IntegerNetwork) -> networkx.DiGraph:
-    """The operators and inputs, an edge from what makes a tensor to all that read it."""
+    """The operators and inputs, with an edge from what makes a tensor to each operator that reads it."""
     graph = networkx.DiGraph()
     graph.add_nodes_from([*network.inputs, *(one.output for one in network.operators)])
     graph.add_edges_from((name, one.output) for one in network.operators for name in one.inputs)
@@ -42,9 +42,9 @@ def graph_of(network: IntegerNetwork) -> networkx.DiGraph:
 
 
 def between(network: IntegerNetwork, first: str, last: str) -> Names:
-    """All that `last` needs and `first` does not, both included: what stands beside `first` in a residual block is on the device, too.
+    """Everything that `last` needs and `first` does not, including both: what is parallel to `first` in a residual block is on the device, too.
 
-    Raises ModelError for names that no operator has, and where `last` does not need `first`.
+    Raises ModelError for names that no operator has, and if `last` does not need `first`.
     """
     made = {one.output for one in network.operators}
     for name in (first, last):
@@ -59,7 +59,7 @@ def between(network: IntegerNetwork, first: str, last: str) -> Names:
 
 
 def middle(network: IntegerNetwork) -> Names:
-    """All but the first and the last layer with weights, and what comes before and after these."""
+    """Everything except the first and the last layer with weights, and what comes before and after these."""
     graph, weighted = graph_of(network), [one.output for one in network.operators if isinstance(one, Convolution | Dense)]
     before = [name for name in weighted if not any(name in networkx.descendants(graph, other) for other in weighted)]
     after = [name for name in weighted if not any(other in networkx.descendants(graph, name) for other in weighted)]
@@ -74,9 +74,9 @@ def middle(network: IntegerNetwork) -> Names:
 
 
 def cheapest(network: IntegerNetwork, seconds: Seconds) -> Names:
-    """Where operators and transfers take the least time together; inputs and outputs are on the host, and operators without a time on the device, too.
+    """The placement for which operators and transfers take the least time in total; inputs, outputs and operators without a time on the device are on the host.
 
-    A minimum cut: a tensor is moved once, however many read it. Of several that are equal the one with the most operators on the device.
+    It is a minimum cut: a tensor is moved once, however many operators read it. Among equal cuts the one with the most operators on the device is taken.
     """
     graph = networkx.DiGraph()
     graph.add_nodes_from(("host", "device"))
@@ -100,7 +100,7 @@ def cheapest(network: IntegerNetwork, seconds: Seconds) -> Names:
 
 
 def _moves(graph: networkx.DiGraph, users: tuple[object, ...], name: str, costs: tuple[int, int]) -> None:
-    """What a tensor costs where others than its maker, the first of its users, have it elsewhere: once for all. costs: written, and read."""
+    """The cost of moving a tensor, paid once, if any reader is on the other side than its maker, the first of its users. costs: written, and read."""
     source, *readers = users
     down, up = ("down", name), ("up", name)  # from the device to the host, and the other way
     graph.add_edge(up, source, capacity=costs[0])
@@ -111,5 +111,5 @@ def _moves(graph: networkx.DiGraph, users: tuple[object, ...], name: str, costs:
 
 
 def _whole(seconds: float) -> int:
-    """Picoseconds: sums of whole numbers do not depend on their order."""
+    """In picoseconds: sums of whole numbers do not depend on their order."""
     return round(seconds * 1e12)

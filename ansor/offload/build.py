@@ -1,4 +1,4 @@
-"""From an int8 network to one whose middle runs on a core of VTA: which operators, their programs, the phases, and what the host runs.
+"""From an int8 network to one whose middle runs on a core of VTA: chooses the operators, their programs, the phases, and what the host runs.
 
     placed = build(network, "vta", place=lambda network: between(network, "relu_3", "add_7"))
     running = Running(placed, Queue(FunctionalDriver()))
@@ -30,8 +30,8 @@ Marked = Callable[[IntegerNetwork], Names]
 
 @dataclass(frozen=True)
 class Rates:
-    """What time is estimated from where nobody measured it: the clock of the core, the host's multiplications and bytes in a second, and those of the way
-    between them, with the seconds that each transfer takes besides, and each run, which every tensor that the host reads is counted one for."""
+    """What times that were not measured are estimated from: the core's clock, the host's multiplications and bytes per second, the bytes per second between
+    them, and the overhead in seconds of each transfer and each run. One run is counted for each tensor that the host reads."""
 
     core_hertz: float = 1e8
     host_macs: float = 2e9
@@ -43,7 +43,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class ByCost:
-    """An operator is where it takes the least, with its transfers. host: seconds of operators that were measured (`measured_seconds`); others are estimated."""
+    """Place operators so that they and their transfers take the least time. host: seconds of measured operators (`measured_seconds`); others are estimated."""
 
     rates: Rates = Rates()
     host: Mapping[str, float] | None = None
@@ -55,10 +55,10 @@ def build(
 ) -> Placed:
     """network: an integer network, or what `ansor.integer.reading.network_of` makes one of without calibration, such as the path of an ONNX file in QDQ format.
 
-    place: the operators that are meant to be on the device, or by cost; those that a core does not compute are on the host, and `annotation.refused` says
-    why. asked: how long to tune programs of the core, and the records, as `auto_schedule` takes them by name; without it the estimate picks. host: the target
-    whose C the host runs, such as `cpu`; None for the reference in NumPy. Raises TargetError for a target that is no core, ArgumentError and ModelError for a
-    place that names no operators of the network, and what compiling raises.
+    place: chooses the operators for the device, or `ByCost()`; those that a core cannot compute run on the host, and `annotation.refused` says why. asked: how
+    long to tune programs of the core, and the records, as `auto_schedule` takes them by name; without it the estimate picks. host: the target whose C the host
+    runs, such as `cpu`; None for the reference in NumPy. Raises TargetError for a target that is not a core, ArgumentError and ModelError for a place that does
+    not name operators of the network, and what compiling raises.
     """
     core, ours, asked = parse_target(target), None if host is None else parse_target(host), _options(asked)
     _check_sides(core, ours)
@@ -77,7 +77,7 @@ def build(
 
 
 def _options(asked: RunOptions | ModelKeywords | None) -> RunOptions:
-    """What is asked of the run, checked."""
+    """The options of the run, checked."""
     if isinstance(asked, RunOptions):
         return asked
     if asked is not None and not isinstance(asked, Mapping):
@@ -88,7 +88,7 @@ def _options(asked: RunOptions | ModelKeywords | None) -> RunOptions:
 
 
 def _check_sides(core: Target, host: Target | None) -> None:
-    """Raises TargetError for targets that are not what their side is."""
+    """Raises TargetError unless the targets are a core, and a host that runs here."""
     if core.kind != "vta":
         raise TargetError(f"asked to run a part of a network on {core}, which is no core; give such as 'vta -core=32', and host='cpu' for C on the host")
     if host is not None and not host.is_local:
@@ -96,7 +96,7 @@ def _check_sides(core: Target, host: Target | None) -> None:
 
 
 def _wanted(network: IntegerNetwork, place: Marked | ByCost) -> Names:
-    """The operators that are meant to be on the device."""
+    """The operators that are asked for on the device."""
     made = frozenset(one.output for one in network.operators)
     if isinstance(place, ByCost):
         return made
@@ -113,7 +113,7 @@ def _wanted(network: IntegerNetwork, place: Marked | ByCost) -> Names:
 
 
 def seconds_of(network: IntegerNetwork, programs: Mapping[str, Compiled], place: ByCost) -> Seconds:
-    """What operators and transfers take: cycles of the stated model on the core, estimates elsewhere."""
+    """The times of operators and transfers: cycles of the core's model there, estimates elsewhere."""
     rates, sizes = place.rates, {name: tensor.size for name, tensor in network.tensors.items()}
     host = {}
     for one in network.operators:
@@ -126,8 +126,8 @@ def seconds_of(network: IntegerNetwork, programs: Mapping[str, Compiled], place:
 
 
 def _without_names_alone(network: IntegerNetwork, there: Names) -> Names:
-    """Without reshaped tensors that are no more than names: of what the host has, or for nobody on the device; and without those that are an image of rows
-    or columns to whom reads them there: on the device all are channels."""
+    """Without reshapes that are only another name of a host tensor, or that nothing on the device reads; and without those that are read there as an image with
+    rows or columns: on the device all elements are channels."""
     kept = set(there)
     for one in reversed(network.operators):
         if isinstance(one, Reshape):
@@ -142,7 +142,7 @@ def _without_names_alone(network: IntegerNetwork, there: Names) -> Names:
 
 
 def measured_seconds(code: NetworkCode) -> dict[str, float]:
-    """What the operators of a network in C took on the host, for `ByCost.host`: those whose kernels were tuned, or found in records."""
+    """The measured seconds of a network's operators in C on the host, for `ByCost.host`: of those whose kernels were tuned, or found in records."""
     costs = [(call.operator.output, code.kernels[call.kernel].cost) for call in code.calls]
     return {name: cost for name, cost in costs if cost is not None}
 

@@ -1,4 +1,4 @@
-"""Operators of a network as programs for a core, tuned or chosen by what is recorded and what the estimate picks."""
+"""Operators of a network as programs for a core, which are tuned, or chosen from records or by the estimate."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from ansor.vta.toolchain import is_operator
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """An operator of the network on the core; program: None where its result is another name of its input."""
+    """An operator of the network on the core; program: None if its result is only another name of its input."""
 
     form: Form
     program: Operator | None
 
     def cycles(self, model: CycleModel = CHISEL) -> int:
-        """Of it alone, its micro-ops being there."""
+        """The cycles of this operator alone, with its micro-ops already loaded."""
         if self.program is None:
             return 0
         words = np.concatenate([linked(self.program, [0] * len(self.program.tensors)), finish(self.program.configuration)])
@@ -43,7 +43,7 @@ class Compiled:
 
 
 def forms_of(network: IntegerNetwork, wanted: Names) -> tuple[dict[str, Form], dict[str, str]]:
-    """The operators that a core computes, and of the others why it does not."""
+    """The operators that a core can compute, and for each of the others why it cannot."""
     least = least_of(network)
     forms, refused = dict[str, Form](), dict[str, str]()
     for one in network.operators:
@@ -57,7 +57,7 @@ def forms_of(network: IntegerNetwork, wanted: Names) -> tuple[dict[str, Form], d
 
 
 def compiled(forms: Mapping[str, Form], target: Target, asked: RunOptions, voice: Voice) -> tuple[dict[str, Compiled], dict[str, str]]:
-    """The programs, and why some have none. Operators that are equal but for their constants are one task."""
+    """The programs, and for operators without one the reason. Operators that differ only in their constants share a task."""
     tasks = {name: SearchTask(tensors=form.tensors, target=target, name=_name(form)) for name, form in forms.items() if not form.renames}
     uses = Counter(task.workload_key for task in tasks.values())
     states = recorded_states([(task, float(uses[key])) for key, task in {task.workload_key: task for task in tasks.values()}.items()], asked.records)

@@ -1,6 +1,6 @@
-"""Operators of integer networks as declarations for a core whose tensors have their channels second: what it computes is theirs, every byte.
+"""Operators of integer networks as declarations for a core whose tensors have their channels second; the results are equal in every byte.
 
-Constants that an instruction has no room for are tensors, a number for each channel.
+Constants that do not fit into an instruction are tensors, with a number for each channel.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ansor.vta.transfers import MOST_ZEROS
 Array = NDArray[np.generic]
 IMMEDIATE = (1 << 15) - 1
 STEP = 15
-"""Bits of a shift that every core does at once."""
+"""The most bits of a shift that every core can do in one instruction."""
 
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """An operator for the core. tensors: inputs, constants and the result, none for another name of the same bytes; constants: by the names of tensors."""
+    """An operator for the core. tensors: inputs, constants and the result; empty if it only renames the same bytes; constants: by the names of tensors."""
 
     operator: Operator
     tensors: tuple[Tensor, ...]
@@ -37,13 +37,13 @@ class Form:
 
     @property
     def renames(self) -> bool:
-        """Whether nothing has to run."""
+        """Whether it is only a new name, so that nothing has to run."""
         return not self.tensors
 
 
 @dataclass(frozen=True)
 class Given:
-    """An input of an operator: its shape as it is stored, the least number in it."""
+    """An input of an operator: its stored shape, and the least number in it."""
 
     shape: Shape
     least: int
@@ -51,12 +51,12 @@ class Given:
 
 @singledispatch
 def form_of(operator: Operator, given: Sequence[Given]) -> Form | str:
-    """The operator for the core, or why it computes something else."""
+    """The operator for the core, or why the core cannot compute it exactly."""
     return f"a core has no {operator.kind}"
 
 
 def on_device(shape: Shape) -> Shape:
-    """A stored shape as the core has it: channels of images second."""
+    """A stored shape in the core's order: channels of images second."""
     return (shape[0], shape[3], shape[1], shape[2]) if len(shape) == 4 else shape
 
 
@@ -92,7 +92,7 @@ def _(operator: Convolution, given: Sequence[Given]) -> Form | str:
 
 
 def _borders(operator: Convolution, shape: Shape) -> NDArray[np.int64] | None:
-    """What padding with numbers that are not 0 adds to the sums [channels, height, width]; None where it is 0."""
+    """What padding with numbers other than 0 adds to the sums [channels, height, width]; None for padding with 0."""
     window = operator.window
     if not window.filling or not any(window.padding):
         return None
@@ -169,7 +169,7 @@ def _(operator: Reshape, given: Sequence[Given]) -> Form | str:
 
 
 class _Numbers:
-    """The constants of a declaration, and what is done with them. Mutable, and private to one form."""
+    """The constants of a declaration, and the arithmetic with them. Mutable, and private to one form."""
 
     def __init__(self, rescale: AluRescale) -> None:
         self.rescale = rescale
@@ -177,17 +177,17 @@ class _Numbers:
         self.constants: dict[str, Array] = {}
 
     def constant(self, name: str, array: Array) -> Tensor:
-        """A tensor of it."""
+        """Add a constant; returns its tensor."""
         self.constants[name] = array
         self.tensors.append(te.placeholder(array.shape, str(array.dtype), name=name, constant=True))
         return self.tensors[-1]
 
     def factor(self, name: str, number: int, channels: int) -> Tensor | int:
-        """A number that is the same everywhere: itself where it fits into an instruction."""
+        """A number that is the same for all channels: itself if it fits into an instruction, else a tensor."""
         return number if abs(number) <= IMMEDIATE else self.constant(name, np.full(channels, number, np.int32))
 
     def form(self, operator: Operator, inputs: Sequence[Tensor], sums: Tensor, bias: Tensor | None = None) -> Form:
-        """The operator whose sums these are, channels second. bias: one for each place of an image, instead of that of each channel."""
+        """The operator with these sums, channels second. bias: one for each place of an image, instead of one for each channel."""
         rescale, named = self.rescale, self._channels
         whole = named("bias", rescale.bias) if bias is None else 0
         limits = None if rescale.limits is None else [named(name, one) for name, one in zip(("least", "most"), rescale.limits, strict=True)]
@@ -214,7 +214,7 @@ class _Numbers:
         return self.factor(name, same, len(array)) if same is not None else self.constant(name, array)
 
     def narrowed(self, value: Expr) -> Expr:
-        """Shifted, and clipped to what the result has."""
+        """Shifted, and clipped to the limits of the result."""
         left = self.rescale.part.shift
         while left:
             step = min(left, STEP)
@@ -224,7 +224,7 @@ class _Numbers:
 
 
 def _with(operation: str, value: Expr, other: Tensor | int, at: Sequence[Axis]) -> Expr:
-    """A value and a number, or one for each channel."""
+    """An operation on a value with a number, or with one number for each channel."""
     if isinstance(other, int):
         idle = {"add": 0, "mul": 1}.get(operation) == other
         return value if idle else _OPERATIONS[operation](value, te.const(other, "int32"))
@@ -235,14 +235,14 @@ _OPERATIONS: Mapping[str, Callable[[Expr, Expr], Expr]] = {"add": operators.add,
 
 
 def _padding_refused(window: Window) -> str:
-    """'' where the core pads so."""
+    """Why the core cannot pad like this; '' if it can."""
     if max(window.padding) > MOST_ZEROS:
         return f"it pads by {max(window.padding)}, and a core by up to {MOST_ZEROS}"
     return ""
 
 
 def _seen(window: Window, shape: Shape) -> list[NDArray[np.bool_]]:
-    """For height and width: at which place of the result which tap is inside the image."""
+    """For height and width: which taps are inside the image, at each place of the result."""
     found = []
     for side, count in enumerate(window.output(*shape[1:3])):
         first = np.arange(count) * window.strides[side] - window.padding[side]

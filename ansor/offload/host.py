@@ -1,4 +1,4 @@
-"""What a network's host runs: operators by the reference in NumPy, or as C built for this machine."""
+"""What a network's host runs: operators computed by the NumPy reference, or as C built for this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Runs = Callable[[Mapping[str, Int8]], dict[str, Int8]]
 
 
 def by_reference(network: IntegerNetwork, operators: Sequence[Operator]) -> Runs:
-    """In NumPy: slow, and the oracle."""
+    """The operators in NumPy: slow, but the oracle."""
 
     def run(given: Mapping[str, Int8]) -> dict[str, Int8]:
         known = dict(given)
@@ -34,7 +34,7 @@ def by_reference(network: IntegerNetwork, operators: Sequence[Operator]) -> Runs
 
 
 def as_c(network: IntegerNetwork, operators: Sequence[Operator], target: Target, asked: RunOptions, voice: Voice) -> Runs:
-    """Kernels in C. Raises what compiling for `target` raises."""
+    """The operators as kernels in C. Raises what compiling for `target` raises."""
     if all(isinstance(one, Reshape) for one in operators):
         return by_reference(network, operators)
     made = HostNetwork(compiled(part_of(network, operators), target, asked, voice))
@@ -46,7 +46,7 @@ def as_c(network: IntegerNetwork, operators: Sequence[Operator], target: Target,
 
 
 def part_of(network: IntegerNetwork, operators: Sequence[Operator]) -> IntegerNetwork:
-    """Some of the operators as a network: its outputs are what others need."""
+    """Some of the operators as a network, whose outputs are the tensors that others need."""
     made = [one.output for one in operators]
     inside = {id(one) for one in operators}
     wanted = {name for one in network.operators if id(one) not in inside for name in one.inputs} | set(network.outputs)

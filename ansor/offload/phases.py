@@ -1,4 +1,4 @@
-"""In which order a network runs on two sides: each does all that it can before the other has its turn, and gets what it needs of the other ahead of that."""
+"""The order in which a network runs on two sides. They alternate: each gets what it needs from the other side, and then runs everything that it can."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansor.offload.annotation import Names
 
 @dataclass(frozen=True)
 class Phase:
-    """What one side runs at once. brings: tensors that come from the other side ahead of it, each once, in the order of the network."""
+    """What one side runs without the other. brings: tensors that are copied from the other side before it, each once, in the order of the network."""
 
     on_device: bool
     operators: tuple[Operator, ...]
@@ -19,7 +19,7 @@ class Phase:
 
 
 def phases_of(network: IntegerNetwork, device: Names) -> tuple[Phase, ...]:
-    """The phases, in turn; the host begins. What the host needs last (outputs of the device) is a phase without operators."""
+    """The phases, alternately; the host begins. A last phase without operators copies outputs of the device to the host."""
     known = {True: set[str](), False: set(network.inputs)}
     order = (*network.inputs, *(one.output for one in network.operators))
     left, found, on_device = list(network.operators), list[Phase](), False
@@ -38,7 +38,7 @@ def phases_of(network: IntegerNetwork, device: Names) -> tuple[Phase, ...]:
 
 
 def _ready(left: list[Operator], known: set[str], device: Names, on_device: bool) -> tuple[Operator, ...]:
-    """All that one side can run now, in the order of the network."""
+    """Everything that one side can run now, in the order of the network."""
     found: list[Operator] = []
     made = set(known)
     for one in left:

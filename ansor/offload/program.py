@@ -1,4 +1,4 @@
-"""A network that runs on two sides: its operators on the device go through a queue, and what they make stays there until the host reads it."""
+"""A network that runs on two sides: its operators on the device go through a queue, and their results stay there until the host reads them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TO_DEVICE, TO_HOST = (0, 3, 1, 2), (0, 2, 3, 1)
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """A network, where its operators run, in which phases, and what runs them: programs of the device, and the host's part of each phase."""
+    """A network, the placement of its operators, the phases, and what runs them: programs of the device, and the host's part of each phase."""
 
     network: IntegerNetwork
     annotation: Annotation
@@ -50,7 +50,7 @@ class Running:
     """A placed network in the memory of a device: weights are written once, and each tensor of the device has a buffer of its own."""
 
     def __init__(self, placed: Placed, queue: Queue) -> None:
-        """Raises ArgumentError for what is no placed network and no queue, and for a queue of another core."""
+        """Raises ArgumentError for anything but a placed network and a queue of its core."""
         _check_opened(placed, queue)
         self.placed, self.queue = placed, queue
         self._constants: dict[str, tuple[Buffer, ...]] = {}
@@ -61,7 +61,7 @@ class Running:
                 self._open(one.output)
 
     def run(self, inputs: Mapping[str, Int8], *, wait: bool = False) -> dict[str, Int8]:
-        """The outputs for inputs as they are stored. wait: synchronise after each operator, to compare with. Raises ArgumentError for other inputs."""
+        """The outputs for inputs as they are stored. wait: synchronise after each operator, for comparison. Raises ArgumentError for other inputs."""
         network = self.placed.network
         _check_names(network, inputs)
         known = {name: _checked(network, name, inputs) for name in network.inputs}
@@ -76,13 +76,13 @@ class Running:
         return {name: known[name] for name in network.outputs}
 
     def read(self, name: str) -> Int8:
-        """A tensor that the device made, or got, as it is stored: what it has there now."""
+        """The current value, as it is stored, of a tensor that the device made or received."""
         shape, found = self.placed.network.tensors[name].shape, np.asarray(self.queue.read(self._buffers[name]), np.int8)
-        root = self._roots.get(name, name)  # a name of an image of one place is stored as that is
+        root = self._roots.get(name, name)  # another name of an image with one place is stored in the same way
         return _moved(found.reshape(on_device(self.placed.network.tensors[root].shape)), TO_HOST).reshape(shape)
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         for buffer in {*self._buffers.values(), *(one for several in self._constants.values() for one in several)}:
             self.queue.free(buffer)
         self._buffers, self._constants = {}, {}
@@ -101,7 +101,7 @@ class Running:
                     self.queue.synchronise()
 
     def _open(self, output: str) -> None:
-        """Buffers for what an operator reads and makes, and its constants in theirs."""
+        """Allocate buffers for what an operator reads and makes, and write its constants to theirs."""
         made = self.placed.compiled[output]
         if made.program is None:
             (source,) = made.form.operator.inputs
@@ -141,16 +141,16 @@ def _check_names(network: IntegerNetwork, inputs: Mapping[str, Int8]) -> None:
         raise ArgumentError(f"asked to run {network.name} with {with_article(type(inputs).__name__)}; give a dict of arrays: {', '.join(network.inputs)}")
     for name in inputs:
         if name not in network.inputs:
-            raise ArgumentError(f"asked to run {network.name} with {name}, which is none of its inputs; these are {', '.join(network.inputs)}")
+            raise ArgumentError(f"asked to run {network.name} with {name}, which is not one of its inputs; these are {', '.join(network.inputs)}")
 
 
 def _moved(array: Int8, axes: tuple[int, ...]) -> Int8:
-    """Images with their channels at another place; others as they are."""
+    """Images with their channels moved; others as they are."""
     return np.ascontiguousarray(np.transpose(array, axes)) if array.ndim == 4 else array
 
 
 def _check_layouts(name: str, held: TensorLayout, wanted: TensorLayout) -> None:
-    """Raises ModelError where two operators have a tensor in different orders. Vectors of channels are images of one place; groups are whole blocks."""
+    """Raises ModelError if two operators need a tensor in different layouts. Vectors of channels are images with one place; groups are whole blocks."""
     first, second = ((one.array[:2], math.prod(one.array[2:]), one.elements, one.blocks) for one in (held, wanted))
     if first != second:
         raise ModelError(f"asked to keep {name} on the device as {held} for one operator and as {wanted} for another; run one of them on the host")

@@ -1,4 +1,4 @@
-"""Integer networks for tests of what runs where: a residual block between a first and a last layer, and drawn ones."""
+"""Integer networks for tests of placement: a residual block between a first and a last layer, and random ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansor.integer.rescale import Rescale, rescale_of
 
 
 def rescale(channels: int, taps: int, low: int = -128) -> Rescale:
-    """By a power of two, so that sums of so many products become 8-bit numbers."""
+    """A rescale by a power of two, so that sums of this many products become 8-bit numbers."""
     power = -6 - int(np.log2(taps) / 2)
     return rescale_of(np.full(channels, 2.0**power), 0, (low, 127), "a test")
 
@@ -43,7 +43,7 @@ def residual(size: int = 8, width: int = 24, classes: int = 10) -> IntegerNetwor
 
 
 def network_of(name: str, inputs: dict[str, tuple[int, ...]], operators: list[Operator], outputs: tuple[str, ...]) -> IntegerNetwork:
-    """With the tensors that the operators make."""
+    """The network with the tensors that the operators make."""
     shapes = dict(inputs)
     for one in operators:
         shapes[one.output] = one.shape([shapes[source] for source in one.inputs])
@@ -70,6 +70,6 @@ def drawn_network(seed: int, count: int) -> IntegerNetwork:
 
 
 def turned(network: IntegerNetwork) -> IntegerNetwork:
-    """The same with the arguments of every addition the other way round."""
+    """The same network with the arguments of every addition swapped."""
     operators = [replace(one, inputs=one.inputs[::-1], multipliers=one.multipliers[::-1]) if isinstance(one, Add) else one for one in network.operators]
     return replace(network, operators=tuple(operators))

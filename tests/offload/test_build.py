@@ -200,7 +200,7 @@ def test_programs_are_tuned_and_recorded(tmp_path: Path) -> None:
 
 
 def test_a_core_alone_runs_no_network() -> None:
-    with pytest.raises(TargetError, match="^asked to compile a network for vta -core=default alone; a core runs the middle of one, beside a host"):
+    with pytest.raises(TargetError, match="^asked to compile a network for vta -core=default alone; a core runs the middle of one, with a host"):
         ansor.compile_int8(residual(), (), "vta")
 
 
@@ -210,7 +210,7 @@ def test_inputs_that_do_not_fit(block: Placed) -> None:
         running.run({})
     inputs = inputs_of(block.network, 0)
     (name,) = inputs
-    with pytest.raises(ArgumentError, match="^asked to run residual with more, which is none of its inputs; these are "):
+    with pytest.raises(ArgumentError, match="^asked to run residual with more, which is not one of its inputs; these are "):
         running.run({**inputs, "more": inputs[name]})
     with pytest.raises(ArgumentError, match="^asked to run residual with a list as .*; give int8"):
         running.run({name: inputs[name].tolist()})
