@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 
 class ScheduleKeywords(ModelKeywords, Scope, total=False):
-    """What `auto_schedule` takes by name: how a run goes on, and what is searched."""
+    """The keywords of `auto_schedule`: how a run proceeds, and what is searched."""
 
 
 class CompileKeywords(NetworkKeywords, total=False):
-    """What `compile` takes by name."""
+    """The keywords of `compile`."""
 
     library: bool
     on_tasks: Callable[[list[TaskState]], None]
@@ -65,18 +65,18 @@ def tune_tasks(
 ) -> list[TaskState]:
     """Tune tasks that share one target within `trials` measured programs, `minutes` of wall time, or both; the states hold the best program of each.
 
-    tasks: a list, one task, or what `extract_tasks` gives of a network, which brings its weights along.
+    tasks: a list, one task, or what `extract_tasks` returns for a network, which includes the weights.
     options: trials, minutes, min_gain, records, devices, seed, model, timing, early_stop, progress, report and on_progress, as in `auto_schedule`.
-    min_gain: end early when the rest of the budget is expected to save less than this share of the time of the programs (`ansor.search.expected_gain`).
-    By default that is 0.01 with `minutes` alone, and never with `trials`. Ctrl-C ends the run early; what was measured so far counts.
+    min_gain: end early when the rest of the budget is expected to save less than this share of the programs' time (`ansor.search.expected_gain`).
+    The default is 0.01 with `minutes` alone, and never with `trials`. Ctrl-C ends the run early; what was measured so far counts.
     Before anything was measured, it raises KeyboardInterrupt.
-    early_stop: end a task after so many trials without a better program.
+    early_stop: end a task after this many trials without a better program.
 
-    Raises BudgetError without a sensible budget, ArgumentError for an argument of a wrong kind, ToolchainError when no compiler works, RecordError for an
+    Raises BudgetError without a sensible budget, ArgumentError for an argument of a wrong kind, ToolchainError if no compiler works, RecordError for an
     unusable `records` file.
     """
     check_names("tune_tasks", options, ModelKeywords)
-    asked = RunOptions.of(options, options.get("model"), needs_budget=True)  # mistakes show before a compiler is started
+    asked = RunOptions.of(options, options.get("model"), needs_budget=True)  # errors appear before a compiler is started
     tasks, weights = _weighted(tasks, weights)
     if not tasks:
         return []
@@ -93,11 +93,11 @@ def create_pack(
     records: str | Path | Sequence[str | Path], tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask | None = None,
     weights: Sequence[float] | None = None, *, target: str | Target | None = None, best: int = 3, of: str = "",
 ) -> Pack:  # fmt: skip
-    """The best programs in record files as a kernel pack, which `save` writes to one file.
+    """Collect the best programs in record files as a kernel pack, which `save` writes to one file.
 
-    tasks: what to pack, such as what `extract_tasks` gives of a network; all workloads of the files by default. target: which records count; by default that of
-    the tasks, else all, which have to be of one. best: programs of each task. of: the name of what is packed. Raises RecordError where there is no program, and
-    for records of several targets, processors or devices.
+    tasks: what to pack, such as what `extract_tasks` returns for a network; by default all workloads in the files. target: whose records count; by default that
+    of the tasks, else that of all records, which have to agree. best: programs of each task. of: the name of what is packed. Raises RecordError if there is no
+    program, and for records of several targets, processors or devices.
     """
     if best < 1:
         raise ArgumentError(f"asked to pack the best {best} programs of each task; give a number of at least 1")
@@ -112,10 +112,10 @@ def import_pack(
     pack: Pack | str | Path, tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask, weights: Sequence[float] | None = None,
     *, measure: int = 0, records: str | Path | None = None, devices: Sequence[str | Device] | str | Device | None = None, model: Model = None,
 ) -> Imported:  # fmt: skip
-    """What a kernel pack, or the file of one, is worth on this machine for tasks that share a target.
+    """Find out what a kernel pack, or the file of one, is worth on this machine for tasks that share a target.
 
-    measure: programs of each task to measure again, the fastest there first; they are verified like all others and added to `records`. With `records` alone the
-    times of the pack are added, where they count here: the same target, processor and compiler. model: what judges, as in `auto_schedule`.
+    measure: programs of each task to measure again, the fastest there first; they are verified like all others and added to `records`. With `records` alone,
+    the times of the pack are added if they count here: with the same target, processor and compiler. model: what predicts times, as in `auto_schedule`.
     Raises RecordError for a damaged file, a pack that has no program of the tasks, and times that do not count here.
     """
     pairs = _pairs(tasks, weights)
@@ -136,7 +136,7 @@ def import_pack(
 
 
 def _pairs(tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask, weights: Sequence[float] | None) -> list[tuple[SearchTask, float]]:
-    """Tasks, each computation once, and their uses. Raises ArgumentError without any, TargetError where they do not share a target."""
+    """Tasks, each computation once, and their uses. Raises ArgumentError without any, TargetError if they do not share a target."""
     tasks, weights = _weighted(tasks, weights)
     if not tasks:
         raise ArgumentError("asked for a pack of no tasks; give at least one SearchTask")
@@ -160,7 +160,7 @@ def _weighted(
         return _weighted(tasks.tasks, tasks.weights if weights is None else weights)
     wrong = [task for task in tasks if not isinstance(task, SearchTask)] if isinstance(tasks, Iterable) else [tasks]
     if wrong:
-        raise ArgumentError(f"asked to tune a {type(wrong[0]).__name__} ({wrong[0]!r:.80}); give SearchTasks, or what ansor.extract_tasks gives")
+        raise ArgumentError(f"asked to tune a {type(wrong[0]).__name__} ({wrong[0]!r:.80}); give SearchTasks, or what ansor.extract_tasks returns")
     if weights is not None and len(weights) != len(tasks):
         raise ArgumentError(f"asked to tune {counted(len(tasks), 'task')} with {counted(len(weights), 'weight')}; give one weight for each task")
     return tasks, weights
@@ -173,34 +173,34 @@ def auto_schedule(
 
     Args:
         func: a function that returns the tensors (inputs and outputs), the name of a registered one or of a built-in operator (`"matmul"`), the tensors
-            themselves, one computed tensor, or a SearchTask, which has its own arguments, target, rules and so on.
+            themselves, one computed tensor, or a SearchTask, which has its own arguments, target and rules.
         args: the function's arguments.
-        target: such as `cpu -threads=1`; this machine, all its cores, by default.
-        trials: programs to measure. Without `trials` and `minutes`, or with 0 trials, nothing is measured: the best recorded program is taken, or the one that
-            the model picks. `compile` has the same rule.
-        minutes: of tuning, alone or beside `trials`, whichever ends first. The round in progress may end a little later, and building the kernel takes seconds
-            more.
+        target: such as `cpu -threads=1`; by default this machine with all its cores.
+        trials: programs to measure. Without `trials` and `minutes`, or with 0 trials, nothing is measured: the best recorded program is used, or the one that
+        the model picks. `compile` has the same rule.
+        minutes: of tuning, alone or with `trials`, whichever ends first. The round in progress may end a little later, and building the kernel takes a few
+        seconds more.
         min_gain: end early when the rest of the budget is expected to make the kernel faster by less than this share; by default 0.01 with `minutes`
-            alone, and 0, which is never, with `trials`.
+        alone, and 0, which means never, with `trials`.
         records: a file to continue from and to append to.
-        devices: what programs are measured on, by its text or as a device, or several of one model; the target's own by default (`ansor devices`).
+        devices: what measures programs: the text of a device, a device, or several of one model; by default the target's own (`ansor devices`).
         rules: sketch rules instead of the target's own, names or values.
         algorithms: which other algorithms are searched along, names or functions; all by default, () for the declaration as it is.
-        templates: of `ansor.autotvm`, searched along: names, functions, or tasks of theirs; with `rules=()` nothing else is searched. `func` may be one itself.
-            `report` says which of all made the fastest program, and so does the kernel's `origin`.
+        templates: of `ansor.autotvm`, searched as well: names, functions, or tasks made from them; with `rules=()` nothing else is searched. `func` may be
+        one itself. `report` and the kernel's `origin` say which of all made the fastest program.
         pins: what is fixed of sketches, such as `ansor.Pin("C*.j", (..., 16))`; the search finds the rest.
         seed: of the search; the same seed finds the same programs where the same times are measured.
         model: a cost model of `ansor.cost_model`, or 'package'; by default the one that was fitted to this machine (`ansor doctor --learn`), or else the
             package's.
         timing: how programs are timed: repeats, time limits, cold caches (`ansor.TimingOptions`).
-        early_stop: end after so many trials without a better program.
+        early_stop: end after this many trials without a better program.
         progress: True shows a bar with the best program so far, False nothing; None shows it on a terminal (on stderr) and in notebooks.
         report: gets each line worth keeping, such as `print`, instead of the progress display. The logger `ansor` gets them, too, as INFO.
-        on_progress: is called with an `ansor.Progress` after each trial; raise KeyboardInterrupt in it to end with the best program so far.
+        on_progress: called with an `ansor.Progress` after each trial; raise KeyboardInterrupt in it to end with the best program so far.
 
     Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them. For a target
     other than this machine it returns a `Program`, which has the same names (`source`, `schedule`, `cost`, `unit`, `stats`, `save`) and is not called.
-    Raises BudgetError, ArgumentError and TargetError for arguments that cannot be meant, DeclarationError and ScheduleError for what they describe.
+    Raises BudgetError, ArgumentError and TargetError for arguments that make no sense, DeclarationError and ScheduleError for what they describe.
     """
     check_names("auto_schedule", options, ScheduleKeywords)
     return _scheduled(func, args, target, options)
@@ -209,7 +209,7 @@ def auto_schedule(
 def _scheduled(func: Workload | SearchTask, args: Sequence[object], target: str | Target | None, options: ScheduleKeywords) -> Kernel | Program:
     if func is None:
         raise DeclarationError("asked to schedule None; give a function that returns tensors, the name of an operator, tensors, or a SearchTask")
-    asked = RunOptions.of(options, options.get("model"))  # mistakes show before sketches are derived
+    asked = RunOptions.of(options, options.get("model"))  # errors appear before sketches are derived
     asked.check_place(written=asked.measures)
     task = _task_of(func, args, target, options)
     check_machine(task.target, measures=asked.measures)
@@ -224,7 +224,7 @@ def _scheduled(func: Workload | SearchTask, args: Sequence[object], target: str 
 
 
 def _operator_state(task: SearchTask, asked: RunOptions, voice: Voice) -> TaskState:
-    """What is known of a task, once it is tuned if that was asked for."""
+    """The state of a task, after tuning if that was asked for."""
     if not asked.measures:
         voice.now(f"deriving the programs of {task.name}")
         state = recorded_state(task, asked.records)
@@ -237,7 +237,7 @@ def _operator_state(task: SearchTask, asked: RunOptions, voice: Voice) -> TaskSt
 
 
 def _task_of(func: Workload | SearchTask, args: Sequence[object], target: str | Target | None, options: ScheduleKeywords) -> SearchTask:
-    """The task; one that was given as such has all of this already."""
+    """The task; a SearchTask already has all of this."""
     rules, algorithms, templates, pins = options.get("rules"), options.get("algorithms"), options.get("templates", ()), options.get("pins", ())
     if not isinstance(func, SearchTask):
         target = "cpu" if target is None else target
@@ -246,7 +246,7 @@ def _task_of(func: Workload | SearchTask, args: Sequence[object], target: str | 
     beside = {"args": args, "rules": rules, "algorithms": algorithms, "templates": templates, "pins": pins}
     given = [name for name, value in beside.items() if value is not None and len(list(value)) > 0]
     if given or target is not None and parse_target(target) != func.target:
-        raise ArgumentError(f"asked for {func} with {', '.join(given) or f'target={target}'} beside it; a SearchTask has its own: give them to SearchTask(...)")
+        raise ArgumentError(f"asked for {func} with {', '.join(given) or f'target={target}'} as well; a SearchTask has its own: give them to SearchTask(...)")
     return func
 
 
@@ -255,7 +255,7 @@ def extract_tasks(
 ) -> ExtractedTasks:
     """The tuning tasks of a PyTorch module and how often the network runs each; groups without a reduction are left out. `tune_tasks` takes the result.
 
-    Raises ModelError when the module cannot be exported.
+    Raises ModelError if the module cannot be exported.
     """
     from ansor.graph.tasks import extract
 
@@ -273,13 +273,13 @@ def compile(
 
     Args:
         model, example_inputs: the module, and its inputs as a tuple, or as a dict for keyword arguments. The network takes inputs of their shapes and dtypes.
-            Or the path of a float ONNX file, which has shapes itself; inputs are needed for those that it leaves open.
+        Or the path of a float ONNX file, which contains shapes; inputs are needed for the dimensions that it leaves open.
         trials, minutes: the budget of all tasks together, one of them or both. As in `auto_schedule`, without a budget, or with 0 trials, nothing is measured:
-            the best recorded programs are taken, or those that the model picks. Reading the module and building the kernels are not part of the budget.
-        library: where PyTorch's own kernels are faster than ours on this machine, those run (on as many threads as PyTorch is set to); that is measured here,
-            at most 0.1 s for each group, and recorded. False: our kernels run everywhere.
+        the best recorded programs are used, or those that the model picks. Reading the module and building the kernels are not part of the budget.
+        library: use PyTorch's own kernels where they are faster than ours on this machine (on as many threads as PyTorch is set to); that is measured here,
+        for at most 0.1 s for each group, and recorded. False: use our kernels everywhere.
         on_tasks: gets all tasks once their programs are chosen.
-        early_stop: end a task after so many trials without a better program; the others go on.
+        early_stop: end a task after this many trials without a better program; the others continue.
         cost_model: what `auto_schedule` calls `model`.
         target, min_gain, records, devices, seed, timing, progress, report, on_progress: as in `auto_schedule`.
 
@@ -289,7 +289,7 @@ def compile(
     from ansor.networks.compiling import compiled
 
     check_names("compile", options, CompileKeywords)
-    asked = RunOptions.of(options, options.get("cost_model"))  # mistakes show before the module is read
+    asked = RunOptions.of(options, options.get("cost_model"))  # errors appear before the module is read
     on_tasks = options.get("on_tasks", quiet)
     check_arguments(on_tasks=on_tasks)
     target = parse_target("cpu" if target is None else target)
@@ -307,10 +307,10 @@ def compile_batches(
     """Compile a PyTorch module into a callable for any number of rows: the first dimension of every input and result.
 
     Args:
-        model: a module that computes each row by itself. That is tried with the example inputs, whose values are varied for it.
-        example_inputs: of as many rows as are to be computed at once, at least 2. Calls with more or fewer rows are split into batches of that size and of
-            powers of two below it. Each size is compiled when it is first needed.
-        target, options: as in `compile`; a budget is that of each size.
+        model: a module that computes each row independently. This is tested with variations of the example inputs.
+        example_inputs: with as many rows as should be computed at once, at least 2. Calls with more or fewer rows are split into batches of that size and of
+        powers of two below it. Each size is compiled when it is first needed.
+        target, options: as in `compile`; a budget applies to each size.
 
     Raises ModelError for inputs without a common number of rows and for a model whose rows depend on each other, and what `compile` raises.
     """
@@ -321,7 +321,7 @@ def compile_batches(
 
 
 class ExportKeywords(ChoosingKeywords, total=False):
-    """What `export` takes by name."""
+    """The keywords of `export`."""
 
     isas: Sequence[str]
     threads: int
@@ -334,11 +334,11 @@ def export(model: object, example_inputs: ExampleInputs, folder: str | Path, **o
     Args:
         model, example_inputs: as in `compile`; the self-test runs on these inputs.
         folder: where it is written.
-        isas: of x86-64-v2, x86-64-v3, x86-64-v4, armv8-a, armv8.2-a+dotprod; x86-64-v3 and x86-64-v4 by default. Plain C99, which runs everywhere, is always
-            there.
-        threads: that run a kernel, if the caller brings them; 1 by default.
-        embed: constants are an array of C rather than a file.
-        records: of an earlier run for `cpu -mcpu=ISA -threads=N`, whose best programs are taken; the model picks the others.
+        isas: some of x86-64-v2, x86-64-v3, x86-64-v4, armv8-a, armv8.2-a+dotprod; by default x86-64-v3 and x86-64-v4. Plain C99, which runs everywhere, is
+        always added.
+        threads: that run a kernel, if the caller provides them; 1 by default.
+        embed: constants are a C array rather than a file.
+        records: of an earlier run for `cpu -mcpu=ISA -threads=N`, whose best programs are used; the model picks the others.
         cost_model, seed, progress, report: as in `compile`.
 
     Raises ModelError for a module that cannot be read, or that PyTorch runs parts of, ArgumentError for an unknown instruction set, and MeasureError when the
@@ -363,7 +363,7 @@ def export(model: object, example_inputs: ExampleInputs, folder: str | Path, **o
 
 
 class Int8Keywords(NetworkKeywords, total=False):
-    """What `compile_int8` takes by name."""
+    """The keywords of `compile_int8`."""
 
     name: str
     ram_bytes: int | None
@@ -374,16 +374,16 @@ class Int8Keywords(NetworkKeywords, total=False):
 def compile_int8(
     model: object, calibration: Sequence[object] = (), target: str | Target | None = None, **options: Unpack[Int8Keywords]
 ) -> IntegerProgram:
-    """An int8 network as C with one arena, for this machine or a board; see docs/int8_networks.md.
+    """Compile an int8 network to C with one arena, for this machine or a board; see docs/int8_networks.md.
 
     Args:
         model: the path of an ONNX file in QDQ format; or a graph that PyTorch's PT2E has quantised (what `convert_pt2e` returns, or its export);
             or another PyTorch module, which is quantised here; or an `ansor.integer` network.
         calibration: inputs of the PyTorch module like those in use, each a tensor or a tuple of tensors; the first one gives the shapes.
-        name: of the network in C; that of the file or the class by default.
-        ram_bytes, flash_bytes: what the board has; what its file says by default. A network that needs more is refused before anything is built.
-        arena_bytes: RAM that the arena may take, so that kernels have room for faster algorithms; by default it is as small as the tensors allow.
-        trials, minutes: the budget of all kernels together; without one nothing is measured. The rest: as in `compile`.
+        name: of the network in C; by default that of the file or the class.
+        ram_bytes, flash_bytes: what the board has; by default what its file says. A network that needs more is refused before anything is built.
+        arena_bytes: RAM that the arena may take, so that kernels have space for faster algorithms; by default it is as small as the tensors allow.
+        trials, minutes: the budget of all kernels together; without one nothing is measured. The others: as in `compile`.
 
     Raises ModelError for a model that cannot be read or does not fit, and what `auto_schedule` raises.
     """
@@ -393,10 +393,10 @@ def compile_int8(
     from ansor.integer.reading import network_of
 
     check_names("compile_int8", options, Int8Keywords)
-    asked = RunOptions.of(options, options.get("cost_model"))  # mistakes show before the model is read
+    asked = RunOptions.of(options, options.get("cost_model"))  # errors appear before the model is read
     target = parse_target("cpu -threads=1" if target is None else target)
     if target.kind == "vta":
-        raise TargetError(f"asked to compile a network for {target} alone; a core runs the middle of one, beside a host: use ansor.offload.build (docs/vta.md)")
+        raise TargetError(f"asked to compile a network for {target} alone; a core runs the middle of one, with a host: use ansor.offload.build (docs/vta.md)")
     check_machine(target, measures=asked.measures)
     asked.check_place(written=asked.measures)
     check_tools(target)
@@ -424,7 +424,7 @@ class RecordToFile:
 
 @dataclass(frozen=True)
 class TuningOptions:
-    """num_measure_trials: programs to measure; minutes: of tuning, alone or beside it; early_stopping: stop after so many trials without a better one;
+    """num_measure_trials: programs to measure; minutes: of tuning, alone or with it; early_stopping: stop after this many trials without a better one;
     measure_callbacks: `RecordToFile`s."""
 
     num_measure_trials: int = 0
@@ -435,12 +435,12 @@ class TuningOptions:
     minutes: float | None = None
 
     def tuned(self, task: SearchTask) -> TaskState:
-        """Tune a task so: what `task.tune(options)` calls."""
+        """Tune a task with these options: what `task.tune(options)` calls."""
         return tune(task, self)
 
 
 def tune(task: SearchTask, options: TuningOptions) -> TaskState:
-    """Tune one task; the result is in the record file, and in the state returned. 0 trials without minutes measure nothing: what is recorded counts."""
+    """Tune one task; the result is in the record file, and in the returned state. 0 trials without minutes measure nothing and use what is recorded."""
     if not hasattr(options, "num_measure_trials"):
         raise ArgumentError(f"asked to tune with {options!r:.80}, which is a {type(options).__name__}; give ansor.TuningOptions(num_measure_trials=...)")
     files = [callback.filename for callback in options.measure_callbacks]
@@ -461,12 +461,12 @@ def tune(task: SearchTask, options: TuningOptions) -> TaskState:
 
 
 def apply_best(task: SearchTask, records: str | Path) -> tuple[Sketch, list[Tensor]]:
-    """The best recorded schedule with all numbers filled in, and the tensors it belongs to. Raises RecordError when there is none."""
+    """The best recorded schedule with all numbers filled in, and its tensors. Raises RecordError if there is none."""
     return task.apply_best(records)
 
 
 class SketchPolicy:
-    """How a task is searched. `generate_sketches` shows the structures the rules derive; `rules` (names or values) replace the task's own."""
+    """How a task is searched. `generate_sketches` shows the structures that the rules derive; `rules` (names or values) replace the task's own."""
 
     def __init__(self, task: SearchTask, rules: Sequence[str | SketchRule] | None = None) -> None:
         self.task = task

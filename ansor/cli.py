@@ -26,10 +26,10 @@ from ansor.support.termination import Terminated, termination
 from ansor.support.text import clip
 
 MODULES = {"devices": "targets"}
-"""Commands whose functions are in the module of another one."""
+"""Commands whose functions are in the module of another command."""
 
 TUNE_HELP = """\
-Tune an operator or a network for this machine, show what was reached, and compare a network with PyTorch.
+Tune an operator or a network for this machine, show the result, and compare a network with PyTorch.
 
   ansor tune resnet18                                  a built-in network (PyTorch module)
   ansor tune matmul --args 512,512,512                 a built-in operator
@@ -38,14 +38,14 @@ Tune an operator or a network for this machine, show what was reached, and compa
   ansor tune model.onnx                                a float ONNX file
   ansor tune model.onnx --target 'micro -board=mps2-an386' --output build --run    an int8 one, as firmware
 
-A file is run, as `python FILE.py` would: what it prints is printed. A budget is --trials N, --minutes N or both, whichever ends first. With --minutes alone a
-run ends early when the time that is left is expected to save less than 1 % (--min-gain). The round in progress may end a little later; building the kernels,
-and for a network the comparison with PyTorch, take some time after it.
+A file is run as `python FILE.py` would run it, and may print. A budget is --trials N, --minutes N or both, whichever ends first. With --minutes alone a
+run ends early when the remaining time is expected to save less than 1 % (--min-gain). The round in progress may end a little later; building the kernels,
+and for a network the comparison with PyTorch, take some more time.
 
-Trials are kept in a record file; the same command continues where the last one ended. Ctrl-C ends early with the best so far."""
+Trials are kept in a record file; the same command continues where the last one ended. Ctrl-C ends early with the best program so far."""
 
 COMPILE_HELP = """\
-Build without measuring: recorded programs where the record file has them, what the model picks elsewhere.
+Build without measuring: from recorded programs where the record file has them, and from the model's picks elsewhere.
 
   ansor compile resnet18 --records resnet18.jsonl --output build/resnet18
 
@@ -55,37 +55,37 @@ Networks of 8-bit integers become C with one arena and a self-test; for a board 
   ansor compile resnet8 --int8 --target 'cpu -threads=1' --output build/resnet8"""
 
 BENCH_HELP = """\
-A network beside PyTorch eager, PyTorch Inductor and ONNX Runtime, in turns, and where its time goes: each group of operators, and how near it is to its limit.
+Time a network alternately with PyTorch eager, PyTorch Inductor and ONNX Runtime, and show where its time goes: each group of operators, and its limit.
 
-  ansor bench resnet18 --threads 1                     nothing is tuned; records are used where the file has them
+  ansor bench resnet18 --threads 1                     no tuning; records are used where the file has them
   ansor bench model.onnx --trials 400                  tune first; the same command continues where the last one ended
   ansor bench net.py --records net.jsonl --json
 
 Libraries that are not installed, or cannot run the model, are named. A group's limit is a roofline: the peak and bandwidth that `ansor doctor` measures."""
 
 SHOW_HELP = """\
-What a record file holds: per workload the trials, the best latency, failures by kind. With a name or file, the best program as loops.
+Show what a record file holds: per workload the trials, the best latency, failures by kind. With a name or file, the best program as loops.
 
   ansor show resnet18.jsonl
   ansor show matmul.jsonl matmul --args 512,512,512
   ansor show matmul.jsonl matmul --args 512,512,512 --passes    how it was lowered, and how its text was made"""
 
 COMPARE_HELP = """\
-Two record files beside each other: the best program of each workload in both, and how many times as fast the second one's is.
+Compare two record files: the best program of each workload in both, and how many times as fast the second one's is.
 
   ansor compare before.jsonl after.jsonl
   ansor compare before.jsonl after.jsonl --json"""
 
 EXPLAIN_HELP = """\
-Why the best recorded program of a workload is fast, and what lost to it: its schedule in words, tiles and caches, the estimate beside the time, runners-up.
+Explain why the best recorded program of a workload is fast: its schedule in words, tiles and caches, the estimate and the measured time, and the runners-up.
 
   ansor explain matmul.jsonl matmul --args 512,512,512
-  ansor explain resnet18.jsonl resnet18 --all          every kernel of a network, the one that takes most first
+  ansor explain resnet18.jsonl resnet18 --all          every kernel of a network, the slowest first
 
-Nothing is measured. Without a name, the workload is looked for among the built-in operators of default sizes."""
+Nothing is measured. Without a name, the workload is looked up among the built-in operators with default sizes."""
 
 COVERAGE_HELP = """\
-How much of a network a record file covers: for each task whether its program is tuned or picked by the model, and its share of the estimated time.
+Show how much of a network a record file covers: for each task whether its program is tuned or picked by the model, and its share of the estimated time.
 
   ansor coverage resnet18.jsonl resnet18
   ansor coverage old.jsonl net.py --threads 1 --json
@@ -93,41 +93,41 @@ How much of a network a record file covers: for each task whether its program is
 Nothing is measured. Records that nearly fit are named: those of another target, processor or compiler, and those of the same operator in another shape."""
 
 PACK_HELP = """\
-The best programs of a network for a processor as one file: create it from records, show it, and import it on another machine.
+Put the best programs of a network for a processor into one file: create it from records, show it, and import it on another machine.
 
   ansor pack create resnet18.jsonl --of resnet18 -o resnet18.pack
   ansor pack show resnet18.pack
-  ansor pack import resnet18.pack                      what its programs are expected to lose here; nothing is measured
+  ansor pack import resnet18.pack                      how much slower its programs are expected to be here; nothing is measured
   ansor pack import resnet18.pack --measure 2 -o resnet18.jsonl    measure the best two of each task again; `ansor compile` uses them"""
 
 REPORT_HELP = """\
-Record files as one HTML page that opens from disk: tuning curves, failures, what share of the time each task takes, a roofline, the best programs.
+Turn record files into one HTML page that opens from disk: tuning curves, failures, each task's share of the time, a roofline, the best programs.
 
   ansor report matmul.jsonl -o matmul.html
   ansor report resnet18.jsonl --of resnet18 -o resnet18.html    a network: its uses of each task, and the programs
-  ansor report today.jsonl --against yesterday.jsonl            two runs beside each other
-  ansor report resnet18.jsonl --refresh 30                      written anew while `ansor tune` goes on, until Ctrl-C
+  ansor report today.jsonl --against yesterday.jsonl            two runs side by side
+  ansor report resnet18.jsonl --refresh 30                      rewritten while `ansor tune` runs, until Ctrl-C
 
-Built-in operators are recognised; what else the records are of has to be named with --of, or its programs are not shown."""
+Built-in operators are recognised. Name anything else with --of, or its programs are not shown."""
 
 DATASET_HELP = """\
-Measured programs of several hundred operators, and cost models trained on them.
+Collect measured programs of several hundred operators, and train cost models on them.
 
   ansor dataset collect DIR --threads 1                measure; the same command continues where the last one ended
   ansor dataset collect DIR --threads 1 --part 1/2     half of the tasks, so that two of these share a machine with two cores
-  ansor dataset collect DIR2 --threads 1 --search tuning    what tuning would pick: there shows what the model is wrong about
+  ansor dataset collect DIR2 --threads 1 --search tuning    programs that tuning would pick, which show where the model is wrong
   ansor dataset train DIR DIR2 --threads 1 --output m.gz    a model that ranks programs before anything is measured
-  ansor dataset eval DIR --threads 1 --split kind      how well such models rank operators of kinds they have not seen"""
+  ansor dataset eval DIR --threads 1 --split kind      how well such models rank kinds of operators that they have not seen"""
 
 AGENT_HELP = """\
-The agent: a small program that runs candidates on a board for `--devices`. It needs nothing but Linux there.
+The agent is a small program that runs candidates on a board for `--devices`. It needs only Linux there.
 
   ansor agent push pi@board                            build it for that board and copy it there by ssh; then --devices ssh://pi@board
   ansor agent build aarch64 --output agent             build it, for aarch64, armv7, riscv64 or x86-64
   ansor agent serve --listen 127.0.0.1:9190            run one on this machine, for peers that know its key; --devices agent://127.0.0.1:9190"""
 
 MICRO_HELP = """\
-Boards without an operating system: which there are, and what is at the other end of a wire.
+List boards without an operating system, and probe the board at the other end of a wire.
 
   ansor micro boards                                   all boards, and what is missing here to run their programs
   ansor micro probe gdb://localhost:3333 --board stm32f746g-disco    open a wire, test some RAM, say how fast it is and how much"""
@@ -136,9 +136,9 @@ DOCTOR_HELP = "Check this machine in seconds: C compiler, threads, timer noise, 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; gives the exit status: 0 done, 1 an error that was explained, 130 Ctrl-C, 143 SIGTERM."""
+    """Run the command line; returns the exit status: 0 done, 1 an error that was explained, 130 Ctrl-C, 143 SIGTERM."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without Unicode shows a file name as well as it can, as stderr does
+        sys.stdout.reconfigure(errors="backslashreplace")  # on a terminal without Unicode, file names are escaped, as on stderr
     parser = _parser()
     given, left = parser.parse_known_args(arguments)
     if left:
@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 130
         except BrokenPipeError:
             return 0
-        except Exception as error:  # a command ends with a sentence, whatever happens
+        except Exception as error:  # a command always ends with a sentence
             if settings.shows_tracebacks():
                 raise
             log.debug("the command failed", exc_info=True)
@@ -168,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    """What went wrong, on one line."""
+    """The error on one line."""
     if isinstance(error, AnsorError):
         return str(error)
     short = sentence_of(error)
@@ -198,7 +198,7 @@ def _unrecognized(left: Sequence[str], given: argparse.Namespace) -> str:
 
 
 def _run(given: argparse.Namespace) -> int:
-    # A command is imported when it runs: `ansor --help` does not wait for NumPy or PyTorch.
+    # A command is imported when it runs, so that `ansor --help` does not wait for NumPy or PyTorch.
     if "run" in given:
         return int(given.run(given))
     module = import_module(f"ansor.commands.{MODULES.get(given.command, given.command)}")
@@ -206,7 +206,7 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = Parser(prog="ansor", description="Write what to compute; a search finds how, and hands back fast C.")
+    parser: argparse.ArgumentParser = Parser(prog="ansor", description="Declare what to compute; a search finds how, and returns fast C.")
     parser.add_argument("--version", action="version", version=f"ansor {__version__}")
     parser.add_argument("--print-completion", choices=SHELLS, action=PrintCompletion, help="print a script that completes commands in that shell")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -221,7 +221,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_report(commands)
     _add_dataset(commands)
     targets = command(commands, "targets", "List what programs can be generated for.")
-    targets.add_argument("kind", nargs="?", metavar="KIND", help="one of them, whose options are explained")
+    targets.add_argument("kind", nargs="?", metavar="KIND", help="explain the options of this kind")
     _add_json(targets)
     _add_json(command(commands, "devices", "List what programs can be measured on, and what is missing here."))
     _add_agent(commands)
@@ -239,15 +239,15 @@ def _packages_with_commands() -> list[str]:
 
 def _add_subject(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subject", metavar="NAME|FILE.py[:function]", help="a built-in network or operator, or a Python file")
-    parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator, its defaults when left out")
+    parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator (default: its own)")
 
 
 def _add_target(parser: argparse.ArgumentParser, reads: bool = False) -> None:
-    """`reads`: the command takes the target from a record file where none is given."""
+    """`reads`: the command takes the target from a record file if none is given."""
     default = "that of the records, if all have one; else cpu, all cores" if reads else "cpu, all cores"
     parser.add_argument("--target", help=f"such as 'cpu -threads=1' or 'cpu -mcpu=znver3' (default: {default})")
-    parser.add_argument("--threads", type=positive, help="short for -threads=N of the target")
-    parser.add_argument("--cc", default="", help="C compiler command; the embedded one (ziglang) when left out and $CC is not set")
+    parser.add_argument("--threads", type=positive, help="the same as -threads=N of the target")
+    parser.add_argument("--cc", default="", help="C compiler command (default: $CC, else the embedded ziglang)")
 
 
 def _add_tune(commands: Commands) -> None:
@@ -257,7 +257,7 @@ def _add_tune(commands: Commands) -> None:
     parser.add_argument("--trials", type=trials, help="programs to measure (default without --minutes: 128 for an operator, 400 for a network)")
     parser.add_argument("--minutes", type=rate, metavar="N", help="wall time of tuning, such as 10 or 0.5")
     parser.add_argument("--min-gain", type=percent, metavar="PERCENT",
-                        help="end when less than this is expected of the rest (default: 1 with --minutes alone, else 0: never)")
+                        help="end when the rest is expected to save less than this (default: 1 with --minutes alone, else 0: never)")
     parser.add_argument("--records", metavar="FILE", help="where trials are kept (default: NAME.jsonl in this folder, for FILE.py FILE.jsonl)")
     parser.add_argument("--devices", metavar="NAME,...", help="what programs are measured on (default: the target's own; `ansor devices` lists them)")
     parser.add_argument("--seed", type=natural, default=0, help="seed of the search (default 0)")
@@ -273,10 +273,10 @@ def _add_compile(commands: Commands) -> None:
     parser = command(commands, "compile", COMPILE_HELP)
     _add_subject(parser)
     _add_target(parser, reads=True)
-    parser.add_argument("--records", metavar="FILE", help="record file of an earlier `ansor tune` (default: NAME.jsonl if it is there)")
+    parser.add_argument("--records", metavar="FILE", help="record file of an earlier `ansor tune` (default: NAME.jsonl if it exists)")
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
     parser.add_argument("--export", metavar="DIR", help="write a network there as C that needs no Python, for several instruction sets, and nothing else")
-    parser.add_argument("--isas", metavar="NAME,...", help="instruction sets of --export beside plain C99 (default: x86-64-v3,x86-64-v4; --threads: 1)")
+    parser.add_argument("--isas", metavar="NAME,...", help="instruction sets of --export besides plain C99 (default: x86-64-v3,x86-64-v4; --threads: 1)")
     _add_model(parser)
     parser.add_argument("--no-library", action="store_true", help="run our kernels also where PyTorch's own are faster (networks)")
     parser.add_argument("--no-compare", action="store_true", help="do not compare a network with PyTorch at the end")
@@ -291,19 +291,19 @@ def _add_bench(commands: Commands) -> None:
     parser.add_argument("--minutes", type=rate, metavar="N", help="wall time of tuning first")
     parser.add_argument("--records", metavar="FILE", help="where trials are kept (default: NAME.jsonl in this folder, for FILE.py FILE.jsonl)")
     parser.add_argument("--seed", type=natural, default=0, help="seed of the search (default 0)")
-    parser.add_argument("--turns", type=positive, default=30, help="turns of the comparison (default %(default)s)")
+    parser.add_argument("--turns", type=positive, default=30, help="timed turns of each runtime (default %(default)s)")
     parser.add_argument("--no-library", action="store_true", help="run our kernels also where PyTorch's own are faster")
     _add_json(parser)
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", choices=("package",), help="what chooses programs: the package's model, also where one was fitted to this machine")
+    parser.add_argument("--model", choices=("package",), help="what chooses programs: the package's model, even if one was fitted to this machine")
 
 
 def _add_int8(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--int8", action="store_true", help="quantise a PyTorch network to 8-bit integers (its calibration() or example_inputs())")
     parser.add_argument("--arena", type=size, default=0, metavar="BYTES",
-                        help="RAM for the arena of an int8 network, such as 256K: room for faster algorithms of its kernels (default: what tensors need)")
+                        help="RAM for the arena of an int8 network, such as 256K, so that its kernels can use faster algorithms (default: what tensors need)")
     parser.add_argument("--run", dest="selftest", action="store_true",
                         help="run the self-test of an int8 network: on this machine, in the simulator of the board, or on the board")
     parser.add_argument("--on", metavar="WIRE",
@@ -318,7 +318,7 @@ def _add_compare(commands: Commands) -> None:
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="the same as JSON, for programs; what else is said goes to stderr")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON; other messages go to stderr")
 
 
 def _add_show(commands: Commands) -> None:
@@ -336,10 +336,10 @@ def _add_show(commands: Commands) -> None:
 def _add_explain(commands: Commands) -> None:
     parser = command(commands, "explain", EXPLAIN_HELP)
     parser.add_argument("records", metavar="RECORDS", help="a record file")
-    parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="what it holds records of")
+    parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="what the records are of")
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
-    parser.add_argument("--all", action="store_true", help="every kernel of a network, not only the one that takes most of its time")
-    parser.add_argument("--peak", type=rate, metavar="GFLOP/s", help="the target's peak, as `ansor doctor` measured it, to compare with")
+    parser.add_argument("--all", action="store_true", help="every kernel of a network, not only the slowest")
+    parser.add_argument("--peak", type=rate, metavar="GFLOP/s", help="the target's peak, as measured by `ansor doctor`, to compare with")
     _add_target(parser, reads=True)
     _add_json(parser)
 
@@ -360,14 +360,14 @@ def _add_pack(commands: Commands) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="where to write the pack")
     _add_packed(parser, "what to pack (default: every workload of the files)")
     parser.add_argument("--best", type=positive, default=3, metavar="N", help="programs of each task (default %(default)s, at most 64)")
-    parser = command(actions, "show", "What a pack holds, and where it was measured.")
+    parser = command(actions, "show", "Show what a pack holds, and where it was measured.")
     parser.add_argument("pack", metavar="FILE", help="a pack")
     _add_json(parser)
-    parser = command(actions, "import", "Say what the programs of a pack are expected to lose here, and measure a few again if asked.")
+    parser = command(actions, "import", "Say how much slower the programs of a pack are expected to be here, and measure a few again if asked.")
     parser.add_argument("pack", metavar="FILE", help="a pack")
-    _add_packed(parser, "what it is of (default: the built-in network or operators that it names)")
+    _add_packed(parser, "what was packed (default: the built-in network or operators that it names)")
     parser.add_argument("--measure", type=natural, default=0, metavar="N", help="measure the best N programs of each task again (default 0)")
-    parser.add_argument("-o", "--records", metavar="RECORDS", help="a record file to add to: what is measured, or the times of the pack where they count here")
+    parser.add_argument("-o", "--records", metavar="RECORDS", help="a record file to which measurements are added, or the times of the pack if they count here")
     _add_json(parser)
 
 
@@ -386,7 +386,7 @@ def _add_report(commands: Commands) -> None:
     parser.add_argument("--against", metavar="RECORDS", help="the records of another run, to compare with")
     parser.add_argument("--peak", type=rate, metavar="GFLOP/s", help="with --bandwidth: the roof, as `ansor doctor` measured it (default: measured here)")
     parser.add_argument("--bandwidth", type=rate, metavar="GB/s", help="of memory")
-    parser.add_argument("--refresh", type=positive, default=0, metavar="SECONDS", help="write the page anew so often, and have the browser load it again")
+    parser.add_argument("--refresh", type=positive, default=0, metavar="SECONDS", help="rewrite the page this often, and make the browser reload it")
     _add_target(parser, reads=True)
 
 
@@ -399,55 +399,55 @@ def _add_dataset(commands: Commands) -> None:
     parser.add_argument("--part", type=part, default=(1, 1), metavar="K/N", help="only every N-th task, from the K-th on")
     parser.add_argument("--only", nargs="+", default=[], metavar="KIND", help="only these kinds of operators")
     parser.add_argument("--search", choices=("mixed", "tuning"), default="mixed",
-                        help="how programs are chosen: half of them at random (the default), or as tuning does, which shows what the package's model is wrong "
-                             "about; the fifth of the tasks that training holds out is then left alone")
+                        help="how programs are chosen: half of them at random (the default), or as tuning does, which shows where the package's model is "
+                        "wrong; then the fifth of the tasks that training holds out is skipped")
     parser.add_argument("--seed", type=natural, default=0, help="seed of the search (default 0)")
     parser = command(actions, "train", "Train a cost model on the records in one or more folders.")
     parser.add_argument("folders", metavar="DIR", nargs="+", help="where `ansor dataset collect` put record files; what is in different ones is not compared")
     _add_target(parser)
     _add_beside(parser)
     parser.add_argument("--keep", action="append", default=[], metavar="TARGET",
-                        help="a target without records, of which is learned what the package's model expects of it; may be repeated")
+                        help="a target without records, for which the model learns the predictions of the package's model; may be repeated")
     parser.add_argument("--output", metavar="FILE", required=True, help="where to save it; compressed for a name in .gz")
-    parser.add_argument("--all", action="store_true", help="learn from all tasks; otherwise a fifth is held out, and the model is tried on it")
+    parser.add_argument("--all", action="store_true", help="learn from all tasks; otherwise a fifth is held out, and the model is evaluated on it")
     parser.add_argument("--without", nargs="+", default=[], metavar="KIND", help="hold out these kinds of operators, too")
-    parser = command(actions, "eval", "Say how well models rank the programs of tasks they have not seen: train on some tasks, until each was held out once.")
+    parser = command(actions, "eval", "Say how well models rank the programs of tasks that they have not seen: each task is held out once.")
     parser.add_argument("folders", metavar="DIR", nargs="+", help="where `ansor dataset collect` put record files; what is in different ones is not compared")
     _add_target(parser)
     _add_beside(parser)
-    parser.add_argument("--split", choices=("task", "kind", "network"), help="what is held out at a time (default task)")
-    parser.add_argument("--model", metavar="FILE", help="train nothing: how this model, or that of the 'package', ranks the fifth that training holds out")
+    parser.add_argument("--split", choices=("task", "kind", "network"), help="what is held out at a time (default: task)")
+    parser.add_argument("--model", metavar="FILE", help="do not train: evaluate this model, or the 'package' model, on the fifth that training holds out")
 
 
 def _add_beside(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--beside", action="append", default=[], metavar="TARGET", help="a further target that DIR has records of; may be repeated")
+    parser.add_argument("--beside", action="append", default=[], metavar="TARGET", help="another target that DIR has records for; may be repeated")
 
 
 def _add_agent(commands: Commands) -> None:
     actions = command(commands, "agent", AGENT_HELP).add_subparsers(dest="action", metavar="ACTION", required=True)
     parser = command(actions, "build", "Build the agent.")
-    parser.add_argument("system", nargs="?", default="", metavar="PROCESSOR", help="aarch64, armv7, riscv64 or x86-64 (default: as here)")
+    parser.add_argument("system", nargs="?", default="", metavar="PROCESSOR", help="aarch64, armv7, riscv64 or x86-64 (default: this machine's)")
     parser.add_argument("--output", metavar="FILE", default="agent", help="where to write it (default %(default)s)")
     parser = command(actions, "push", "Build the agent for a board, and copy it there by ssh.")
-    parser.add_argument("host", metavar="[USER@]HOST[:PORT]", help="as ssh names it; it has to work without a password")
-    parser.add_argument("--system", default="", metavar="PROCESSOR", help="what it is (default: asked by `uname -m`)")
-    parser.add_argument("--path", default="", metavar="PATH", help="where to put it there (default: .ansor/agent)")
+    parser.add_argument("host", metavar="[USER@]HOST[:PORT]", help="the board, as for ssh, which has to work without a password")
+    parser.add_argument("--system", default="", metavar="PROCESSOR", help="the board's processor (default: what `uname -m` says there)")
+    parser.add_argument("--path", default="", metavar="PATH", help="where to put it on the board (default: .ansor/agent)")
     parser = command(actions, "serve", "Run an agent on this machine, for peers that know its key.")
-    parser.add_argument("--listen", default="127.0.0.1:9190", metavar="HOST:PORT", help="where (default %(default)s: this machine alone)")
-    parser.add_argument("--key", default="", metavar="FILE", help="its key, made when missing (default: $ANSOR_AGENT_KEY, else ~/.config/ansor/agent.key)")
-    parser.add_argument("--with", dest="before", default="", metavar="COMMAND", help="put in front of every program, such as an emulator")
-    parser.add_argument("--store", default="", metavar="DIR", help="where its files are; agents of one folder run one program at a time")
-    parser.add_argument("--space", type=positive, metavar="MB", help="of its files together (default 256)")
+    parser.add_argument("--listen", default="127.0.0.1:9190", metavar="HOST:PORT", help="the address to listen on (default %(default)s: this machine only)")
+    parser.add_argument("--key", default="", metavar="FILE", help="its key, created if missing (default: $ANSOR_AGENT_KEY, else ~/.config/ansor/agent.key)")
+    parser.add_argument("--with", dest="before", default="", metavar="COMMAND", help="a command in front of every program, such as an emulator")
+    parser.add_argument("--store", default="", metavar="DIR", help="the folder of its files; agents that share a folder run one program at a time")
+    parser.add_argument("--space", type=positive, metavar="MB", help="limit on the total size of its files (default 256)")
     parser.add_argument("--wait", type=positive, metavar="SECONDS", help="how long a program waits for the one before it (default 60)")
 
 
 def _add_micro(commands: Commands) -> None:
     actions = command(commands, "micro", MICRO_HELP).add_subparsers(dest="action", metavar="ACTION", required=True)
     command(actions, "boards", "List the boards of the package.")
-    parser = command(actions, "probe", "Open a wire, say what is there, test memory, and say how fast it is and how much there is.")
+    parser = command(actions, "probe", "Open a wire, say what it can do, test memory, and say how fast it is and how much there is.")
     parser.add_argument("url", metavar="WIRE", help="such as gdb://localhost:3333, serial:/dev/ttyUSB0 or bitbang://localhost:9824")
-    parser.add_argument("--board", default="", metavar="NAME", help="test the first 4 KiB of its RAM, and hold sizes of memories against its file")
-    parser.add_argument("--memory", default="", metavar="ADDRESS:BYTES", help="test this; what is there is put back afterwards")
+    parser.add_argument("--board", default="", metavar="NAME", help="test the first 4 KiB of its RAM, and compare memory sizes with its file")
+    parser.add_argument("--memory", default="", metavar="ADDRESS:BYTES", help="test this range; its contents are restored afterwards")
 
 
 def _add_doctor(commands: Commands) -> None:
@@ -455,5 +455,5 @@ def _add_doctor(commands: Commands) -> None:
     _add_target(parser)
     _add_json(parser)
     parser.add_argument("--learn", type=minutes, metavar="MINUTES",
-                        help="measure programs for so long, and fit the cost model to this machine; what is better than the package's is used from then on. "
+                        help="measure programs for this long, and fit the cost model to this machine; if it beats the package's, it is used from then on. "
                              "The same command continues; 0 removes the model")

@@ -6,7 +6,7 @@ class AnsorError(RuntimeError):
 
 
 class AnsorWarning(RuntimeWarning):
-    """Something went another way than asked, and the result still stands. `ansor.support.notices.warn` gives it, once for each cause."""
+    """Something was done in another way than asked, but the result is valid. `ansor.support.notices.warn` issues it, once for each cause."""
 
 
 class DeclarationError(AnsorError, ValueError):
@@ -30,7 +30,7 @@ class ArgumentTypeError(ArgumentError, TypeError):
 
 
 class BudgetError(AnsorError, ValueError):
-    """A budget of trials or minutes is missing or no number above 0. Cure: as the message says."""
+    """A budget of trials or minutes is missing or not a number above 0. Cure: as the message says."""
 
 
 class ToolchainError(AnsorError):
@@ -38,7 +38,7 @@ class ToolchainError(AnsorError):
 
 
 class CacheError(AnsorError):
-    """The cache folder cannot be made, read or written, or others could have written what is in it. Cure: as the message says, or another `$ANSOR_CACHE`."""
+    """The cache folder cannot be created, read or written, or others could have written to it. Cure: as the message says, or another `$ANSOR_CACHE`."""
 
 
 class MeasureError(AnsorError):
@@ -54,7 +54,7 @@ class DeviceError(MeasureError):
 
 
 class UnitError(AnsorError, ValueError):
-    """Costs of two units, or of two kinds of devices, meet. Cure: measure on one kind of device."""
+    """Costs in two units, or from two kinds of devices, are mixed. Cure: measure on one kind of device."""
 
 
 class RecordError(AnsorError, ValueError):
@@ -66,7 +66,7 @@ class ModelError(AnsorError, ValueError):
 
 
 class OutOfRangeError(AnsorError, IndexError):
-    """An index that a network was called with points outside the table it looks up. Cure: fix the input."""
+    """A network was called with an index outside the table that it looks up. Cure: fix the input."""
 
 
 class CostModelError(AnsorError):

@@ -20,7 +20,7 @@ SSH_SECONDS = 120.0
 
 
 def run_agent(given: argparse.Namespace) -> int:
-    """One of the three."""
+    """Run the action that was asked for: build, push or serve."""
     return {"build": _build, "push": _push, "serve": _serve}[given.action](given)
 
 
@@ -46,12 +46,12 @@ def _push(given: argparse.Namespace) -> int:
 
 
 def _runnable(place: str) -> str:
-    """A path that a shell does not look for among its programs."""
+    """A path that a shell does not search for in $PATH."""
     return place if "/" in place else f"./{place}"
 
 
 def _said(ssh: list[str], command: str, host: str, given: bytes = b"") -> str:
-    """What a command on the board writes. Raises DeviceError when it fails."""
+    """The output of a command on the board. Raises DeviceError if it fails."""
     try:
         ended = subprocess.run([*ssh, command], input=given, capture_output=True, timeout=SSH_SECONDS, check=False)
     except OSError as error:
@@ -65,7 +65,7 @@ def _said(ssh: list[str], command: str, host: str, given: bytes = b"") -> str:
 
 
 def _serve(given: argparse.Namespace) -> int:
-    """Becomes the agent."""
+    """Become the agent."""
     agent = built_agent()
     key = Path(given.key).expanduser().absolute() if given.key else settings.agent_key()
     if made_key(key):

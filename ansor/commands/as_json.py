@@ -15,18 +15,18 @@ from ansor.targets.unit import Unit
 
 
 def notes_of(given: argparse.Namespace, console: Console) -> Console:
-    """Where a command says what is no part of its answer: stdout, or stderr with `--json`."""
+    """Where a command prints what is not part of its answer: stdout, or stderr with `--json`."""
     return make_console(stderr=True) if given.json else console
 
 
 def say_json(console: Console, value: object) -> None:
-    """The value as JSON, indented; in colours on a terminal."""
+    """Print the value as indented JSON, in colours on a terminal."""
     unicode = console.encoding.lower().startswith("utf")
     console.print_json(json.dumps(json_value(value), allow_nan=False), ensure_ascii=not unicode)
 
 
 def json_value(value: object) -> object:
-    """What JSON can say: dataclasses by their fields, units by their texts, null for numbers that are not finite, texts for what else there is."""
+    """The value as JSON can represent it: dataclasses by their fields, units by their texts, null for numbers that are not finite, anything else as text."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):

@@ -29,13 +29,13 @@ from ansor.support.text import counted
 from ansor.targets.base import Target
 
 WARM = 0.05
-"""Seconds of calls before each turn that is timed: threads of the one before may spin for as long."""
+"""Seconds of untimed calls before each timed turn: threads of the previous runtime may spin for this long."""
 LONGEST_SECONDS = 120.0
-"""Of all turns together; there are always a few."""
+"""Seconds of all turns together; there are always a few turns."""
 
 
 def run_bench(given: argparse.Namespace) -> int:
-    """Time a network beside others, and say where its time goes."""
+    """Compare a network's time with other runtimes, and say where its time goes."""
     console = make_console()
     notes = notes_of(given, console)
     with doing(notes, f"reading {given.subject}"):
@@ -55,9 +55,9 @@ def run_bench(given: argparse.Namespace) -> int:
 
 
 def _network(given: argparse.Namespace) -> NetworkSubject:
-    """The network that is named. Raises ArgumentError where it is no network of floats."""
+    """The network that is named. Raises ArgumentError unless it is a float network."""
     if given.subject.endswith(".pt2") or (given.subject.endswith(".onnx") and not is_float(given.subject)):
-        raise ArgumentError(f"asked to bench {given.subject}, an int8 network, which the others here do not run; `ansor compile` takes it")
+        raise ArgumentError(f"asked to bench {given.subject}, an int8 network, which the other runtimes here do not run; use `ansor compile`")
     subject = resolve(given.subject)
     if isinstance(subject, NetworkSubject):
         return subject
@@ -86,7 +86,7 @@ def _bench(given: argparse.Namespace, subject: NetworkSubject, target: Target, r
     call = ModelCall(model, args, kwargs, Path(given.subject) if given.subject.endswith(".onnx") else None)
     with torch.no_grad(), torch_threads(target.threads), evaluating(model):
         error = largest_error(network(*args, **kwargs), call())
-        with doing(notes, "making the others ready, which may take minutes"):
+        with doing(notes, "preparing the other runtimes, which may take minutes"):
             others = {name: made_ready(name, call) for name in RUNTIMES}
         sides = _sides(lambda: network(*args, **kwargs), others, given.turns, notes)
         seconds = step_seconds(network, (args, kwargs), target.threads)
@@ -97,7 +97,7 @@ def _bench(given: argparse.Namespace, subject: NetworkSubject, target: Target, r
 
 
 def _sides(ours: Callable[[], object], others: Mapping[str, Callable[[], object] | str], turns: int, notes: Console) -> list[Side]:
-    """All of them, timed in turns."""
+    """All runtimes, timed alternately."""
     with doing(notes, f"timing {counted(turns, 'turn')}"):
         calls = {"ours": ours} | {name: one for name, one in others.items() if not isinstance(one, str)}
         times = interleaved(calls, turns, LONGEST_SECONDS, warm=WARM)

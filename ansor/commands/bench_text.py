@@ -1,4 +1,4 @@
-"""What `ansor bench` found, as values and as tables for people."""
+"""The results of `ansor bench`, as values and as tables."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ansor.run.progress import say
 from ansor.support.text import counted, format_seconds, format_share
 
 SHOWN, NAME_WIDTH = 12, 33
-"""Groups that have a row of their own, and columns of their names: tables fit into 80."""
+"""Groups that have a row of their own, and the width of their names: tables fit into 80 columns."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """Who runs the model. seconds: of a call, the median; None where it does not run, and `problem` says why. ratio: its seconds over ours."""
+    """A runtime of the model. seconds: of a call, the median; None if it does not run, and `problem` says why. ratio: its seconds over ours."""
 
     name: str
     seconds: float | None
@@ -31,7 +31,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Bench:
-    """What came of it: all sides, ours first; groups of our operators; error: largest difference from PyTorch's results; trials: of tuning."""
+    """The results: all runtimes, ours first; groups of our operators; error: largest difference from PyTorch's results; trials: of tuning."""
 
     network: str
     target: str
@@ -44,14 +44,14 @@ class Bench:
 
     @property
     def limit(self) -> float | None:
-        """Seconds of a call in which every group is at its limit, those without one as they are; None without a peak."""
+        """Seconds of a call in which every group is at its limit, and groups without a limit take what they take; None without a peak."""
         return None if self.peak is None else sum(one.seconds if one.limit is None else one.limit for one in self.groups)
 
 
 def show(found: Bench, console: Console) -> None:
-    """Sides, groups, limit."""
+    """Print the runtimes, the groups and the limit."""
     trials = f"{counted(found.trials, 'trial')} on record" if found.trials else "nothing tuned"
-    say(console, f"{found.network}, {counted(found.threads, 'thread')}, {trials}; medians of calls in turns")
+    say(console, f"{found.network}, {counted(found.threads, 'thread')}, {trials}; medians of alternating calls")
     console.print()
     console.print(_sides_table(found.sides))
     for side in found.sides:
@@ -99,14 +99,14 @@ def _together(groups: Sequence[GroupTime]) -> GroupTime:
 
 
 def _limit_lines(found: Bench) -> list[str]:
-    """What the limit is, and how near the network comes."""
+    """The limit, and how near the network comes to it."""
     if found.peak is None or found.limit is None:
         return ["the peak of this machine cannot be measured, so no limit is known"]
     ours = found.sides[0].seconds
     assert ours is not None
     return [
         f"with every group at its limit a call takes {format_seconds(found.limit)}; ansor takes {format_seconds(ours)}",
-        f"limit: {found.peak.gflops:.0f} GFLOP/s (fp32), {found.peak.gbytes:.0f} GB/s; above 100 %: data lay in caches",
+        f"limit: {found.peak.gflops:.0f} GFLOP/s (fp32), {found.peak.gbytes:.0f} GB/s; above 100 %: data were in caches",
     ]
 
 

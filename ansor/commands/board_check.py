@@ -18,7 +18,7 @@ from ansor.targets.base import Target
 
 
 def check_board(target: Target) -> Finding | None:
-    """Whether the board of a target is as its file says; None for devices that cannot be asked."""
+    """Whether the board of a target matches its file; None for devices that cannot be asked."""
     (device,) = open_devices(None, target)
     with closing(device):
         if not isinstance(device, SimulatorDevice | BoardDevice):

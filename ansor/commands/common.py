@@ -33,7 +33,7 @@ ROUNDS = 30
 
 
 def make_console(stderr: bool = False) -> Console:
-    """Where a command prints. Lines into a file or a pipe keep their length: no table is cut to the width of a terminal.
+    """Where a command prints. Lines into a file or a pipe keep their length: tables are not cut to the width of a terminal.
 
     Text is printed as it is: a file name such as `a[b]:c:.jsonl` holds no markup and no emoji code.
     """
@@ -44,19 +44,19 @@ def make_console(stderr: bool = False) -> Console:
 
 
 def say_skipped(loaded: Loaded, console: Console, file: str = "") -> None:
-    """What of a record file, which is named where there are several, does not count."""
+    """Print which lines of a record file do not count; the file is named if there are several."""
     of = f" of {file}" if file else ""
     for reason, count in loaded.skipped.items():
         console.print(f"left out: {counted(count, 'line')}{of} ({reason})", soft_wrap=True, markup=False)
 
 
 def doing(console: Console, what: str) -> AbstractContextManager[object]:
-    """Shows on a terminal what goes on within a `with` statement."""
+    """Show on a terminal what is going on inside a `with` statement."""
     return console.status(what) if console.is_terminal else nullcontext()
 
 
 def target_of(given: argparse.Namespace) -> Target:
-    """The target the options describe."""
+    """The target that the options describe."""
     text = given.target or "cpu"
     if given.threads is not None:
         text += f" -threads={given.threads}"
@@ -66,9 +66,9 @@ def target_of(given: argparse.Namespace) -> Target:
 
 
 def put_in_order(given: argparse.Namespace) -> None:
-    """`RECORDS NAME` and `NAME RECORDS` mean the same: the one that is a file, and no Python or ONNX file, is the records.
+    """`RECORDS NAME` and `NAME RECORDS` mean the same: the one that is a file, but not a Python or ONNX file, is the records.
 
-    Where neither is, a built-in name is not the records: the error is then about the file that is missing.
+    If neither is, a built-in name is not taken for the records, so that the error is about the missing file.
     """
     if given.subject and _likely_records(given.subject) > _likely_records(given.records):
         given.records, given.subject = given.subject, given.records
@@ -86,9 +86,9 @@ def records_of(given: argparse.Namespace, subject: Subject) -> Path:
 
 
 def check_folder(folder: str | None, option: str = "--output") -> None:
-    """Checks, before hours are spent on results, that they can be written to the folder; one that is missing is made and removed again.
+    """Check, before hours are spent on results, that they can be written to the folder; a missing one is created and removed again.
 
-    Raises AnsorError when nothing can be written there.
+    Raises AnsorError if nothing can be written there.
     """
     if folder is None:
         return
@@ -101,14 +101,14 @@ def check_folder(folder: str | None, option: str = "--output") -> None:
                 pass
         finally:
             for one in missing:
-                with suppress(OSError):  # it could not be made, or somebody else has put a file there
+                with suppress(OSError):  # it could not be created, or another process has put a file there
                     one.rmdir()
     except OSError as error:
         raise AnsorError(f"asked for {option} {folder}, which is not writable ({error.strerror or error}); name another folder") from error
 
 
 def save_kernels(states: Sequence[TaskState], folder: str | Path, target: Target, chosen: Callable[[TaskState], object]) -> int:
-    """One folder for each kernel: C text, library, arguments; for another machine a self-test. Gives their number."""
+    """One folder for each kernel: C text, library, arguments; for another machine a self-test. Returns their number."""
     from ansor.run.states import Best
 
     bests = [best for state in states if isinstance(best := chosen(state), Best)]
@@ -119,7 +119,7 @@ def save_kernels(states: Sequence[TaskState], folder: str | Path, target: Target
 
 
 def made(subject: NetworkSubject) -> tuple[object, ExampleInputs]:
-    """The subject's model and inputs. Raises DeclarationError when they are neither."""
+    """The subject's model and inputs. Raises DeclarationError for anything else."""
     import torch
 
     model, inputs = subject.model(), subject.example_inputs()
@@ -132,7 +132,7 @@ def made(subject: NetworkSubject) -> tuple[object, ExampleInputs]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A network beside PyTorch: medians of interleaved runs in seconds, and the largest difference relative to the largest output."""
+    """A network compared with PyTorch: medians of interleaved runs in seconds, and the largest difference relative to the largest output."""
 
     ours: float
     torch: float
@@ -140,7 +140,7 @@ class Comparison:
 
 
 def compare(network: CompiledNetwork, model: object, inputs: ExampleInputs, threads: int) -> Comparison:
-    """Runs both on the inputs, in turns, PyTorch on as many threads as we and in evaluation mode."""
+    """Run both on the inputs, alternately; PyTorch on the same number of threads and in evaluation mode."""
     import torch
 
     from ansor.graph.export import split_inputs
@@ -175,7 +175,7 @@ def evaluating(model: object) -> Iterator[None]:
 
 
 def largest_error(ours: object, theirs: object) -> float:
-    """Of results that are nested alike: the largest difference relative to the largest element, of all tensors."""
+    """The largest difference between equally nested results, relative to the largest element, over all tensors."""
     import torch
     from torch.utils import _pytree as pytree
 

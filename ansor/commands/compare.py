@@ -18,12 +18,12 @@ from ansor.measure.record import Loaded, Record, load
 from ansor.targets.unit import Unit
 
 Key = tuple[str, Unit]
-"""A workload, and what its costs are in: others do not compare."""
+"""A workload, and the unit of its costs: only equal keys can be compared."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The best programs of a workload in two files; None where a file has no valid trial of it. trials: of each file."""
+    """The best programs of a workload in two files; None if a file has no valid trial of it. trials: of each file."""
 
     workload: str
     name: str
@@ -38,7 +38,7 @@ class Pair:
         return None if first is None or second is None else first / second
 
     def to_json(self) -> dict[str, object]:
-        """With the names that the JSON has."""
+        """The fields with their names in the JSON."""
         costs, trials = list(self.costs), list(self.trials)
         return {"workload": self.workload, "name": self.name, "unit": self.unit.name, "costs": costs, "trials": trials, "ratio": self.ratio}
 
@@ -71,7 +71,7 @@ def run_compare(given: argparse.Namespace) -> int:
 
 
 def pairs_of(first: Loaded, second: Loaded) -> list[Pair]:
-    """Workloads of both files, those in which the second one is slowest first; those of one file alone are last."""
+    """Workloads of both files, those in which the second one is slowest first; those in only one file are last."""
     groups, names = (_by_key(first.records), _by_key(second.records)), {**first.names, **second.names}
     keys = dict.fromkeys((*groups[0], *groups[1]))
     pairs = [_pair(key, names, groups[0].get(key, []), groups[1].get(key, [])) for key in keys]
@@ -79,7 +79,7 @@ def pairs_of(first: Loaded, second: Loaded) -> list[Pair]:
 
 
 def mean_of(pairs: Sequence[Pair]) -> float | None:
-    """The geometric mean of the ratios; None where no workload is in both files."""
+    """The geometric mean of the ratios; None if no workload is in both files."""
     ratios = [pair.ratio for pair in pairs if pair.ratio is not None]
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
 

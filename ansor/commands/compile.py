@@ -30,7 +30,7 @@ from ansor.targets.base import Target
 
 
 def run_compile(given: argparse.Namespace) -> int:
-    """Build what was named from recorded programs, without measuring."""
+    """Build what is named from recorded programs, without measuring."""
     console = make_console()
     if given.export is not None and not is_int8(given):
         return run_export(given, console)
@@ -73,7 +73,7 @@ def _compile_network(given: argparse.Namespace, subject: NetworkSubject, target:
     states: list[TaskState] = []
     start = time.monotonic()
     if not given.no_library:
-        make_place(records)  # which kernels of PyTorch run is kept there, too
+        make_place(records)  # the choice of PyTorch's kernels is kept there, too
     kept = records if records.exists() else None
     network = api.compile(
         model, inputs, target, records=kept, cost_model=given.model, library=not given.no_library, progress=ProgressView(console), on_tasks=states.extend

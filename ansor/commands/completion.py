@@ -10,11 +10,11 @@ from collections.abc import Sequence
 SHELLS = ("bash", "zsh", "tcsh")
 
 FILES = re.compile(r"\b(FILE|RECORDS|DIR|IN|OUT|A|B|PATH)\b")
-"""Words for files and folders in the help of arguments."""
+"""The words that stand for files and folders in the help of arguments."""
 
 
 class PrintCompletion(argparse.Action):
-    """Prints the script and ends."""
+    """Print the script and exit."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: str | Sequence[object] | None, option_string: str | None = None
@@ -29,7 +29,7 @@ class PrintCompletion(argparse.Action):
 
 
 def _name_files(parser: argparse.ArgumentParser, files: object) -> None:
-    """Marks the arguments that are files, of all commands."""
+    """Mark the arguments of all commands that are files."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():

@@ -26,7 +26,7 @@ from ansor.tasks.task import SearchTask
 
 
 def run_coverage(given: argparse.Namespace) -> int:
-    """Say for each task of a network whether its program is from the records, and what share of the time it takes."""
+    """Say for each task of a network whether its program is from the records, and its share of the time."""
     console = make_console()
     notes = notes_of(given, console)
     put_in_order(given)
@@ -76,7 +76,7 @@ def _print(found: Coverage, console: Console) -> None:
 
 
 def _near(near: Sequence[Near]) -> str:
-    """All that is of the task itself, and the first of other shapes: JSON has the others."""
+    """All records of the task itself, and the first of another shape; JSON has the others."""
     own = [one for one in near if one.why != SHAPE]
     shapes = [one for one in near if one.why == SHAPE]
     more = f", and {counted(len(shapes) - 1, 'other shape')}" if len(shapes) > 1 else ""

@@ -35,11 +35,11 @@ from ansor.targets.base import Target, parse_target
 from ansor.tasks.recorded import OTHER_TARGET
 
 TAUGHT = 64
-"""Programs of a task whose times a model tells; every second task is enough of them."""
+"""Programs of a task whose times the package's model predicts; every second task is enough."""
 
 
 def run_dataset(given: argparse.Namespace) -> int:
-    """What was asked for of a data set."""
+    """Run the action that was asked for: collect, train or evaluate."""
     actions = {"collect": _collect, "train": _train, "eval": _evaluate}
     return actions[given.action](given, make_console())
 
@@ -67,7 +67,7 @@ def _collect(given: argparse.Namespace, console: Console) -> int:
 
 
 def _examples(given: argparse.Namespace, console: Console) -> list[tuple[Target, list[Examples]]]:
-    """Of each target that was asked for. A task has those of each folder by themselves: they were measured at other times, and do not compare."""
+    """The examples of each target that was asked for. Those of different folders are kept apart: measured at different times, they are not comparable."""
     folders = [Path(folder) for folder in given.folders]
     for folder in folders:
         if not folder.is_dir():
@@ -79,7 +79,7 @@ def _of_target(target: Target, folders: Sequence[Path], given: argparse.Namespac
     tasks, found = dataset_tasks(), []
     for folder in folders:
         left_out: Counter[str] = Counter()
-        if not console.is_terminal:  # where there is one, a bar says it
+        if not console.is_terminal:  # on a terminal a progress bar shows it
             console.print(f"computing the features of the programs in {folder} for {target}, which takes minutes for a large folder", soft_wrap=True)
         here = list(track(load_examples(tasks, target, folder, left_out), "features", console=console, total=len(tasks), transient=True))
         for reason, count in left_out.items():

@@ -29,11 +29,11 @@ from ansor.support.text import format_seconds
 from ansor.targets.base import Target, find_kind
 
 NOISY = 0.05
-"""Spread of a fixed kernel from which on the machine is too restless to tell programs apart."""
+"""Spread of a fixed kernel above which the machine is too noisy to tell programs apart."""
 
 
 def run_doctor(given: argparse.Namespace) -> int:
-    """Print what this machine has and can do, or fit the cost model to it; 1 when something needed is missing."""
+    """Print what this machine has and can do, or fit the cost model to it; 1 if something needed is missing."""
     load = os.getloadavg()[0]  # before our own work adds to it
     console = make_console()
     if given.learn is not None:
@@ -55,7 +55,7 @@ def run_doctor(given: argparse.Namespace) -> int:
 
 
 def _findings(target: Target, load: float) -> Iterator[Finding]:
-    """One after the other, as measuring takes its time."""
+    """Yields findings one at a time, as measuring takes a while."""
     yield Finding("target", f"{target}: {_hardware(target)}")
     yield _cache()
     yield _cost_model(target)
@@ -84,7 +84,7 @@ def _cost_model(target: Target) -> Finding:
     fix = ""
     if not knows(target.prior.family, target.unit.name):
         first = f"the estimate, as no model knows {target.kind}"
-        fix = "tuning corrects it by measurements"
+        fix = "tuning corrects it with measurements"
     else:
         own = machine_model(target)
         first = "networks of the package" if own is None else f"networks fitted to this machine ({own.digest}), with {own.about.get('programs')} programs"
@@ -99,7 +99,7 @@ def _cost_model(target: Target) -> Finding:
 
 
 def _elsewhere(target: Target) -> Iterator[Finding]:
-    """Whether a target that is measured on another device can be built for and run."""
+    """Whether programs can be built and run for a target that is measured on another device."""
     toolchain, start = target.toolchain(), time.monotonic()
     for form in toolchain.forms():
         toolchain.prepare(form)
@@ -128,5 +128,5 @@ def _measured(target: Target, load: float) -> Iterator[Finding]:
 
 
 def _busy(threads: int, load: float) -> str:
-    """What is said of a peak where other work kept cores from so many threads. `load`: of the machine, before we added to it."""
+    """A note for a peak that was measured while other work kept cores from the threads. `load`: of the machine, before we added to it."""
     return f" ({BUSY}: load {load:.1f})" if load + threads > cores() + 0.5 else ""

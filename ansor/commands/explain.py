@@ -30,11 +30,11 @@ from ansor.tasks.recorded import Recorded, recorded_outcomes, say_left_out
 from ansor.tasks.task import SearchTask
 
 NARROWEST, WIDEST = 80, 160
-"""Columns of a terminal that are used."""
+"""The most columns of a terminal that are used."""
 
 
 def run_explain(given: argparse.Namespace) -> int:
-    """Say why the best recorded program of a workload is fast, and what lost to it."""
+    """Explain why the best recorded program of a workload is fast, and why others are slower."""
     console = make_console()
     notes = notes_of(given, console)
     put_in_order(given)
@@ -72,7 +72,7 @@ def _explanation(given: argparse.Namespace, task: SearchTask, recorded: Recorded
 
 
 def _explained(given: argparse.Namespace, task: SearchTask, recorded: Recorded) -> dict[str, object]:
-    """By the names of its fields."""
+    """The explanation by the names of its fields."""
     found = _explanation(given, task, recorded)
     return {one.name: getattr(found, one.name) for one in fields(found)}
 
@@ -85,7 +85,7 @@ def _print(given: argparse.Namespace, console: Console, shown: Sequence[tuple[Se
 
 
 def _model(target: Target, unit: str, here: bool) -> CostModel:
-    """The model that a search for such programs begins with."""
+    """The model with which a search for such programs begins."""
     return judge_of(target, unit, here=here).model
 
 
@@ -94,11 +94,11 @@ def _tasks(subject: Subject, target: Target) -> Iterator[tuple[SearchTask, int]]
     if isinstance(subject, OperatorSubject):
         yield subject.task(target), 1
         return
-    yield from zip(*api.extract_tasks(*made(subject), target), strict=True)  # warnings are told as everywhere
+    yield from zip(*api.extract_tasks(*made(subject), target), strict=True)  # warnings are shown as everywhere
 
 
 def _builtin(records: str, target: Target) -> tuple[SearchTask, int]:
-    """The workload of a file that holds one, where that is a built-in operator: of the sizes in its recorded name, or of its default sizes."""
+    """The workload of a file that has only one, if that is a built-in operator, with the sizes in its recorded name or its default sizes."""
     loaded = load(records)
     found = dict.fromkeys(record.workload for record in loaded.records)
     if not found:

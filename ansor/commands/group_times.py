@@ -1,4 +1,4 @@
-"""Where the time of a network's call goes, by group of operators, and how fast each could be at most: a roofline of the measured peak."""
+"""Where the time of a network's call goes, by group of operators, and how fast each could be: a roofline from the measured peak."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ansor.run.states import TaskState
 
 @dataclass(frozen=True)
 class GroupTime:
-    """All uses of a group. seconds: measured in place; flop: operations as declared, None for steps in PyTorch, which nobody counts; limit: seconds that the
-    roof allows, None where there is none."""
+    """All uses of a group. seconds: measured in place; flop: operations as declared, None for steps in PyTorch, which are not counted; limit: the least seconds
+    that the roofline allows, None if there is none."""
 
     name: str
     uses: int
@@ -24,17 +24,17 @@ class GroupTime:
 
     @property
     def rate(self) -> float | None:
-        """10^9 operations a second; None where there are none to count."""
+        """10^9 operations per second; None if there are none to count."""
         return None if not self.flop else self.flop / self.seconds / 1e9
 
     @property
     def of_limit(self) -> float | None:
-        """How near it comes to its limit; above 1 where its data came from caches."""
+        """How near it comes to its limit; above 1 if its data came from caches."""
         return None if self.limit is None else self.limit / self.seconds
 
 
 def group_times(steps: Sequence[str], seconds: Sequence[float], states: Sequence[TaskState], peak: Peak | None) -> list[GroupTime]:
-    """One for each group, the one that takes most first. steps: names of the steps of a call, seconds: of each."""
+    """One for each group, the slowest first. steps: names of the steps of a call; seconds: of each."""
     known = {state.task.name: state for state in states}
     uses: dict[str, list[float]] = defaultdict(list)
     for name, one in zip(steps, seconds, strict=True):
@@ -51,7 +51,7 @@ def _group(name: str, times: Sequence[float], state: TaskState | None, peak: Pea
 
 
 def least_seconds(state: TaskState, peak: Peak) -> float:
-    """One run at the roof: the operations of the algorithm that needs fewest, at the peak, or each array moved once at the bandwidth of memory."""
+    """Seconds of one run at the roofline: the operations of the cheapest algorithm at the peak, or moving each array once at the bandwidth of memory."""
     task = state.task
     fewest = min(dag.flop for dag in (task.dag, *(one.dag for one in task.alternatives)))
     return max(fewest / (peak.gflops * 1e9), moved_bytes(task.dag) / (peak.gbytes * 1e9))

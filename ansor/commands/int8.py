@@ -26,17 +26,17 @@ from ansor.support.text import with_article
 
 
 def is_int8(given: argparse.Namespace) -> bool:
-    """Whether the subject is to become an int8 network."""
+    """Whether the subject becomes an int8 network."""
     found = bool(given.int8) or given.subject.endswith(".pt2") or (given.subject.endswith(".onnx") and not is_float(given.subject))
     if given.arena and not found:
-        raise ArgumentError(f"asked for --arena {given.arena} for {given.subject}, which is no int8 network: add --int8, or leave --arena out")
+        raise ArgumentError(f"asked for --arena {given.arena} for {given.subject}, which is not an int8 network: add --int8, or leave --arena out")
     return found
 
 
 def run_int8(given: argparse.Namespace, console: Console, tuning: NetworkKeywords, *, reads: bool = False) -> int:
-    """Read the network, tune or choose its kernels, print what each layer needs, save it, run its self-test; 1 where that is wrong.
+    """Read the network, tune or choose its kernels, print what each layer needs, save it, run its self-test; 1 if that fails.
 
-    tuning: how long, and by which model; reads: records are only read.
+    tuning: how long, and with which model; reads: records are only read.
     """
     if given.on and not given.selftest:
         raise ArgumentError(f"asked for --on {given.on} without --run; add it, or leave --on out")
@@ -56,7 +56,7 @@ def run_int8(given: argparse.Namespace, console: Console, tuning: NetworkKeyword
 
 
 def _records(given: argparse.Namespace, name: str, reads: bool) -> Path | None:
-    """The record file: the one given, or one named after the network, which is read where it is there."""
+    """The record file: the one given, or one named after the network, which is only read if it exists."""
     place = Path(given.records) if given.records else Path(f"{c_identifier(name)}.jsonl")
     return None if reads and not given.records and not place.exists() else place
 

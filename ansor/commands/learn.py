@@ -1,4 +1,4 @@
-"""`ansor doctor --learn`: fits the cost model to this machine."""
+"""`ansor doctor --learn` fits the cost model to this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ansor.targets.base import Target
 
 
 def run_learn(given: argparse.Namespace, console: Console) -> int:
-    """Measure for so many minutes, train, try, and keep what is better; with 0 minutes remove what was kept."""
+    """Measure for the given minutes, train, evaluate, and keep the model if it is better; with 0 minutes remove the kept one."""
     target = target_of(given)
     if not is_fittable(target):
         raise AnsorError(f"asked to fit a cost model to {target}; it can only be fitted to this machine: leave --target out, or give 'cpu -threads=N'")

@@ -22,16 +22,16 @@ from ansor.targets.boards.catalogue import board_names, find_board
 from ansor.targets.unit import Unit
 
 PATTERN = bytes((i * 167 + 13 ^ i >> 8) & 0xFF for i in range(1 << 16))
-"""What memory is tested with: no two neighbours alike, and no block of 256 like the next."""
+"""The pattern for testing memory: no two neighbours are equal, and no block of 256 equals the next."""
 
 
 def run_micro(given: argparse.Namespace) -> int:
-    """One of the two."""
+    """Run the action that was asked for: boards or probe."""
     return {"boards": _boards, "probe": _probe}[given.action](given)
 
 
 def _boards(given: argparse.Namespace) -> int:
-    """One row for each board, and what is missing here to run its programs."""
+    """Print a row for each board, and what is missing here to run its programs."""
     del given
     console = make_console()
     table = Table(box=None, pad_edge=False)
@@ -58,7 +58,7 @@ def ready(board: Board) -> str:
 
 
 def _probe(given: argparse.Namespace) -> int:
-    """Open a wire, say what is there, test memory, and say how fast it went and how much there is; 1 where memory is not as it should be."""
+    """Open a wire, say what it can do, test memory, and say how fast it is and how much there is; 1 if memory is not as it should be."""
     console = make_console()
     start, size = _range(given)
     with closing(open_wire(given.url)) as wire:
@@ -81,9 +81,9 @@ def _probe(given: argparse.Namespace) -> int:
 
 
 def _measured(console: Console, wire: Wire, start: int, memory: Memory | None) -> bool:
-    """Say how much memory answers, and whether that is what a board's file says."""
+    """Print how much memory responds, and whether that agrees with the board's file."""
     found = extent_of(wire, start)
-    end = f"begins anew after {format_bytes(found.size)}" if found.anew else f"answers to {start + found.size:#x}, {format_bytes(found.size)}"
+    end = f"repeats after {format_bytes(found.size)}" if found.anew else f"answers to {start + found.size:#x}, {format_bytes(found.size)}"
     words = f"{start:#x} {end}{' or more' if found.open else ''}"
     small = memory is not None and found.size < memory.size
     if memory is not None and found.size != memory.size:
@@ -94,7 +94,7 @@ def _measured(console: Console, wire: Wire, start: int, memory: Memory | None) -
 
 
 def _range(given: argparse.Namespace) -> tuple[int, int]:
-    """Which memory is tested: as asked, or the beginning of the RAM of a board. Raises DeviceError for a range that cannot be."""
+    """The memory to test: as asked, or the beginning of a board's RAM. Raises DeviceError for an impossible range."""
     if given.memory:
         start, _, size = given.memory.partition(":")
         try:
@@ -111,7 +111,7 @@ def _range(given: argparse.Namespace) -> tuple[int, int]:
 
 
 def _tested(console: Console, wire: Wire, start: int, size: int) -> bool:
-    """Write a pattern, read it, write its opposite, read that, and put back what was there."""
+    """Write a pattern, read it, write its complement, read that, and restore the old contents."""
     before = wire.read(start, size)
     seconds, wrong = [0.0, 0.0], -1
     try:
@@ -125,7 +125,7 @@ def _tested(console: Console, wire: Wire, start: int, size: int) -> bool:
     finally:
         try:
             wire.write(start, before)
-        except AnsorError as error:  # what went wrong before matters more
+        except AnsorError as error:  # an earlier error matters more
             console.print(f"memory     the old contents could not be restored: {error}", soft_wrap=True)
     where = f"{start:#x} to {start + size:#x}"
     if wrong >= 0:

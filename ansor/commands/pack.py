@@ -51,7 +51,7 @@ def _create(given: argparse.Namespace) -> int:
 
 
 def _subject_tasks(given: argparse.Namespace, target: Target, console: Console) -> tuple[Pairs, str]:
-    """The tasks of what --of names, with their uses, and its name where others can use it, too: that of something built-in."""
+    """The tasks of what --of names, with their uses, and its name if it means the same elsewhere: only built-in names do."""
     subject = resolve(given.of, given.args)
     builtin = subject.title if not subject.file and not given.of.endswith((".py", ".onnx")) else ""
     if isinstance(subject, OperatorSubject):
@@ -111,7 +111,7 @@ def _import(given: argparse.Namespace) -> int:
 
 
 def _tasks(given: argparse.Namespace, pack: Pack, target: Target, console: Console) -> Pairs:
-    """Of what --of names; else of what is built in: a pack is data, and no file that it names is run."""
+    """The tasks of what --of names, else of the built-in names in the pack: a pack is data, and files that it names are not run."""
     if not given.of and pack.of in NETWORKS:
         given.of = pack.of
     if given.of:
@@ -119,7 +119,7 @@ def _tasks(given: argparse.Namespace, pack: Pack, target: Target, console: Conso
     known = [(operator_of(one.name, (one.workload,)), one.uses) for one in pack.tasks]
     found = [(SearchTask(operator[0].function, operator[1], target), uses) for operator, uses in known if operator is not None]
     if not found:
-        raise RecordError(f"asked to import {given.pack}, of which no task is a built-in operator; name the network or file that it is of with --of")
+        raise RecordError(f"asked to import {given.pack}, of which no task is a built-in operator; name the network or file that it was made for with --of")
     return found
 
 
@@ -147,16 +147,16 @@ def _print(given: argparse.Namespace, found: Imported, console: Console) -> None
 
 
 def _loss(share: float) -> str:
-    """Of speed, against the model's own pick."""
+    """The loss of speed, compared with the model's own pick."""
     return f"loses {format_share(1 - share)}" if share < 0.9995 else "no loss"
 
 
 def _conclude(given: argparse.Namespace, found: Imported, console: Console) -> None:
-    """What cannot be used, the total, and what was written."""
+    """Print what cannot be used, the total, and what was written."""
     lines = [f"not usable: {counted(count, 'program')} of {one.task.name} ({reason})" for one in found.tasks for reason, count in one.left_out.items()]
-    lines += _named("not looked at, of something else", found.others) + _named("not in the pack", found.missing)
+    lines += _named("ignored, of other tasks", found.others) + _named("not in the pack", found.missing)
     if found.share is not None:
-        lines.append(f"expected here in all: {_loss(found.share)}, against what {found.judge} picks here for these tasks")
+        lines.append(f"expected here in total: {_loss(found.share)}, compared with what {found.judge} picks here for these tasks")
     if given.records:
         lines.append(f"{given.records}: {counted(found.written, 'trial')} added")
     elif found.away and any(one.usable for one in found.tasks):

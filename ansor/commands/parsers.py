@@ -1,4 +1,4 @@
-"""What the parsers of commands have in common."""
+"""What the parsers of all commands share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 class Parser(argparse.ArgumentParser):
-    """Says which command, shell or other choice was meant by one that is misspelt."""
+    """Suggests the command, shell or other choice that a misspelt one may mean."""
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         try:
@@ -26,12 +26,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def command(commands: Commands, name: str, text: str) -> argparse.ArgumentParser:
-    """The parser of a command; the first line of its text is what `ansor --help` says of it."""
+    """The parser of a command; `ansor --help` shows the first line of its text."""
     return commands.add_parser(name, help=text.splitlines()[0], description=text, formatter_class=HelpText)
 
 
 class HelpText(argparse.HelpFormatter):
-    """Paragraphs as wide as the terminal; examples, which are indented, keep their lines, and what is said of one goes below it where both are too wide."""
+    """Paragraphs as wide as the terminal; indented examples keep their lines, with the explanation on the line below if both are too wide."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n\n".join("\n".join(_filled(paragraph.splitlines(), width)) for paragraph in text.split("\n\n"))
@@ -72,7 +72,7 @@ def positive(text: str) -> int:
 
 
 def trials(text: str) -> int:
-    """A whole number of at least 1; 0 is for another command."""
+    """A whole number of at least 1; the error for 0 names the command that measures nothing."""
     if text.isdecimal() and int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} would measure nothing; `ansor compile` generates code without measuring")
     return positive(text)
@@ -109,7 +109,7 @@ def minutes(text: str) -> float:
 
 
 def percent(text: str) -> float:
-    """A share of at least 0 and below 1, given in percent, the sign left out."""
+    """A share of at least 0 and below 1, given in percent without the sign."""
     try:
         value = float(text)
     except ValueError:
@@ -120,7 +120,7 @@ def percent(text: str) -> float:
 
 
 def arguments(text: str) -> tuple[int | str, ...]:
-    """`512,512,512`, and words where an operator takes some: `64,64,64,float32`."""
+    """`512,512,512`, and words for operators that take some: `64,64,64,float32`."""
     found = tuple(int(part) if re.fullmatch(r"[+-]?\d+", part) else part for part in map(str.strip, text.split(",")))
     if not all(isinstance(part, int) or part.isidentifier() for part in found):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers, or words, such as 512,512,512")

@@ -13,7 +13,7 @@ from ansor.zoo.catalogue import OPERATORS, ZooOperator
 def operator_of(name: str, keys: tuple[str, ...]) -> tuple[ZooOperator, tuple[int, ...]] | None:
     """The operator whose workload has one of these keys, and its sizes: those in its name, such as `matmul(16, 16, 16)`, or its default sizes.
 
-    A name is what people call a workload: the key decides.
+    A name is only for display: the key decides.
     """
     for operator, args in _named(name):
         if Dag(operator.function(*args)).key in keys:
@@ -36,6 +36,6 @@ def _named(name: str) -> list[tuple[ZooOperator, tuple[int, ...]]]:
     args = tuple(map(int, match[2].split(", ")))
     try:
         operator.function(*args)
-    except (AnsorError, TypeError, ZeroDivisionError):  # whoever wrote the file called another function so
+    except (AnsorError, TypeError, ZeroDivisionError):  # in the file, the name stands for another function
         return []
     return [(operator, args)]

@@ -37,14 +37,14 @@ UNNAMED = "The declaration of this task is not known: name it with --of to see i
 
 
 def run_report(given: argparse.Namespace, wait: Callable[[float], None] = time.sleep) -> int:
-    """Write the report, once, or again and again until Ctrl-C. `wait`: what passes the time between."""
+    """Write the report once, or repeatedly until Ctrl-C. `wait`: sleeps in between."""
     console = make_console()
     _check(given)
     programs = _Programs(given, console.print)
     if not given.refresh:
         run = _write(given, programs, 0)
         left_out = sum(count for _, count in run.left_out)
-        said = f"; {counted(left_out, 'line')} of the records left out, it says why" if left_out else ""
+        said = f"; {counted(left_out, 'line')} of the records left out, the page says why" if left_out else ""
         console.print(f"{given.output}: {counted(len(run.tasks), 'task')}{said}", soft_wrap=True, markup=False)
         return 0
     _write(given, programs, given.refresh)
@@ -74,7 +74,7 @@ def _check(given: argparse.Namespace) -> None:
 
 
 def _write(given: argparse.Namespace, programs: _Programs, refresh: int) -> Run:
-    """Writes the page; gives the run that it shows."""
+    """Write the page; return the run that it shows."""
     run = read_run(given.records)
     against = read_run([given.against]) if given.against else None
     report = make_report(run, against, lambda task: programs.known(task, run), programs.roof, programs.name)
@@ -85,7 +85,7 @@ def _write(given: argparse.Namespace, programs: _Programs, refresh: int) -> Run:
 
 
 class _Programs:
-    """What is known of tasks besides their trials: from what the command names, else from the built-in operators."""
+    """What is known about tasks besides their trials: from what the command names, else from the built-in operators."""
 
     def __init__(self, given: argparse.Namespace, say: Say) -> None:
         self._given, self._say = given, say
@@ -111,7 +111,7 @@ class _Programs:
         return Known(weight, None, winner) if isinstance(winner, str) else Known(weight, winner)
 
     def roof(self, where: Where) -> Roof | None:
-        """None where costs are no times, and for another machine, whose limits only the options can tell."""
+        """The roofline. None if costs are not times, and for another machine, whose limits are known only from the options."""
         if where.unit != SECONDS:
             return None
         if self._given.peak is not None:
@@ -123,7 +123,7 @@ class _Programs:
         return None if peak is None else Roof(peak.gflops, peak.gbytes)
 
     def _target(self, where: Where) -> Target | str:
-        """The target of the options, else that of the records; a sentence where a file may not name it."""
+        """The target of the options, else that of the records; a sentence if a file may not name it."""
         given = self._given
         if given.target is not None or given.threads is not None or given.cc:
             return target_of(given)
@@ -136,7 +136,7 @@ class _Programs:
             return f"Its target is not known here: {error}."
 
     def _found(self, task: Tuned, target: Target) -> tuple[SearchTask | None, float | None]:
-        """The task and how often it is used; without a name given, once each."""
+        """The task and how often it is used; once each if no network is named."""
         if self._subject is None:
             place = task.workload, target
             if place not in self._operators:
@@ -148,7 +148,7 @@ class _Programs:
         return self._tasks[target].get(task.workload, (None, None))
 
     def _declared(self, target: Target) -> dict[str, tuple[SearchTask, float]]:
-        """Workload key -> the task, and its uses; groups of one computation are one task."""
+        """Workload key -> the task, and its uses; groups with the same computation are one task."""
         subject, found = self._subject, dict[str, tuple[SearchTask, float]]()
         if isinstance(subject, OperatorSubject):
             pairs: list[tuple[SearchTask, float]] = [(subject.task(target), 1.0)]

@@ -29,7 +29,7 @@ from ansor.tasks.passes import passes_of
 from ansor.tasks.task import SearchTask
 
 WIDE = 80
-"""Columns of a terminal from which on a key is kept on one line."""
+"""The least columns of a terminal for which a key stays on one line."""
 
 
 def run_show(given: argparse.Namespace) -> int:
@@ -63,7 +63,7 @@ def run_show(given: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class Line:
-    """What a file has of a workload on one target. best: by the unit that costs are in; failures: by kind."""
+    """A summary of a workload's trials on one target. best: by the unit of the costs; failures: by kind."""
 
     name: str
     workload: str
@@ -73,7 +73,7 @@ class Line:
 
 
 def _lines(records: Sequence[Record], names: Mapping[str, str]) -> list[Line]:
-    """One for each workload."""
+    """A line for each workload and target."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(record.workload, []).append(record)
@@ -87,7 +87,7 @@ def _lines(records: Sequence[Record], names: Mapping[str, str]) -> list[Line]:
 
 
 def _as_json(file: str, loaded: Loaded) -> dict[str, object]:
-    """What a file holds. `written`: by whom, the last time."""
+    """The contents of a file. `written`: what wrote to it last."""
     targets = []
     for target in dict.fromkeys(record.target for record in loaded.records):
         lines = _lines([record for record in loaded.records if record.target == target], loaded.names)
@@ -101,7 +101,7 @@ def _as_json(file: str, loaded: Loaded) -> dict[str, object]:
 
 
 def _summary(records: Sequence[Record], names: Mapping[str, str], wide: bool) -> Table:
-    """One row for each workload, under its name and its whole key: what other tools look for. wide: there is room for a key on one line."""
+    """A row for each workload, with its name and its whole key, for other tools. wide: a key fits on one line."""
     table = Table(box=None, pad_edge=False)
     table.add_column("name", overflow="fold")
     table.add_column("workload", no_wrap=wide, overflow="fold")
@@ -142,14 +142,14 @@ def _form(given: argparse.Namespace) -> str:
 
 
 def _shown(task: SearchTask, best: Best, given: argparse.Namespace) -> str:
-    """A program as it was asked for."""
+    """A program in the form that was asked for."""
     if given.passes:
         return "\n\n".join(map(str, passes_of(best.sketch, best.row, task.target)))
     return task.source(best.sketch, best.row).text if given.source else schedule_text(task, best)
 
 
 def _program(task: SearchTask, best: Best, records: Sequence[Record], given: argparse.Namespace) -> dict[str, object]:
-    """A program for other programs: what it costs, its row, and its text in the form that was asked for."""
+    """A program for JSON: its cost, its row, and its text in the form that was asked for."""
     alternative, trial = task.alternative_of(best.sketch), _trial(task, best, records)
     return {"name": task.name, "workload": task.workload_key, "unit": best.unit, "cost": best.cost, "flop": task.flop, "row": best.row,
             "algorithm": "" if alternative is None else alternative.name, "counters": dict(trial.counters) if trial else {},
@@ -164,7 +164,7 @@ def _print_program(task: SearchTask, best: Best, text: str, console: Console) ->
 
 
 def _trial(task: SearchTask, best: Best, records: Sequence[Record]) -> Record | None:
-    """The trial that a program is from, where it has more to say than its cost: what the device counted, or which device it was."""
+    """The trial of a program, if it has more than a cost: what the device counted, or which device it was."""
     ours = [one for one in records if one.workload == task.workload_key and one.row == tuple(best.row)]
     return next((one for one in ours if (one.counters or one.measured_by) and one.unit == best.unit and one.cost == best.cost), None)
 

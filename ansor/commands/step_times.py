@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """Some steps of a network: their number, and the seconds they take together."""
+    """Some steps of a network: their number, and their seconds together."""
 
     steps: int
     seconds: float
@@ -24,7 +24,7 @@ class Part:
 
 @dataclass(frozen=True)
 class StepTimes:
-    """A call's steps by what they are: `measured` kernels have a recorded time, `others` have none, `torch` are PyTorch's."""
+    """A call's steps by kind: `measured` kernels have a recorded time, `others` have none, `torch` are PyTorch's."""
 
     measured: Part
     others: Part
@@ -36,7 +36,7 @@ class StepTimes:
 
 
 def step_times(network: CompiledNetwork, inputs: ExampleInputs, states: Sequence[TaskState], threads: int) -> StepTimes:
-    """Runs the steps in order, as a call does, and times each: lower quartiles of some rounds. PyTorch runs on `threads`."""
+    """Run the steps in order, as a call does, and time each: lower quartiles of some rounds. PyTorch runs on `threads`."""
     from ansor.graph.export import split_inputs
     from ansor.graph.step_seconds import step_seconds
 

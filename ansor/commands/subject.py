@@ -34,21 +34,21 @@ class OperatorSubject:
     function: Callable[..., Sequence[Tensor]]
     args: tuple[object, ...]
     file: str = ""  # the name of its file, without .py; "" for a built-in one
-    rules: tuple[str | SketchRule, ...] = ()  # the file's own, which are tried before the target's
+    rules: tuple[str | SketchRule, ...] = ()  # the file's own rules, which are tried before the target's
 
     @property
     def title(self) -> str:
-        """With its sizes, those of its defaults included."""
+        """The name with all sizes, including defaults."""
         return f"{self.name}({', '.join(map(str, self.args))})"
 
     def task(self, target: Target) -> SearchTask:
-        """What is tuned for a target."""
+        """The task for a target."""
         return SearchTask(self.function, self.args, target, rules=(*self.rules, *target.rules) if self.rules else None)
 
 
 @dataclass(frozen=True)
 class NetworkSubject:
-    """A PyTorch model and the inputs to trace it with, and those to quantise it with. Weights may be random: ask for the model once."""
+    """A PyTorch model, the inputs to trace it with, and those to calibrate it with. Weights may be random, so ask for the model only once."""
 
     name: str
     model: Callable[[], object]
@@ -66,10 +66,10 @@ Subject = OperatorSubject | NetworkSubject
 
 
 def resolve(text: str, args: tuple[int | str, ...] = ()) -> Subject:
-    """`resnet18`, `matmul`, `FILE.py`, `FILE.py:function` or `FILE.onnx`; `args` are an operator's sizes, its defaults where they end.
+    """`resnet18`, `matmul`, `FILE.py`, `FILE.py:function` or `FILE.onnx`; `args` are an operator's sizes, completed by its defaults.
 
-    A file holds either functions `model()` and `example_inputs()`, or a function that returns the tensors of a declaration, and perhaps a list `sketch_rules`
-    of rules for it. Raises DeclarationError for what is not there or does not fit; so do the subject's functions, when they fail.
+    A file holds either functions `model()` and `example_inputs()`, or a function that returns the tensors of a declaration, and optionally a list
+    `sketch_rules` of rules for it. Raises DeclarationError for what is missing or does not fit; the subject's functions raise it, too, if they fail.
     """
     path, _, function = text.partition(":")
     if path.endswith(".py"):
@@ -83,7 +83,7 @@ def resolve(text: str, args: tuple[int | str, ...] = ()) -> Subject:
 
 
 def _of_onnx(path: Path) -> tuple[Callable[[], object], Callable[[], object]]:
-    """The model of a file and inputs for it, read once."""
+    """The model of an ONNX file and inputs for it, read once."""
 
     @functools.cache
     def read() -> tuple[object, object]:
@@ -134,14 +134,14 @@ def _sketch_rules(module: ModuleType, path: Path) -> tuple[str | SketchRule, ...
 
 
 def load_file(path: str | Path) -> ModuleType:
-    """What a Python file defines, which is run. Raises DeclarationError when it is not there, or fails."""
+    """Run a Python file; returns it as a module. Raises DeclarationError if it is missing, or fails."""
     path = Path(path)
     if not path.is_file():
         raise DeclarationError(f"asked for {path}, which is not a file; give the path of a Python file")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.path.append(str(path.resolve().parent))  # a file finds its neighbours, as it does when Python runs it
+    sys.path.append(str(path.resolve().parent))  # a file can import its neighbours, as when Python runs it
     try:
         spec.loader.exec_module(module)
     except AnsorError:
@@ -149,7 +149,7 @@ def load_file(path: str | Path) -> ModuleType:
     except SystemExit as error:
         sentence = f"asked to read {path}, which ends the program (exit {error.code}) when it is run; guard that code with if __name__ == '__main__'"
         raise DeclarationError(sentence) from None
-    except Exception as error:  # the file's own code runs here, so anything may come
+    except Exception as error:  # the file's own code runs here, so any error may be raised
         tvm = isinstance(error, ModuleNotFoundError) and error.name == "tvm"
         cure = "; for a script of TVM write `from ansor.compat import tvm`, and `from ansor.compat.tvm import te`, ..." if tvm else ""
         raise DeclarationError(f"asked to read {path}, which fails with {type(error).__name__}: {error}{_place(error, path.name)}{cure}") from error
@@ -157,7 +157,7 @@ def load_file(path: str | Path) -> ModuleType:
 
 
 def _explained(name: str, function: Callable[P, R]) -> Callable[P, R]:
-    """The function, its mistakes told in one sentence that names the line."""
+    """The function, with its errors reported in one sentence that names the line."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -18,7 +18,7 @@ from ansor.targets.base import Kind, Target, find_kind, kind_names
 
 
 def run_targets(given: argparse.Namespace) -> int:
-    """One row for each kind of target; for one that is named, one for each of its options. Raises TargetError for an unknown one."""
+    """Print a row for each kind of target, or for a named kind a row for each of its options. Raises TargetError for an unknown kind."""
     console = make_console()
     if given.kind:
         return _say_options(given, console, find_kind(given.kind))
@@ -29,7 +29,7 @@ def run_targets(given: argparse.Namespace) -> int:
     for name in kind_names():
         try:
             kind = find_kind(name)
-        except TargetError as error:  # another package's kind that cannot be loaded: the others are listed all the same
+        except TargetError as error:  # another package's kind that cannot be loaded: the others are still listed
             table.add_row(name, "-", "-", str(error))
             continue
         unit, device = _counted_on(kind)
@@ -41,7 +41,7 @@ def run_targets(given: argparse.Namespace) -> int:
 
 
 def _counted_on(kind: Kind) -> tuple[str, str]:
-    """What costs are in, and what they are measured on."""
+    """The unit of costs, and the device that measures them."""
     return ("as the board counts", "the board's own") if callable(kind.unit) else (str(kind.unit), str(kind.device))
 
 
@@ -51,7 +51,7 @@ def _described(name: str, kind: Kind) -> dict[str, object]:
 
 
 def _say_options(given: argparse.Namespace, console: Console, kind: Kind) -> int:
-    table = _table("option", "what it says", "usually")
+    table = _table("option", "meaning", "default")
     target = kind.default(kind.mcpu)
     rows = []
     for option in kind.options:
@@ -63,12 +63,12 @@ def _say_options(given: argparse.Namespace, console: Console, kind: Kind) -> int
         say_json(console, {"target": given.kind, "default": str(target), "options": options})
         return 0
     console.print(table)
-    console.print(f"the usual one is '{target}'", soft_wrap=True)
+    console.print(f"the default target is '{target}'", soft_wrap=True)
     return 0
 
 
 def run_devices(given: argparse.Namespace) -> int:
-    """One row for each kind of device, and what this machine lacks to use it."""
+    """Print a row for each kind of device, and what this machine lacks to use it."""
     console = make_console()
     if given.json:
         say_json(console, {"devices": [{"name": kind.name, "help": kind.help, "missing": kind.missing()} for kind in device_kinds()]})
@@ -88,7 +88,7 @@ def _table(*headings: str) -> Table:
 
 
 def check_device(target: Target) -> Finding:
-    """Whether a target's own device can be used here: it is opened once."""
+    """Whether a target's own device can be used here, which is tried by opening it once."""
     kind = find_device_kind(target.device)
     what = f"{target.device} ({kind.help}): "
     lacking = kind.missing() or _why_closed(target) or _why_silent(target.device)
@@ -105,7 +105,7 @@ def _why_closed(target: Target) -> str:
 
 
 def _why_silent(text: str) -> str:
-    """Why no board answers behind a wire; '' where one does, and for other devices."""
+    """Why no board answers behind a wire; '' if one does, and for other devices."""
     try:
         if wire_kind(text) is not None:
             open_wire(text).close()

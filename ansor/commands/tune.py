@@ -27,11 +27,11 @@ from ansor.targets.base import Target
 
 OPERATOR_TRIALS = 128
 NETWORK_TRIALS = 400
-"""Budgets of the command where none is given. In Python there is none by default."""
+"""The command's budgets if none is given. In Python there is none by default."""
 
 
 def run_tune(given: argparse.Namespace) -> int:
-    """Tune what was named and say what was reached."""
+    """Tune what is named and print the result."""
     console = make_console()
     if is_int8(given):
         return run_int8(given, console, _tuning(given, NETWORK_TRIALS))
@@ -51,7 +51,7 @@ def run_tune(given: argparse.Namespace) -> int:
 
 
 def _tune_operator(given: argparse.Namespace, subject: OperatorSubject, target: Target, records: Path, console: Console) -> int:
-    task = subject.task(target)  # mistakes show before anything is measured
+    task = subject.task(target)  # errors appear before anything is measured
     peak = _introduce(subject, target, records, console)
     states = api.tune_tasks(
         task, trials=_trials(given, OPERATOR_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, devices=_devices(given), seed=given.seed,
@@ -80,24 +80,24 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
 
 
 def _tuning(given: argparse.Namespace, trials: int) -> NetworkKeywords:
-    """How long to tune, and on what."""
+    """How long to tune, and on which devices."""
     return {"trials": _trials(given, trials), "minutes": given.minutes, "min_gain": given.min_gain, "devices": _devices(given), "seed": given.seed,
             "early_stop": given.early_stop, "cost_model": given.model}  # fmt: skip
 
 
 def _devices(given: argparse.Namespace) -> list[str] | None:
-    """What programs are measured on, the target's own device by default."""
+    """The devices that measure programs; None for the target's own."""
     return None if given.devices is None else [one.strip() for one in given.devices.split(",") if one.strip()]
 
 
 def _trials(given: argparse.Namespace, default: int) -> int | None:
-    """As many as asked for; with minutes alone no number, without both the default."""
+    """The number asked for; None with only --minutes, and the default without both."""
     asked: int | None = given.trials
     return default if asked is None and given.minutes is None else asked
 
 
 def _introduce(subject: Subject, target: Target, records: Path, console: Console) -> float | None:
-    """Say what is tuned, for what, and how much the machine could do at most; gives that, in GFLOP/s. Raises RecordError, before it measures that."""
+    """Print what is tuned, for which target, and the machine's peak, which is returned in GFLOP/s. Raises RecordError before it measures that."""
     make_place(records)
     say(console, f"{subject.title} for {target}; trials are kept in {records}")
     with doing(console, "finding the C compiler, and measuring this machine's peak"):
@@ -113,7 +113,7 @@ def threads_text(target: Target) -> str:
 
 
 def print_comparison(name: str, found: Comparison, steps: StepTimes, states: Sequence[TaskState], target: Target, console: Console) -> None:
-    """Ours beside PyTorch: latency, where the time goes, ratio, difference of the results."""
+    """Print our network compared with PyTorch: latency, where the time goes, ratio, difference of the results."""
     say(console, f"{name}: {format_seconds(found.ours)} a call, PyTorch {format_seconds(found.torch)}: {found.torch / found.ours:.2f} x as fast")
     say(console, f"of that, step by step: {steps}")
     known = [state.weight * state.cost for state in states if state.cost is not None]

@@ -84,7 +84,7 @@ def test_options_of_a_kind_are_explained(capsys: pytest.CaptureFixture[str]) -> 
 def test_tables_fit_a_terminal(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(commands, "make_console", lambda: Console(width=80, highlight=False))
     assert main(arguments) == 0
-    rows = [line for line in capsys.readouterr().out.splitlines() if not line.startswith(("a target is", "`ansor doctor", "the usual one"))]
+    rows = [line for line in capsys.readouterr().out.splitlines() if not line.startswith(("a target is", "`ansor doctor", "the default target"))]
     assert rows and max(map(len, rows)) <= 80
 
 

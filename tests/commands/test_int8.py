@@ -57,7 +57,7 @@ def test_tuned_kernels_are_recorded_and_compiled(tmp_path: Path, capsys: pytest.
         (["none.onnx"], "none.onnx, which is not a file"),
         (["matmul", "--int8"], "it is an operator; name a network"),
         (["resnet8", "--int8", "--run"], "--run without --output"),
-        (["matmul", "--arena", "64K"], "asked for --arena 65536 for matmul, which is no int8 network: add --int8"),
+        (["matmul", "--arena", "64K"], "asked for --arena 65536 for matmul, which is not an int8 network: add --int8"),
         (["resnet8", "--int8", "--arena", "2K"], "and the tensors of resnet8 alone need 49152"),
     ],
 )

@@ -44,7 +44,7 @@ def test_import_of_an_operator_that_the_pack_names(pack: str, capsys: pytest.Cap
     assert main(["pack", "import", pack]) == 0
     said = capsys.readouterr().out
     assert "its times count here" in said and "matmul(16, 16, 16)     1  2 of 2   1 ms" in said and "loses " in said
-    assert "against what " in said and "--measure" not in said
+    assert "compared with what " in said and "--measure" not in said
 
 
 def test_import_into_records(pack: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,7 +68,7 @@ def test_a_network_of_a_file_has_to_be_named(tmp_path: Path, capsys: pytest.Capt
     assert main(["pack", "create", file, "--of", str(tmp_path / "op.py"), "-o", path]) == 0
     assert load_pack(path).of == "" and len(load_pack(path).tasks) == 1
     assert main(["pack", "import", path]) == 1
-    assert "name the network or file that it is of with --of" in capsys.readouterr().err
+    assert "name the network or file that it was made for with --of" in capsys.readouterr().err
     assert main(["pack", "import", path, "--of", str(tmp_path / "op.py")]) == 0
 
 
