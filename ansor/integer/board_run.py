@@ -1,4 +1,4 @@
-"""Runs the firmware of a network: in the simulator of its board, or on a board behind a wire. What its self-test says, and what it cost."""
+"""Runs the firmware of a network, in its board's simulator or on a board behind a wire, and reads the self-test's result and the cost of the run."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ansor.measure.wire.opening import open_wire, wire_forms, wire_kind
 from ansor.support.text import clip
 
 _SAID = re.compile(r"selftest ([0-9a-f]+)\s+layers([0-9a-f ]+)\s+board ([0-9a-f]+) ([0-9a-f]+) stack ([0-9a-f]+)")
-SAID_BYTES = 1 << 16  # of what a self-test says, at most
+SAID_BYTES = 1 << 16  # the most that is read of a self-test's output
 
 
 @dataclass(frozen=True)
 class BoardRun:
-    """wrong: 0 where every byte of the self-test is right; cost: of one run, in `unit`; layers: of each, reading the counter included.
+    """wrong: 0 if every byte of the self-test is right; cost: of one run, in `unit`; layers: cost of each layer, including reading the counter.
 
-    stack_bytes: the most that was used.
+    stack_bytes: the largest stack that was used.
     """
 
     wrong: int
@@ -42,7 +42,7 @@ def wire_of(board: Board, device: str = "") -> str:
 
 
 def run_firmware(firmware: Firmware, wire: str = "") -> BoardRun:
-    """Start the board's simulator with it, or the board behind a wire. Raises DeviceError for a board without either, and for a run that says nothing."""
+    """Run it in the board's simulator, or on the board behind a wire. Raises DeviceError for a board with neither, and for a run without an answer."""
     text = _over_wire(firmware, wire) if wire else _simulated(firmware)
     board, found = firmware.board, _SAID.search(text)
     if found is None:

@@ -15,7 +15,7 @@ from ansor.integer.passes import improved
 
 
 class Builder:
-    """A network in the making. Mutable, and private to one reader. Tensors of four dimensions are stored with their channels last."""
+    """A network under construction. Mutable, and private to one reader. Tensors of four dimensions are stored with their channels last."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -32,7 +32,7 @@ class Builder:
         return name
 
     def add(self, operator: Operator, quantisation: Quantisation) -> str:
-        """The tensor that an operator makes. Raises ModelError where it does not fit its inputs."""
+        """Adds an operator; returns the name of the tensor that it makes. Raises ModelError if the operator does not fit its inputs."""
         shapes = [self.tensors[name].shape for name in operator.inputs]
         shape = operator.shape(shapes)
         if not shape or min(shape) < 1:
@@ -43,11 +43,11 @@ class Builder:
         return operator.output
 
     def quantisation(self, name: str) -> Quantisation:
-        """Of a tensor."""
+        """The quantisation of a tensor."""
         return self.tensors[name].quantisation
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Of a tensor, in the model's order."""
+        """The shape of a tensor, in the model's order."""
         tensor = self.tensors[name]
         return tuple(tensor.shape[axis] for axis in np.argsort(tensor.axes)) if tensor.axes else tensor.shape
 

@@ -28,7 +28,7 @@ KERNELS = "kernels"
 
 
 def c_name(program: NetworkCode) -> str:
-    """How names of the network begin."""
+    """The prefix of the network's C names."""
     return c_identifier(program.network.name)
 
 
@@ -139,7 +139,7 @@ def _numbers(array: NDArray[np.generic]) -> list[str]:
 
 
 def kernel_text(kernel: NetworkKernel) -> str:
-    """kernels/NAME.c, without the header of mathematics: integers need none, and free-standing compilers have none."""
+    """kernels/NAME.c, without math.h: integers do not need it, and free-standing compilers do not have it."""
     return kernel.code.text.replace("#include <math.h>\n", "", 1)
 
 
@@ -149,7 +149,7 @@ def build_text(program: NetworkCode) -> str:
     compiler = "cc" if program.target.dialect.hosted else "python -m ziglang cc"
     sources = " ".join(("net", "weights", "selftest", *(f"{KERNELS}/{one.code.entry}" for one in program.kernels)))
     return f"""#!/bin/sh
-# Builds lib{name}.a: sh build.sh. And a program for its self-test, which it runs: sh build.sh test.
+# Builds lib{name}.a: sh build.sh. Also builds and runs its self-test: sh build.sh test.
 #
 #   CC    a C compiler for {program.target}: gcc or clang ({compiler})        AR    its archiver (ar)
 #   MCPU  its option for the processor ({machine})        RUN   prefix to run programs, such as qemu-aarch64 (nothing)
@@ -168,7 +168,7 @@ $AR rcs lib{name}.a $objects
 
 
 def _machine_flags(program: NetworkCode) -> tuple[str, ...]:
-    """How a compiler is told the processor."""
+    """The compiler's flags for the processor."""
     mcpu, toolchain = program.target.mcpu, program.target.toolchain()
     if isinstance(toolchain, ImageToolchain):
         core = toolchain.board.core
@@ -177,7 +177,7 @@ def _machine_flags(program: NetworkCode) -> tuple[str, ...]:
 
 
 def files_of(program: NetworkCode, tests: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """All texts by their place in the folder; `tests` are those of the self-test."""
+    """All texts by their paths in the folder; `tests` are those of the self-test."""
     found = {"net.h": header_text(program), "net.c": network_text(program), "weights.h": weights_header(program), "weights.c": weights_text(program)}
     found |= {f"{KERNELS}/{one.code.entry}.c": kernel_text(one) for one in program.kernels}
     return found | dict(tests) | {"build.sh": build_text(program)}

@@ -1,4 +1,4 @@
-"""From an integer network to kernels: a task for each different operator, tuned or chosen by what is recorded and what the model picks."""
+"""From an integer network to kernels: a task for each different operator, which is tuned, or chosen from records or by the model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ansor.te.tensor import Tensor
 
 NO_LIMITS = Limits()
 LEAST = 1024
-"""Bytes of workspace that every kernel may have, be the arena larger for it."""
+"""Bytes of workspace that every kernel may have, even if the arena grows for it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +49,13 @@ class Step:
 
     @property
     def key(self) -> tuple[str, bool]:
-        """Equal for steps of one kernel."""
+        """Equal for steps that share a kernel."""
         return self.task.workload_key, self.in_place
 
 
 def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: Voice, limits: Limits = NO_LIMITS) -> NetworkCode:
-    """The program, for one thread. Tunes its kernels where `asked` says so. Weights have 16 bits where that is faster, and within the limits; workspaces have
-    what is free of the arena that the limits allow."""
+    """The program, for one thread. Tunes its kernels if `asked` says so. Weights have 16 bits where that is faster and the limits allow it; workspaces get the
+    free part of the arena that the limits allow."""
     target = _on_one_thread(target)
     network = fuse_additions(in_form(narrow(network), target, limits))
     steps = _steps(network, target, limits.arena_bytes)
@@ -68,7 +68,7 @@ def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: 
 
 
 def as_declared(network: IntegerNetwork, target: Target) -> NetworkCode:
-    """The program whose kernels are the plain loops of their declarations: untuned, on bytes."""
+    """The program whose kernels are the plain loops of their declarations: untuned, and on bytes."""
     network = narrow(network)
     steps = _steps(network, _on_one_thread(target))
     bests = {step.task.workload_key: Best(Sketch(step.task.dag), (), math.inf) for step in steps}
@@ -80,7 +80,7 @@ def _on_one_thread(target: Target) -> Target:
 
 
 def tasks_of(network: IntegerNetwork, target: Target, arena_bytes: int = 0) -> list[tuple[SearchTask, int]]:
-    """A task for each different operator, in the order in which they run first, and how often it runs. arena_bytes: as in `Limits`."""
+    """A task for each different operator, in the order of their first runs, and how often it runs. arena_bytes: as in `Limits`."""
     return _tasks(_steps(network, target, arena_bytes))
 
 
@@ -90,8 +90,8 @@ def _tasks(steps: Sequence[Step]) -> list[tuple[SearchTask, int]]:
 
 
 def _steps(network: IntegerNetwork, target: Target, arena_bytes: int = 0) -> list[Step]:
-    """Every step with its task. Workspaces get what the arena has free while the step runs, and no less than `LEAST`, within the target's limit.
-    arena_bytes: of an arena that is larger than the tensors make it."""
+    """Every step with its task. A workspace gets what is free in the arena while its step runs, at least `LEAST`, within the target's limit.
+    arena_bytes: the size of an arena that is larger than the tensors need."""
     roots, operators = roots_of(network), steps_of(network)
     plan = arena_of(network, [0] * len(operators), target.alignment)
     tensors = [_declared(one, network) for one in operators]
@@ -119,7 +119,7 @@ def _limited(target: Target, workspace: int) -> Target:
 
 
 def _chosen(state: TaskState, target: Target, asked: RunOptions) -> Best:
-    """The program of a task; within a larger limit where none is within that of its workspace, and in the end without one of ours."""
+    """The program of a task. If none fits the limit on its workspace, the limit is raised in steps, and in the end only the target's own limit applies."""
     limit = state.task.target.hardware.memory.workspace_bytes
     for wider in (state.task.target, *(_limited(target, limit * more // 4) for more in (5, 6, 8, 16))):
         state.task = SearchTask(tensors=state.task.tensors, target=wider, name=state.task.name)
@@ -170,7 +170,7 @@ def _unique(name: str, taken: set[str]) -> str:
 
 def _kernel(step: Step, best: Best, entry: str) -> NetworkKernel:
     code = step.task.source(best.sketch, best.row, entry)
-    if step.in_place:  # its pointers do meet
+    if step.in_place:  # its pointers alias
         code = replace(code, text=code.text.replace("*restrict ", "*"))
     loops = best.sketch.lower_row(best.row, entry)
     stack = max(map(int, used_bytes(loops, INSIDE, step.task.target.alignment)), default=0)

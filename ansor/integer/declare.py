@@ -1,7 +1,7 @@
-"""An operator of an integer network as a declaration: inputs, then constants, then the result, which is one kernel.
+"""An operator of an integer network as a declaration, for one kernel: inputs, then constants, then the result.
 
-Numbers of a layer that a processor takes as immediates (zero points, limits, the shift) are in the declaration, and arrays are constants. So layers of one
-geometry and one set of numbers are one kernel, and one task to tune.
+Numbers of a layer that a processor takes as immediates (zero points, limits, the shift) are in the declaration, and arrays are constants. So layers with the
+same geometry and numbers share one kernel, and one task to tune.
 
 Stored bytes are int8, or uint8 where they are 128 more: operators read and write both.
 """
@@ -137,7 +137,7 @@ def _(operator: Transpose, inputs: Sequence[Tensor], constants: Sequence[Tensor]
 
 
 def _as_stored(data: Tensor, dtype: str) -> Tensor:
-    """The numbers as they are read, in memory of their own if they are not stored so: each is read by many."""
+    """The data in the dtype they are read in, copied if they are stored in another one: each element is read many times."""
     return data if dtype == data.dtype else te.compute(data.shape, lambda *at: _as(data[at], dtype), name=f"{data.name}_{dtype}", attrs={KEPT: True})
 
 
@@ -151,7 +151,7 @@ def _as(value: Expr, dtype: str) -> Expr:
 
 
 def _padded(data: Tensor, window: Window, value: int, dtype: str, count: int = 0) -> Tensor:
-    """What windows are moved over. count: channels, more than the data has where weights of 0 are multiplied with the last; the data's by default."""
+    """The image that windows slide over. count: its channels, as many as the data has by default; those beyond are multiplied with weights of 0."""
     top, left, bottom, right = window.padding
     batch, height, width, channels = data.shape
     count = count or channels

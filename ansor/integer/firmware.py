@@ -1,4 +1,4 @@
-"""An integer network as the whole program of a board: start-up code, network, self-test. It says on the board's console what the self-test found."""
+"""An integer network as the whole program of a board: start-up code, network, self-test. It prints the self-test's result on the board's console."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def board_of(code: NetworkCode) -> Board:
 
 
 def limits_of(target: Target, ram_bytes: int | None = None, flash_bytes: int | None = None, arena_bytes: int = 0) -> Limits:
-    """What networks for a target may need: as given, or else what its board has. Where code is in RAM, too, constants count there."""
+    """The memory that networks for a target may use: as given, or else what its board has. If code is in RAM, constants count there, too."""
     if not isinstance(arena_bytes, int):
         raise ModelError(f"asked for arena_bytes={arena_bytes!r}; give a number of bytes")
     toolchain, together = target.toolchain(), 0
@@ -58,12 +58,12 @@ def limits_of(target: Target, ram_bytes: int | None = None, flash_bytes: int | N
 
 
 def build_firmware(code: NetworkCode, folder: str | Path, *, behind_wire: bool = False) -> Firmware:
-    """Write the network as C, and what the board starts: `firmware.elf`. behind_wire: it leaves what it says in memory.
+    """Write the network as C, and build the board's program, `firmware.elf`. behind_wire: it leaves its output in memory.
 
-    Raises ToolchainError where it does not build, ModelError where it does not fit.
+    Raises ToolchainError if it does not build, ModelError if it does not fit.
     """
     board, toolchain = board_of(code), code.target.toolchain()
-    assert isinstance(toolchain, ImageToolchain)  # board_of asks
+    assert isinstance(toolchain, ImageToolchain)  # board_of checks it
     place = save(code, folder)
     starts = [place / FOLDER / one.name for one in harness.sources(board) if one.name != "trial.c"]
     network = [place / f"{one}.c" for one in ("firmware", "net", "weights", "selftest")] + [place / KERNELS / f"{one.code.entry}.c" for one in code.kernels]

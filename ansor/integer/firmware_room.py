@@ -1,4 +1,4 @@
-"""What a network's firmware needs of each memory of a board that is too small for it: the numbers, and what would have to become smaller."""
+"""How much of each memory a network's firmware needs on a board that is too small for it, and what would have to become smaller."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ansor.codegen.image.elf import read_image
 from ansor.integer.network_code import NetworkCode
 
 NO_ROOM = ("does not fit", "do not fit")
-"""How the linker script's bounds begin to complain."""
+"""What the linker script's bounds say when they are exceeded."""
 
 _BOUND = re.compile(r"^.*ASSERT\(\w+ <= .*$\n", re.MULTILINE)
 
 
 def without_bounds(script: str) -> str:
-    """A linker script that lets a program be as large as it is, so that it can be measured."""
+    """The linker script without bounds, so that a program that is too large links and can be measured."""
     return _BOUND.sub("", script)
 
 
 def too_large(code: NetworkCode, board: Board, linked: Path) -> str:
-    """What a firmware that was linked without bounds needs, memory by memory, of what the board has."""
+    """For each memory that is too small: what firmware that was linked without bounds needs, and what the board has."""
     image = read_image(linked)
     stored = sum(len(one.content) for one in image.segments)
     kept = [("code and self-test", stored - code.constant_bytes), ("constants", code.constant_bytes)]
@@ -52,4 +52,4 @@ def _of_memory(name: str, size: int, parts: list[tuple[str, int]]) -> str:
     listed = ", ".join(f"{one:,} of {part}" for part, one in parts)
     largest = max((part for part in parts if part[0] in CURES), key=lambda part: part[1])[0]
     over = f"{needs - size:,} bytes too many" if needs > size else "the gaps between them do not fit"
-    return f"its {name} has {size:,} bytes, and {needs:,} are needed: {listed}; {over}, and most is {largest} ({CURES[largest]})"
+    return f"its {name} has {size:,} bytes, and {needs:,} are needed: {listed}; {over}, and the largest part is {largest} ({CURES[largest]})"

@@ -24,7 +24,7 @@ def from_onnx(path: str | Path) -> IntegerNetwork:
 
 
 def network_of_graph(graph: OnnxGraph, source: str) -> IntegerNetwork:
-    """The network of a graph that came from `source`. Raises ModelError as `from_onnx`."""
+    """The network of a graph that came from `source`. Raises ModelError like `from_onnx`."""
     try:
         return _Reader(graph).network()
     except AnsorError:
@@ -136,7 +136,7 @@ class _Reader(Values):
         return scales, zeros, int(node.number("axis", 1))
 
     def _parameters(self, node: OnnxNode) -> tuple[Quantisation, bool]:
-        """Of a tensor: one scale, and a zero point of 8 bits; whether the model has it unsigned."""
+        """The quantisation of a tensor (one scale, and a zero point of 8 bits), and whether the model has it unsigned."""
         scales, zeros, _ = self._scales(node)
         if scales.size != 1 or zeros.size != 1 or zeros.dtype not in (np.int8, np.uint8) or scales[0] <= 0:
             what = f"{scales.size} scales and zero points of dtype {zeros.dtype}"

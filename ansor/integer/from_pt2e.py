@@ -1,4 +1,4 @@
-"""Graphs that PyTorch's PT2E quantisation made (`prepare_pt2e`, `convert_pt2e`) as integer networks: put in ONNX's operators, and read as these are."""
+"""Graphs that PyTorch's PT2E quantisation made (`prepare_pt2e`, `convert_pt2e`) as integer networks: translated to ONNX's operators, and read like those."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _exported(model: torch.fx.GraphModule) -> ExportedProgram:
     try:
         with torch.no_grad(), known_warnings_silenced(), logs_silenced(), prints_held():
             return torch.export.export(model, tuple(inputs), strict=False)
-    except Exception as error:  # the graph runs here, so anything may come
+    except Exception as error:  # the graph runs here, so any error may be raised
         raise ModelError(f"asked to read a quantised graph, which torch.export cannot export: {clip(' '.join(str(error).split()), 200)}") from error
 
 

@@ -1,7 +1,7 @@
-"""PyTorch modules as integer networks: post-training quantisation by the ranges that a calibration shows.
+"""PyTorch modules as integer networks: post-training quantisation from the ranges observed in a calibration.
 
-Weights are int8, symmetric, with a scale for each output; biases int32; activations int8 with a scale and a zero point for each tensor, from the least and the
-greatest value over the calibration. Batch norms are folded into the weights before.
+Weights are int8, symmetric, with a scale for each output; biases int32; activations int8 with a scale and a zero point for each tensor, from its least and
+greatest value in the calibration. Batch norms are folded into the weights first.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from ansor.support.text import with_article
 FREE = (-math.inf, math.inf)
 LEFT_OUT = ("softmax", "log_softmax")
 SPREAD = 3
-"""Bits that scales of one layer's outputs are apart at most, where they are powers of two: sums are shifted by them, within 32 bits."""
+"""The most bits between the scales of one layer's outputs, if scales are powers of two: sums are shifted by them, and have to stay within 32."""
 
 
 def from_torch(model: object, calibration: Sequence[object], name: str = "network", *, powers_of_two: bool = False) -> IntegerNetwork:
-    """Quantises a module.
+    """Quantise a module.
 
-    calibration: its inputs, each a tensor or a tuple of tensors, like those in use; the first one gives the shapes. powers_of_two: all scales are
-    such, and zero points 0, so that rescaling is shifting. Raises ModelError, in one sentence, without inputs and for each operator that is not supported.
+    calibration: its inputs, each a tensor or a tuple of tensors, like those in use; the first one gives the shapes. powers_of_two: all scales are powers of
+    two and all zero points 0, so that rescaling is a shift. Raises ModelError, in one sentence, without inputs and for each operator that is not supported.
     """
     samples = _samples(calibration)
     read = graph_of(model, samples[0])
@@ -63,7 +63,7 @@ def _samples(calibration: Sequence[object]) -> list[tuple[torch.Tensor, ...]]:
 
 
 def quantisation_of(low: float, high: float, powers_of_two: bool = False) -> Quantisation:
-    """Of a tensor with values from low <= 0 to high >= 0."""
+    """The quantisation of a tensor with values from low <= 0 to high >= 0."""
     if powers_of_two:
         return Quantisation(float(_next_power(max(high, -low, 1e-6) / 127)), 0)
     scale = float(np.float32(max(high - low, 1e-6) / 255))
@@ -71,7 +71,7 @@ def quantisation_of(low: float, high: float, powers_of_two: bool = False) -> Qua
 
 
 def quantised_weights(weights: NDArray[np.generic], powers_of_two: bool = False) -> tuple[NDArray[np.int8], Doubles]:
-    """int8 and the scale of each output, which is the first dimension."""
+    """The weights as int8, and the scale of each output (the first dimension)."""
     flat = weights.astype(np.float64).reshape(len(weights), -1)
     scales = np.maximum(np.abs(flat).max(axis=1), 1e-9) / 127
     if powers_of_two:
@@ -80,7 +80,7 @@ def quantised_weights(weights: NDArray[np.generic], powers_of_two: bool = False)
 
 
 def _next_power(scales: float | Doubles) -> Doubles:
-    """The least powers of two that are no less."""
+    """The scales, rounded up to powers of two."""
     return np.asarray(2.0 ** np.ceil(np.log2(scales)))
 
 
@@ -112,7 +112,7 @@ class _Quantiser:
         return self.build.network([self.stored[name] for name in outputs])
 
     def _take(self, node: Node, made: Pending) -> None:
-        """Keeps a result that only a rectifier reads as it is, and quantises others."""
+        """Keep a result as it is if only a rectifier reads it, and quantise any other."""
         readers = self.consumers.get(node.name, [])
         if len(readers) == 1 and readers[0].op in ("relu", "clip") and node.name not in self.graph.outputs:
             self.pending[node.name] = made

@@ -1,4 +1,4 @@
-"""An integer network in C, loaded into this process: the exported files, run on inputs of ours."""
+"""An integer network in C, loaded into this process: runs the exported files on given inputs."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class HostNetwork:
         return self.run_again(inputs)
 
     def run_again(self, inputs: Mapping[str, NDArray[np.int8]]) -> dict[str, NDArray[np.int8]]:
-        """The same in an arena that is left as the last run left it: what is timed."""
+        """The same without clearing the arena first. This is what is timed."""
         for name in self.program.network.inputs:
             self._place(name)[:] = inputs[name].reshape(-1)
         self._library[f"{c_name(self.program)}_run"](ctypes.c_void_p(self.arena.ctypes.data))
         return {name: self._place(name).copy().reshape(self.program.network.tensors[name].shape) for name in self.program.network.outputs}
 
     def selftest(self) -> int:
-        """What the self-test in C says: 0 where it is right."""
+        """The result of the self-test in C: 0 if it passes."""
         return int(self._library[f"{c_name(self.program)}_selftest"](ctypes.c_void_p(self.arena.ctypes.data)))
 
     def _place(self, name: str) -> NDArray[np.int8]:
@@ -61,7 +61,7 @@ class HostNetwork:
 
 def _built(program: NetworkCode, folder: Path) -> Path:
     toolchain = program.target.toolchain()
-    assert isinstance(toolchain, CToolchain)  # save asks
+    assert isinstance(toolchain, CToolchain)  # save checks it
     sources = [folder / f"{name}.c" for name in ("net", "weights", "selftest")] + sorted((folder / KERNELS).glob("*.c"))
     made = compile_files(toolchain.compiler, sources, folder / "network.so", (*toolchain.flags, f"-I{folder}"), timeout=SECONDS)
     if not made.ok:

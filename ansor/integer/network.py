@@ -37,7 +37,7 @@ class Quantisation:
         return found
 
     def real(self, stored: NDArray[np.int8]) -> NDArray[np.float64]:
-        """What stored numbers stand for."""
+        """The real numbers that stored ones stand for."""
         return self.scale * (stored.astype(np.float64) - self.zero_point)
 
 
@@ -45,8 +45,8 @@ class Quantisation:
 class IntegerTensor:
     """An int8 array of `shape`.
 
-    axes: how the model's dimensions are stored, () for as they are; unsigned: the model has uint8 here, each 128 more than what is stored.
-    dtype: of the bytes in the arena; uint8 where kernels leave each 128 greater to each other.
+    axes: the order in which the model's dimensions are stored, () for the model's own; unsigned: the model has uint8 here, 128 more than what is stored.
+    dtype: of the bytes in the arena; uint8 if kernels pass each of them on with 128 added.
     """
 
     name: str
@@ -72,9 +72,9 @@ class IntegerTensor:
 
 @dataclass(frozen=True, eq=False)
 class IntegerNetwork:
-    """inputs, outputs: names of tensors; operators: in an order that can be run, each makes the tensor that it is named after.
+    """inputs, outputs: names of tensors; operators: in an order that can be run; each makes the tensor that it is named after.
 
-    left_out: what the model does after the outputs, and the caller has to do: `softmax`.
+    left_out: what the model computes after the outputs, and is left to the caller: `softmax`.
     """
 
     name: str
@@ -91,11 +91,11 @@ class IntegerNetwork:
 
     @property
     def constant_bytes(self) -> int:
-        """Of weights, biases, multipliers and tables, not packed."""
+        """Bytes of weights, biases, multipliers and tables, before packing."""
         return sum(array.nbytes for one in self.operators for array in one.constants.values())
 
     def checked(self) -> IntegerNetwork:
-        """Itself, if every tensor is made once and before it is read, by an operator that makes its shape; else a ModelError."""
+        """The network itself. Raises ModelError unless every tensor is made once, before it is read, by an operator that makes its shape."""
         known = set(self.inputs)
         for one in self.operators:
             missing = [name for name in one.inputs if name not in known]

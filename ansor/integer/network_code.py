@@ -19,7 +19,7 @@ from ansor.targets.base import Target
 
 @dataclass(frozen=True)
 class NetworkKernel:
-    """A kernel of a network. stack_bytes: its largest local buffers; origin: who chose it; cost: of one run in the target's unit, None where not measured."""
+    """A kernel of a network. stack_bytes: its largest local buffers; origin: what chose it; cost: of one run in the target's unit, None if not measured."""
 
     code: CSource
     stack_bytes: int
@@ -38,8 +38,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a board has, in bytes; None where that is not known. together: constants and code are in RAM, too, beside a stack of so many bytes.
-    arena_bytes: workspaces of kernels may make the arena as large as this; 0: as large as the tensors make it."""
+    """The memory of a board, in bytes; None where unknown. together: constants and code are in RAM, too, with a stack of this many bytes.
+    arena_bytes: workspaces of kernels may enlarge the arena up to this; 0: only as far as the tensors do."""
 
     ram_bytes: int | None = None
     flash_bytes: int | None = None
@@ -61,7 +61,7 @@ class Limits:
             raise ModelError(f"{network.name} needs {what}, and the board has {self.flash_bytes}: use a smaller model")
 
     def check_before(self, network: IntegerNetwork, alignment: int) -> None:
-        """The same of a network without kernels: what it needs at least. Raises ModelError."""
+        """The same check before there are kernels, against the least that the network needs. Raises ModelError."""
         plan = arena_of(network, [0] * len(steps_of(network)), alignment)
         self.check(network, plan, 0, network.constant_bytes)
         asked = f"asked for an arena of {self.arena_bytes} bytes"
@@ -84,7 +84,7 @@ class NetworkCode:
 
     @property
     def arena_bytes(self) -> int:
-        """Of all tensors and workspaces."""
+        """Bytes of the arena, which holds all tensors and workspaces."""
         return self.plan.size
 
     @property
@@ -94,9 +94,9 @@ class NetworkCode:
 
     @cached_property
     def constant_bytes(self) -> int:
-        """Of weights, biases, multipliers and tables, as they are stored."""
+        """Bytes of weights, biases, multipliers and tables, as they are stored."""
         return sum(array.nbytes for array in self.constants.values())
 
     def check_fits(self, limits: Limits) -> None:
-        """Raises ModelError, with the numbers, for a board that has less memory. Nothing has to be built for it."""
+        """Raises ModelError, with the numbers, for a board that has less memory. Works before anything is built."""
         limits.check(self.network, self.plan, self.stack_bytes, self.constant_bytes)

@@ -12,7 +12,7 @@ from ansor.integer.onnx_file import Array, OnnxNode
 
 FOLDED = ("ConstantOfShape", "Concat", "Slice", "Cast", "Transpose", "Reshape", "Gather", "Unsqueeze", "Squeeze", "Add", "Sub", "Mul", "Div", "Identity")
 MOST = 1 << 24
-"""Elements of a constant that is made, more than a board could hold."""
+"""The most elements of a folded constant, which is more than a board could hold."""
 
 
 def folded(node: OnnxNode, inputs: Sequence[Array]) -> Array:

@@ -1,4 +1,4 @@
-"""ONNX files as plain values. `onnx` is asked for only here."""
+"""ONNX files as plain values. Only this module needs the package `onnx`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def read_file(path: str | Path) -> OnnxGraph:
     try:
         import onnx
     except ImportError as error:
-        raise ModelError(f"asked to read {path}, which takes the package onnx ({error}): pip install onnx") from error
+        raise ModelError(f"asked to read {path}, which needs the package onnx ({error}): pip install onnx") from error
     if not Path(path).is_file():
         raise ModelError(f"asked to read {path}, which is not a file; give the path of an ONNX file")
     try:

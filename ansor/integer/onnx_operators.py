@@ -21,7 +21,7 @@ Translation = Callable[[Values, OnnxNode], Known]
 
 
 def weights_of(read: Values, node: OnnxNode, place: int, outputs: int) -> Weights:
-    """int8 weights, whose scales run along their outputs. uint8 is moved down by 128; zero points have to be 0 then."""
+    """int8 weights, whose scales run along their outputs. 128 is subtracted from uint8; zero points then have to be 0."""
     found = read.known.get(node.inputs[place])
     if not isinstance(found, Weights) or found.values.dtype not in (np.int8, np.uint8):
         raise ModelError(f"the {node} has weights {node.inputs[place]} that are not 8-bit constants behind a DequantizeLinear; quantise the weights too")
@@ -44,7 +44,7 @@ def bias_of(read: Values, node: OnnxNode, place: int, count: int) -> Doubles:
 
 
 def whole_bias(read: Values, node: OnnxNode, place: int, scales: Doubles, count: int) -> Doubles:
-    """The bias, such that its whole numbers in units of `scales` are those of the file, whose scale has rounded to single precision."""
+    """The bias, exactly the file's whole numbers in units of `scales`: the file's own scale is rounded to single precision."""
     found = read.known.get(node.inputs[place]) if len(node.inputs) > place else None
     wide = np.broadcast_to(scales, (count,))
     if isinstance(found, Weights) and found.values.dtype == np.int32 and np.allclose(found.scales, wide, rtol=1e-5, atol=0) and not np.any(found.zero_points):
@@ -115,7 +115,7 @@ def add(read: Values, node: OnnxNode) -> Pending:
 
 
 def two(sign: int, read: Values, node: OnnxNode) -> Pending:
-    """Two tensors, added or taken from each other."""
+    """Two tensors, added or subtracted."""
     sources = (read.stored(node, 0), read.stored(node, 1))
     shapes = [read.build.shape(source) for source in sources]
     if shapes[0] != shapes[1]:
@@ -150,7 +150,7 @@ def batch_norm(read: Values, node: OnnxNode) -> Pending:
 
 
 def limited(low: float, high: float, read: Values, node: OnnxNode) -> Known:
-    """Between two numbers: of a pending result for nothing, of a tensor by a table."""
+    """A value limited to a range: at no cost for a pending result, by a table for a tensor."""
     value = read.known.get(node.inputs[0])
     return value.limited(low, high) if isinstance(value, Pending) else Function((read.stored(node),), low, high, lambda values: values)
 
@@ -230,7 +230,7 @@ def unsqueeze(read: Values, node: OnnxNode) -> Known:
 
 
 def _shape(read: Values, node: OnnxNode) -> tuple[int, ...]:
-    """Of what is reshaped: a tensor, a function of each of its elements, or an input that is not quantised yet."""
+    """The shape of what is reshaped: a tensor, a function of each of its elements, or an input that is not quantised yet."""
     value = read.known.get(node.inputs[0], read.raw(node.inputs[0]))
     if isinstance(value, Raw):
         return value.shape
@@ -276,7 +276,7 @@ def hard_sigmoid(read: Values, node: OnnxNode) -> Known:
 
 
 def window_of(node: OnnxNode, image: Sequence[int], kernel: tuple[int, int] | None) -> Window:
-    """Of the node's attributes; `kernel`: of its weights, None for a pool."""
+    """The window that the node's attributes describe; `kernel`: that of its weights, None for a pool."""
     if len(image) != 2:
         raise ModelError(f"the {node} is of {len(image)} spatial dimensions; supported are 2")
     taps = _pair(node, "kernel_shape", kernel)

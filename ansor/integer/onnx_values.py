@@ -1,4 +1,4 @@
-"""What is known of the values of an ONNX graph while it is read.
+"""What is known about the values of an ONNX graph while it is read.
 
 Each is one of these: a constant; constants with scales (weights); a stored integer tensor, or the real numbers that it stands for; a real result that is not
 quantised yet (`pending`); a padded tensor; or what comes after the outputs and is left to the caller (softmax).
@@ -45,7 +45,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Left:
-    """A value that the caller has to compute of the tensor, by `operator`."""
+    """A value that the caller has to compute from the tensor, by `operator`."""
 
     tensor: str
     operator: str
@@ -71,7 +71,7 @@ Known = Array | Weights | Stored | Padded | Left | Raw | Pending
 
 
 class Values:
-    """The values of one graph by their names, and the network that comes of them. Mutable, and private to one reader."""
+    """The values of one graph by their names, and the network that is built from them. Mutable, and private to one reader."""
 
     def __init__(self, graph: OnnxGraph) -> None:
         self.graph = graph
@@ -79,7 +79,7 @@ class Values:
         self.known: dict[str, Known] = dict(graph.constants)
 
     def raw(self, name: str) -> Raw | None:
-        """An input of the graph of which nothing is known yet; None for all else."""
+        """An input of the graph about which nothing is known yet; None for anything else."""
         return Raw(name, tuple(self.graph.inputs[name][0])) if name in self.graph.inputs and name not in self.known else None
 
     def constant(self, node: OnnxNode, place: int) -> Array:

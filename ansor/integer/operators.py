@@ -1,4 +1,4 @@
-"""What an integer network is made of. Each operator makes one int8 tensor of int8 tensors; its constants are arrays by name.
+"""The operators of integer networks. Each makes one int8 tensor from int8 tensors; its constants are arrays by name.
 
 Zero points of inputs are not in the sums: `bias` has -zero_point * sum(weights) added, and padding writes the zero point, so the sums are exact everywhere.
 """
@@ -21,7 +21,7 @@ Array = NDArray[np.generic]
 @dataclass(frozen=True)
 class Window:
     """How a kernel slides over an image: (height, width) each; padding: top, left, bottom, right; filling: the number that padding writes. groups: of
-    channels, which a convolution's kernels see one of."""
+    channels; each kernel of a convolution sees one."""
 
     kernel: tuple[int, int]
     strides: tuple[int, int] = (1, 1)
@@ -61,7 +61,7 @@ class Operator:
 
     @property
     def kind(self) -> str:
-        """Its name, for people."""
+        """Its name, for display."""
         return type(self).__name__.lower()
 
     @property
@@ -74,7 +74,7 @@ class Operator:
         return inputs[0]
 
     def macs(self, output: Shape) -> int:
-        """Multiplications for an output of this shape, rescaling apart."""
+        """Multiplications for an output of this shape, not counting rescaling."""
         return 0
 
     def __str__(self) -> str:
@@ -86,8 +86,8 @@ class Form:
     """How a kernel multiplies; the results are the same.
 
     wide: weights are stored as int16, and what they are multiplied with is extended first.
-    unsigned: what weights are multiplied with is made uint8 first, 128 more than it was; the stored bias has -128 * sum(weights) added.
-    multiple: two and more channels of a convolution are made a multiple of it, by weights of 0.
+    unsigned: 128 is added to what weights are multiplied with, which makes it uint8; the stored bias has -128 * sum(weights) added.
+    multiple: if a convolution has two channels or more, they are padded to a multiple of this, with weights of 0.
     """
 
     wide: bool = False
@@ -96,7 +96,7 @@ class Form:
 
     @property
     def dtype(self) -> str:
-        """Of what weights are multiplied with."""
+        """The dtype of what weights are multiplied with."""
         return "int16" if self.wide else "uint8" if self.unsigned else "int8"
 
 
@@ -106,7 +106,7 @@ SIGNED = Form()
 @dataclass(frozen=True, eq=False)
 class Convolution(Operator):
     """weights: int8 [height, width, in / groups, out], or [height, width, channels, multiplier] where `depthwise`; bias: int32 [out]. With groups, the outputs
-    of each, one group after the other, see its own inputs alone. added: an addition of what it makes and its second input; its output is the sum.
+    are in the order of the groups, and each sees only the inputs of its own group. added: the addition of its result and its second input; the output is the sum.
     """
 
     weights: NDArray[np.int8]
@@ -143,7 +143,7 @@ class Convolution(Operator):
         return prod(output) * prod(self.weights.shape[: 2 if self.depthwise else 3])
 
     def stored_channels(self, channels: int) -> int:
-        """So many channels have the windows that its kernel sees, for an input with `channels`."""
+        """Channels in the windows that its kernel sees, for an input with `channels`."""
         return channels + -channels % self.form.multiple if channels > 1 else channels
 
     def __str__(self) -> str:
@@ -199,7 +199,7 @@ class Add(Operator):
 
 @dataclass(frozen=True, eq=False)
 class Concat(Operator):
-    """Tensors of one scale behind each other, along a dimension as it is stored."""
+    """Tensors of one scale, concatenated along a dimension of the stored order."""
 
     axis: int
 
@@ -227,7 +227,7 @@ class AveragePool(Operator):
 
 @dataclass(frozen=True, eq=False)
 class MaxPool(Operator):
-    """The greatest in a window. Padding never is."""
+    """The maximum over a window, without its padding."""
 
     window: Window
 

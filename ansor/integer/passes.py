@@ -1,4 +1,4 @@
-"""What is done to an integer network once it is read, and before it is compiled: nothing that changes a number of its outputs."""
+"""Passes over an integer network that was read. None of them changes a number of its outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def improved(network: IntegerNetwork) -> IntegerNetwork:
 
 
 def fold_transposes(network: IntegerNetwork) -> IntegerNetwork:
-    """A dense layer of an image that is put in the model's order and flattened: its weights take the order in which the image is stored."""
+    """Drop a transpose in front of a flatten and a dense layer: the layer's weights are reordered to match the image as it is stored."""
     made = {one.output: one for one in network.operators}
     tensors = dict(network.tensors)
     done: list[Operator] = []
@@ -40,7 +40,7 @@ def fold_transposes(network: IntegerNetwork) -> IntegerNetwork:
 
 
 def fold_clips(network: IntegerNetwork) -> IntegerNetwork:
-    """A table that only limits numbers of one scale, as a rectifier that is quantised apart, narrows the limits of what it alone reads."""
+    """Drop a table that only limits numbers of one scale, such as a rectifier with its own quantisation, by narrowing the operator that only it reads."""
     readers = Counter(name for one in network.operators for name in one.inputs) + Counter(network.outputs)
     done: dict[str, Operator] = {}
     for one in network.operators:
@@ -56,7 +56,7 @@ def fold_clips(network: IntegerNetwork) -> IntegerNetwork:
 
 
 def _limits(operator: Operator, network: IntegerNetwork) -> tuple[int, int] | None:
-    """Between which numbers a table leaves all as they are, and which it puts for others; None for another table."""
+    """The limits of a table that clips: it keeps numbers between them, and maps others to the nearer limit. None for any other table."""
     same = isinstance(operator, Table) and network.tensors[operator.inputs[0]].quantisation == network.tensors[operator.output].quantisation
     if not isinstance(operator, Table) or not same:
         return None
@@ -65,7 +65,7 @@ def _limits(operator: Operator, network: IntegerNetwork) -> tuple[int, int] | No
 
 
 def _narrowed(operator: Operator, low: int, high: int) -> Operator | None:
-    """The operator with results between these, too; None where it has no limits."""
+    """The operator with its results limited to this range, too; None if it has no limits."""
     if not isinstance(operator, Add | Convolution | Dense | AveragePool):
         return None
     if isinstance(operator, Convolution) and operator.added is not None:

@@ -1,6 +1,6 @@
 """Results of a model that are real numbers until the model, or its calibration, says how they are quantised. Then each becomes one operator.
 
-A rectifier or a clip behind such a result narrows its limits and costs nothing.
+A rectifier or a clip after such a result narrows its limits and costs nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ansor.integer.rescale import Doubles, rescale_of
 
 P = TypeVar("P", bound="Pending")
 ADD_BITS = 21
-"""Of the multipliers of an addition: a stored number less a zero point has 9 bits, and two products 31."""
+"""Bits of the multipliers of an addition: a stored number minus a zero point has 9 bits, and the sum of two products 31."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Pending:
     high: float
 
     def limited(self: P, low: float, high: float) -> P:
-        """Within these limits, too."""
+        """The same, limited to this range, too."""
         return replace(self, low=max(self.low, low), high=min(max(self.high, low), high))
 
     def quantised(self, build: Builder, name: str, output: Quantisation) -> str:
@@ -63,7 +63,7 @@ class Weighted(Pending):
         with np.errstate(divide="ignore", invalid="ignore"):
             bias = np.nan_to_num(np.rint(np.where(scales > 0, self.bias / scales, 0.0)), posinf=2.0**40, neginf=-(2.0**40)) - source.zero_point * summed
         if np.any(np.abs(bias) + 128 * magnitudes >= 2**31):
-            raise ModelError(f"asked for {name}, whose sums may leave 32 bits: its bias is large beside the scales of input and weights; calibrate it again")
+            raise ModelError(f"asked for {name}, whose sums may exceed 32 bits: its bias is too large for the scales of input and weights; calibrate it again")
         rescale = rescale_of(scales / output.scale, output.zero_point, output.limits(self.low, self.high), name)
         rescale = replace(rescale, multipliers=np.ascontiguousarray(np.broadcast_to(rescale.multipliers, bias.shape)))
         rescale, bias = rescale.folded(bias.astype(np.int64), 128 * magnitudes)
@@ -76,7 +76,7 @@ class Weighted(Pending):
 
 @dataclass(frozen=True, eq=False)
 class Sum(Pending):
-    """Two tensors of one shape, added; sign: -1 where the second one is taken off."""
+    """Two tensors of one shape, added; sign: -1 to subtract the second one."""
 
     sign: int = 1
 
@@ -95,7 +95,7 @@ class Sum(Pending):
 
 @dataclass(frozen=True, eq=False)
 class Joined(Pending):
-    """Tensors behind each other, along a dimension of the model's order."""
+    """Tensors concatenated along a dimension of the model's order."""
 
     axis: int
 
@@ -111,7 +111,7 @@ class Joined(Pending):
 
 @dataclass(frozen=True, eq=False)
 class Average(Pending):
-    """The mean over a window, padding being zeros that count; flat: without height and width, which are 1."""
+    """The mean over a window, in which padding counts as zeros; flat: without height and width, which are 1."""
 
     window: Window
     flat: bool = False
@@ -154,7 +154,7 @@ class Function(Pending):
 
 @dataclass(frozen=True, eq=False)
 class Affine(Pending):
-    """A factor and a summand for each channel, as a batch norm is behind a tensor that is quantised already: a depthwise convolution of one tap."""
+    """A factor and an offset for each channel, as in a batch norm after a tensor that is already quantised: a depthwise 1x1 convolution."""
 
     factors: Doubles
     summands: Doubles

@@ -1,7 +1,6 @@
-"""Where the tensors of an integer network lie: one arena, in which those that are needed at one time lie apart.
+"""Where the tensors of an integer network are: in one arena, in which those that are needed at the same time do not overlap.
 
-A reshaped tensor is its source. An element-wise operator writes over an operand that nobody reads later. What kernels keep beside inputs and outputs (their
-workspaces) is in the arena, too.
+A reshaped tensor is its source. An element-wise operator writes over an operand that is not read later. The workspaces of kernels are in the arena, too.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ansor.integer.network import IntegerNetwork
 from ansor.integer.operators import Operator, Reshape
 
 EXCHANGES = 500
-"""Orders of buffers that are tried."""
+"""How many orders of buffers are tried."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ def steps_of(network: IntegerNetwork) -> tuple[Operator, ...]:
 
 
 def roots_of(network: IntegerNetwork) -> dict[str, str]:
-    """Tensor -> the one whose place it has."""
+    """Tensor -> the one whose memory it shares."""
     last = _last_uses(network)
     roots = {name: name for name in network.inputs}
     kept = {name for name in network.outputs}
@@ -54,13 +53,13 @@ def _last_uses(network: IntegerNetwork) -> dict[str, int]:
 
 
 def _is_free(roots: Mapping[str, str], root: str, last: Mapping[str, int], index: int, kept: set[str]) -> bool:
-    """Whether nobody reads what lies at a place after this operator."""
+    """Whether the memory at `root` is not read after this operator."""
     there = [name for name, place in roots.items() if place == root]
     return all(last.get(name, -1) <= index and name not in kept for name in there)
 
 
 def smallest(buffers: Sequence[Buffer], alignment: int) -> Plan:
-    """A small plan: that of the largest first, then of orders with two buffers exchanged, as long as some step needs less than the whole of it."""
+    """A small plan: the largest buffers first, then orders with two buffers exchanged, until it is no larger than what some step needs."""
     steps = range(max((one.last for one in buffers), default=-1) + 1)
     least = max((sum(aligned(one.size, alignment) for one in buffers if one.first <= step <= one.last) for step in steps), default=0)
     best, order, chance = planned(buffers, alignment), sorted(buffers, key=lambda one: (-one.size, one.first, one.name)), random.Random(0)

@@ -1,4 +1,4 @@
-"""An integer network for one target, as people get it: what it needs, its C, and on this machine a way to run it."""
+"""An integer network for one target, as users get it: what it needs, its C, and a way to run it on this machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Inputs = Mapping[str, NDArray[np.generic]]
 
 @dataclass(frozen=True, repr=False)
 class IntegerProgram:
-    """What `ansor.compile_int8` gives."""
+    """What `ansor.compile_int8` returns."""
 
     code: NetworkCode
 
@@ -51,7 +51,7 @@ class IntegerProgram:
 
     @property
     def stack_bytes(self) -> int:
-        """RAM of the largest local buffers, beside what calls and registers take."""
+        """RAM of the largest local buffers. Calls and saved registers need stack in addition."""
         return self.code.stack_bytes
 
     @property
@@ -65,7 +65,7 @@ class IntegerProgram:
         return table_text(self.code)
 
     def save(self, folder: str | Path) -> Path:
-        """Write it as C with header, build script and self-test. Raises MeasureError where that is not possible."""
+        """Write it as C with header, build script and self-test. Raises MeasureError if that is not possible."""
         return save(self.code, folder)
 
     def firmware(self, folder: str | Path) -> Firmware:
@@ -73,12 +73,12 @@ class IntegerProgram:
         return build_firmware(self.code, folder)
 
     def expected(self, inputs: Inputs) -> dict[str, NDArray[np.float64]]:
-        """The outputs in real numbers, by the reference in NumPy, for real inputs by their names, both in the model's order of dimensions."""
+        """The outputs that the NumPy reference computes. Inputs and outputs are real numbers by name, in the model's order of dimensions."""
         found = run(self.network, {name: self.network.tensors[name].stored(inputs[name]) for name in self.network.inputs})
         return {name: self.network.tensors[name].read(found[name]) for name in self.network.outputs}
 
     def __call__(self, inputs: Inputs) -> dict[str, NDArray[np.float64]]:
-        """The same by the C code, built for this machine. Raises TargetError for programs of other machines."""
+        """The same from the C code, built for this machine. Raises TargetError for programs of other machines."""
         found = self.on_host.run({name: self.network.tensors[name].stored(inputs[name]) for name in self.network.inputs})
         return {name: self.network.tensors[name].read(found[name]) for name in self.network.outputs}
 

@@ -108,7 +108,7 @@ class _Translator:
         return name
 
     def _computed(self, node: torch.fx.Node) -> torch.Tensor:
-        """What a call of constants makes."""
+        """The result of a call on constants."""
         assert callable(node.target)
         arguments = torch.fx.map_arg((node.args, node.kwargs), lambda one: self.held[one.name])
         with torch.no_grad():
@@ -124,7 +124,7 @@ class _Translator:
         scales, zeros, low, high = (self._numbers(given[key], call) for key in ("scale", "zero_point", "quant_min", "quant_max"))
         ends = np.iinfo(whole)
         if zeros.min() < ends.min or zeros.max() > ends.max:
-            raise ModelError(f"the {call} has the zero point {zeros.min():g}, which {whole} has not; quantise with zero points of {whole}")
+            raise ModelError(f"the {call} has the zero point {zeros.min():g}, which is outside {whole}; quantise with zero points of {whole}")
         names = self._constant(f"{call.name}_scale", scales), self._constant(f"{call.name}_zero_point", zeros.astype(whole))
         return *names, (max(int(low[0]), int(ends.min)), min(int(high[0]), int(ends.max))), whole
 
@@ -136,7 +136,7 @@ class _Translator:
         return np.asarray(given, np.float64).reshape(-1)
 
     def _quantise(self, call: Call) -> None:
-        """A QuantizeLinear, behind a clip where the limits are narrower than those of the dtype."""
+        """A QuantizeLinear, after a clip if the limits are narrower than those of the dtype."""
         scale, zero, (low, high), whole = self._parameters(call)
         source = call.source
         if (low, high) != (np.iinfo(whole).min, np.iinfo(whole).max):
@@ -157,7 +157,7 @@ class _Translator:
         self._add("DequantizeLinear", [self.stored.get(call.source, call.source), scale, zero], call.name, str(call), axis=int(call.arguments.get("axis", 0)))
 
     def _transpose(self, call: Call) -> None:
-        """Of dequantised weights: the same of transposed ones."""
+        """Replace a transpose of dequantised weights by a DequantizeLinear of the transposed weights."""
         values, before = self.weights[call.source]
         if values.ndim != 2:
             raise ModelError(f"the {call} is of weights of shape {list(values.shape)}; supported are those of dense layers, of 2 dimensions")
@@ -170,7 +170,7 @@ class _Translator:
 
 
 def _check_change(node: torch.fx.Node, call: Call) -> None:
-    """Raises ModelError where a call changes what is read later under another name: the graph has the value before it."""
+    """Raises ModelError if a call changes a tensor that is read later under another name, for which the graph has the old value."""
     if not isinstance(node.target, torch._ops.OpOverload) or not node.target._schema.is_mutable or not node.all_input_nodes:
         return
     source = node.all_input_nodes[0]
@@ -181,7 +181,7 @@ def _check_change(node: torch.fx.Node, call: Call) -> None:
 
 
 def _is_read_after(node: torch.fx.Node, source: torch.fx.Node) -> bool:
-    """Whether a tensor, or what shares its memory, is read behind a node."""
+    """Whether a tensor, or one that shares its memory, is read after a node."""
     others = [one for one in source.users if one is not node]
     return any(node < one or str(one.target) in VIEWS and _is_read_after(node, one) for one in others)
 

@@ -16,7 +16,7 @@ Translated = tuple[str, Sequence[object], dict[str, Any]]
 
 
 class Call:
-    """A call of a program, with its arguments by the names of the operator's schema, defaults filled in."""
+    """A call in a program, with its arguments by their names in the operator's schema, defaults filled in."""
 
     def __init__(self, node: torch.fx.Node) -> None:
         self.name = node.name

@@ -1,4 +1,4 @@
-"""What a person gives as an int8 network, as one."""
+"""Reads whatever a user gives as an int8 network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def network_of(model: object, calibration: Sequence[object] = (), name: str = ""
     """The path of an ONNX file in QDQ format, or of a `.pt2` that `torch.export.save` wrote; a graph that PT2E quantised (what `convert_pt2e` returned, or
     its export), a PyTorch module with calibration inputs, or an integer network as it is; under `name` where one is given.
 
-    Raises ModelError for what is none of them, and where it cannot be read.
+    Raises ModelError for anything else, and if it cannot be read.
     """
     if isinstance(model, IntegerNetwork):
         return replace(model, name=name or model.name)
@@ -40,7 +40,7 @@ def network_of(model: object, calibration: Sequence[object] = (), name: str = ""
 
 
 def _check_model(model: object) -> None:
-    """Raises ModelError for what is no module and no export of one."""
+    """Raises ModelError unless the model is a module or an export of one."""
     import torch
 
     if isinstance(model, torch.nn.Module | torch.export.ExportedProgram):
@@ -50,9 +50,9 @@ def _check_model(model: object) -> None:
 
 
 def exported(path: Path) -> tuple[object, Sequence[object], str]:
-    """A program that `torch.export.save` wrote: as it is where PT2E has quantised it, else calibrated with the inputs that it was exported with.
+    """A program that `torch.export.save` wrote: as it is if PT2E has quantised it, else calibrated with the inputs that it was exported with.
 
-    Raises ModelError where it cannot be read.
+    Raises ModelError if it cannot be read.
     """
     import torch
 

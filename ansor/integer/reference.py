@@ -1,4 +1,4 @@
-"""What an integer network computes, by NumPy in 64-bit integers: the oracle of its kernels. Nothing rounds but `Rescale`."""
+"""What an integer network computes, by NumPy in 64-bit integers: the oracle for its kernels. Only `Rescale` rounds."""
 
 from __future__ import annotations
 

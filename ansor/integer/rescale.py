@@ -6,8 +6,8 @@ The product has 64 bits, and the division is a shift that keeps the sign: halves
 one `shift` for an operator and a `multiplier` of 31 bits for each of its channels. The shift is 32, so that the upper word of the product is the result,
 wherever the largest multiplier then has 20 bits or more (real factors from 2^-12 to 1/2); otherwise it is what makes the largest multiplier fill 31 bits.
 
-Where factors are below 1/8 the bias has half and zero point: `round((half + zero_point * 2^shift) / multiplier)` is added to it, and both are 0. The upper
-word of a product, which is one instruction, is then the result. It differs from that of the rule above only where the exact one is within factor / 2, at most
+If factors are below 1/8, half and zero point go into the bias: `round((half + zero_point * 2^shift) / multiplier)` is added to it, and both are 0. The upper
+word of a product, which is one instruction, is then the result. It differs from that of the rule above only if the exact result is within factor / 2, at most
 1/16 of a step, of being rounded the other way.
 """
 
@@ -34,7 +34,7 @@ Doubles = NDArray[np.float64]
 class Rescale:
     """multipliers: int32 [channels], or [1] for all channels; shift: 1 to 62; the result is `zero_point` + the quotient, from `low` to `high`.
 
-    rounds: whether half and zero point are added here; the bias has both otherwise, and `zero_point` is 0.
+    rounds: whether half and zero point are added here; otherwise the bias contains both, and `zero_point` is 0.
     """
 
     multipliers: NDArray[np.int32]
@@ -50,7 +50,7 @@ class Rescale:
         return 1 << (self.shift - 1) if self.rounds else 0
 
     def folded(self, bias: NDArray[np.int64], most: NDArray[np.int64]) -> tuple[Rescale, NDArray[np.int64]]:
-        """The same with half and zero point in the bias [channels], and that bias, where this is near enough and sums stay within 32 bits.
+        """The same with half and zero point in the bias [channels], and that bias, if this is accurate enough and sums stay within 32 bits.
 
         most: the greatest magnitude of the sums of each channel without bias.
         """
@@ -68,7 +68,7 @@ class Rescale:
         return found
 
     def declared(self, total: Expr, multiplier: Expr, dtype: str = "int8") -> Expr:
-        """The same of expressions of dtype int32, as it is stored."""
+        """The same for expressions of dtype int32; an expression of the stored dtype."""
         more = more_in(dtype)
         product = total.astype("int64") * multiplier.astype("int64")
         if self.shift == HIGH_WORD:  # half and zero point are one number, which processors add to the product
@@ -95,7 +95,7 @@ def clamped(value: Expr, low: int, high: int, dtype: str = "int8") -> Expr:
 
 
 def rescale_of(factors: Doubles, zero_point: int, limits: tuple[int, int], what: str) -> Rescale:
-    """The rescale by real factors, one for each channel. Raises ModelError for factors that no 31 bits hold."""
+    """The rescale by real factors, one for each channel. Raises ModelError for factors that 31 bits cannot hold."""
     largest = float(np.max(factors, initial=0.0))
     if not (np.all(np.isfinite(factors)) and np.all(factors >= 0) and 2.0**-31 <= largest < 2.0**29):
         raise ModelError(f"asked to rescale the sums of {what} by {largest:g}, which has to be a number from 2^-31 to 2^29; check the scales of its tensors")

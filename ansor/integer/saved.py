@@ -15,8 +15,8 @@ from ansor.support.safe_files import make_folder, write_whole
 
 
 def save(program: NetworkCode, folder: str | Path) -> Path:
-    """Write C, a build script and a self-test, which need a C compiler and nothing else; for a board also its start-up code, so that the script builds all
-    of its program. Files that are there are replaced.
+    """Write C, a build script and a self-test, which need a C compiler and nothing else; for a board also its start-up code, so that the script builds its
+    whole program. Existing files are replaced.
 
     Raises MeasureError for a target that is not built by a C compiler, and when the folder cannot be written to.
     """

@@ -1,4 +1,4 @@
-"""The self-test of a network in C: one input, made by a generator of a few lines, and what the reference in NumPy says of it."""
+"""The self-test of a network in C: one input, made by a generator of a few lines, and the outputs of the NumPy reference for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansor.integer.reference import run
 SEED = 0x2545F491
 MULTIPLIER, INCREMENT = 1664525, 1013904223
 LONGEST = 1024
-"""Bytes of an output up to which all are in the file; of longer ones there is a hash (FNV-1a)."""
+"""Outputs of up to this many bytes are in the file; for longer ones there is a hash (FNV-1a)."""
 
 
 def made_input(size: int, seed: int) -> tuple[NDArray[np.int8], int]:
@@ -25,7 +25,7 @@ def made_input(size: int, seed: int) -> tuple[NDArray[np.int8], int]:
 
 
 def fnv1a(data: bytes) -> int:
-    """The hash of 32 bits."""
+    """The 32-bit hash."""
     value = 2166136261
     for byte in data:
         value = ((value ^ byte) * 16777619) & 0xFFFFFFFF
@@ -60,7 +60,7 @@ int main(void) {{
 
 
 def selftest_texts(program: NetworkCode) -> list[tuple[str, str]]:
-    """selftest.c, and main.c, which says what it found where there is an operating system."""
+    """selftest.c, and, where there is an operating system, main.c, which prints the result."""
     network, name = program.network, c_name(program)
     word = name.upper()
     _, outputs = known_run(program)
@@ -83,7 +83,7 @@ def selftest_texts(program: NetworkCode) -> list[tuple[str, str]]:
 
 
 def _check(wanted: NDArray[np.int8], macro: str, array: str) -> tuple[list[str], list[str]]:
-    """C that compares an output: what it needs before, and its lines."""
+    """C that compares an output: its declarations, and its statements."""
     data = wanted.tobytes()
     if len(data) <= LONGEST:
         numbers = ", ".join(map(str, wanted.reshape(-1).tolist()))

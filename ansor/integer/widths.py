@@ -1,10 +1,10 @@
-"""In which form kernels multiply, for the instructions of a target. The results are the same.
+"""The form in which kernels multiply, for the instructions of a target. The results are the same.
 
 Weights have 16 bits for processors that multiply those two at a time and bytes not at all (the DSP extension of Cortex-M, without Helium). Extending bytes
-takes as many instructions as multiplying them; 16 bits in flash need none, and twice the flash. What a layer reads is extended once, in its kernel.
+takes as many instructions as multiplying them; 16-bit weights need none, but twice the flash. What a layer reads is extended once, in its kernel.
 
-x86 multiplies unsigned bytes with signed ones (VNNI): kernels read bytes that are 128 more, and the bias takes off what that adds. So all bytes between layers
-are stored, and none has to be copied for it. Where an instruction sums a group of bytes, channels are made a multiple of it.
+x86 multiplies unsigned bytes with signed ones (VNNI): kernels read bytes with 128 added, and the bias subtracts what that adds to the sums. All bytes between
+layers are stored in this form, so nothing is copied for it. If an instruction sums a group of bytes, channels are padded to a multiple of the group.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ansor.targets.base import Target
 
 PAIR, BYTES = ("int16", "int16"), ("int8", "int8")
 FEW = 4
-"""Bytes that an instruction has to extend first: those that sum more at once multiply them as they are."""
+"""Instructions that sum more bytes than this at once multiply signed bytes as they are; the others need one of the forms here."""
 FOR_CODE = 4
-"""A quarter of the flash is left to code."""
+"""A quarter of the flash is left for code."""
 
 
 def in_form(network: IntegerNetwork, target: Target, limits: Limits) -> IntegerNetwork:
@@ -34,7 +34,7 @@ def in_form(network: IntegerNetwork, target: Target, limits: Limits) -> IntegerN
 
 
 def grouped(network: IntegerNetwork, instruction: Intrinsic) -> IntegerNetwork:
-    """The network with whole groups of channels for an instruction that multiplies signed bytes, unsigned ones where it flips signs otherwise."""
+    """The network with whole groups of channels for an instruction that multiplies bytes, in unsigned form if that saves it from flipping signs."""
     flips = instruction.offset > 0
     network = unsigned_between(network) if flips else network
 
@@ -63,7 +63,7 @@ def unsigned_between(network: IntegerNetwork) -> IntegerNetwork:
 
 
 def widened(network: IntegerNetwork, target: Target, limits: Limits) -> IntegerNetwork:
-    """The network with 16-bit weights where the target multiplies pairs of them, as long as there is flash: most multiplications for a byte first."""
+    """The network with 16-bit weights where the target multiplies pairs of them, as long as there is flash: most multiplications per byte first."""
     if not any(one.operands == PAIR for one in target.intrinsics) or any(one.operands == BYTES and one.group > FEW for one in target.intrinsics):
         return network
     left = float("inf") if limits.flash_bytes is None else limits.flash_bytes * (FOR_CODE - 1) / FOR_CODE - network.constant_bytes

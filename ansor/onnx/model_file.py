@@ -67,7 +67,7 @@ def read_model(path: str | Path) -> Model:
     try:
         import onnx
     except ImportError as error:
-        raise ModelError(f"asked to read {path}, which takes the package onnx ({error}): pip install onnx") from error
+        raise ModelError(f"asked to read {path}, which needs the package onnx ({error}): pip install onnx") from error
     if not Path(path).is_file():
         raise ModelError(f"asked to read {path}, which is not a file; give the path of an ONNX file")
     try:

@@ -49,7 +49,7 @@ def samples(count: int = 8, shape: tuple[int, ...] = SHAPE) -> list[torch.Tensor
 
 @contextmanager
 def _errors_alone() -> Iterator[None]:
-    """Warnings that libraries give by the root logger are not said."""
+    """Hide warnings that libraries log with the root logger."""
     root = logging.getLogger()
     level = root.level
     root.setLevel(logging.ERROR)
@@ -60,7 +60,7 @@ def _errors_alone() -> Iterator[None]:
 
 
 def quantised_file(model: nn.Module, folder: Path, *, unsigned: bool = False, per_channel: bool = True, shape: tuple[int, ...] = SHAPE) -> Path:
-    """What torch.onnx.export and onnxruntime.quantization.quantize_static make of a model, unchanged."""
+    """The unchanged file that torch.onnx.export and onnxruntime.quantization.quantize_static make from a model."""
     from onnxruntime import quantization
 
     given, made = folder / "float.onnx", folder / "quantised.onnx"
@@ -76,7 +76,7 @@ def quantised_file(model: nn.Module, folder: Path, *, unsigned: bool = False, pe
             return next(self.left, None)
 
     kind = quantization.QuantType.QUInt8 if unsigned else quantization.QuantType.QInt8
-    with _errors_alone():  # it asks for a step before that is not needed
+    with _errors_alone():  # it recommends a preprocessing step that is not needed
         quantization.quantize_static(
             str(given), str(made), Reader(), quant_format=quantization.QuantFormat.QDQ, activation_type=kind, weight_type=quantization.QuantType.QInt8,
             per_channel=per_channel,

@@ -36,7 +36,7 @@ windows = st.builds(
 
 
 def rescales(draw: Any, channels: int, sums: float) -> Rescale:
-    """Factors such that sums of about this size become 8-bit numbers, by high words and by shifts of other kinds."""
+    """Factors such that sums of about this size become 8-bit numbers, with and without the high-word shift."""
     size = draw(st.sampled_from((1.0, 1.0, 300.0, 1e-4)))
     generator = np.random.default_rng(draw(st.integers(0, 1000)))
     factors = generator.uniform(0.2, 1.0, channels) * 100 / sums * size
@@ -65,7 +65,7 @@ def convolutions(draw: Any) -> tuple[Convolution, tuple[int, ...]]:
 
 @st.composite
 def others(draw: Any) -> tuple[Operator, tuple[tuple[int, ...], ...]]:
-    """Operators that are no convolutions, and the shapes of their inputs."""
+    """Operators other than convolutions, and the shapes of their inputs."""
     kind = draw(st.sampled_from(("dense", "add", "average", "max", "table", "transpose")))
     shape = (1, draw(st.integers(3, 8)), draw(st.integers(3, 8)), draw(st.integers(1, 9)))
     generator = np.random.default_rng(draw(st.integers(0, 1000)))

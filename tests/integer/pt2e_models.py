@@ -34,7 +34,7 @@ class Recipe:
 
 
 def folded(module: nn.Module) -> nn.Module:
-    """Batch norms behind convolutions go into these."""
+    """The module with batch norms folded into the convolutions before them."""
     for part in list(module.modules()):
         children = list(part.named_children())
         for (name, one), (norm_name, norm) in zip(children, children[1:], strict=False):
@@ -45,7 +45,7 @@ def folded(module: nn.Module) -> nn.Module:
 
 
 def quantised(module: nn.Module, samples: list[torch.Tensor], recipe: Recipe | None = None) -> torch.fx.GraphModule:
-    """With the ranges that the samples show."""
+    """The module quantised with the ranges observed in the samples."""
     with known_warnings_silenced(), torch.no_grad():
         graph = torch.export.export(folded(module.eval()), (samples[0],)).module()
     for node in [one for one in graph.graph.nodes if "guards" in str(one.target)]:
