@@ -1,4 +1,4 @@
-"""A call's arguments as the arrays a graph wants, checked, and arrays as results nested like the module's."""
+"""Checks a call's arguments and turns them into the graph's arrays, and turns arrays into results nested like the module's."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class CallShape:
 
 
 def _by_name(bound: inspect.BoundArguments) -> dict[str, object]:
-    """What a call gives, by the parameters' names; keywords that go into `**kwargs` by their own."""
+    """The arguments of a call by the parameters' names; keywords that go into `**kwargs` by their own."""
     found: dict[str, object] = {}
     for name, value in bound.arguments.items():
         if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
@@ -116,7 +116,7 @@ def _checked(leaf: object, wanted: Value, dtype: torch.dtype | None, name: str) 
     try:
         if isinstance(leaf, torch.Tensor) and leaf.dtype is dtype and leaf.shape == wanted.shape and leaf.is_cpu and leaf.layout is torch.strided:
             return leaf  # the usual case
-    except RuntimeError:  # nested tensors say that they are strided, and have no shape
+    except RuntimeError:  # nested tensors claim to be strided, and have no shape
         pass
     if not isinstance(leaf, (torch.Tensor, np.ndarray)):
         raise ModelError(f"the network was called with a {type(leaf).__name__} as {name}; give a torch tensor or a NumPy array of {_described(wanted)}")

@@ -1,6 +1,6 @@
-"""A node as a declaration: one `te` stage or more that compute it from its operands.
+"""A node as a declaration: one or more `te` stages that compute it from its operands.
 
-The declarations say what is computed and nothing about how; multiplying and adding stay separate stages, which the schedule inlines.
+The declarations say what is computed, not how; multiplying and adding stay separate stages, which the schedule inlines.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _condition(value: Expr) -> Expr:
 
 
 def _with_scalar(node: Node, values: Sequence[Expr]) -> list[Expr]:
-    """The operands, a number among the attributes included."""
+    """The operands, including a number among the attributes."""
     if "scalar" not in node.attributes:
         return list(values)
     number = te.const(node.number("scalar"), values[0].dtype)
@@ -112,7 +112,7 @@ def _clip(node: Node, x: Expr) -> Expr:
 
 
 def _quantise(node: Node, x: Expr, steps: Expr, zero_point: Expr) -> Expr:
-    """steps: of the result, to 1 of `x`. Both numbers are operands, so that layers with different ones are one kernel."""
+    """steps: steps of the result per unit of `x`. Both numbers are operands, so that layers with different ones share a kernel."""
     whole = te.round(x * steps) + zero_point
     return te.cast(node.dtype, te.min(te.max(whole, float(node.integer("low"))), float(node.integer("high"))))
 
@@ -134,7 +134,7 @@ UNARY_FUNCTIONS: Mapping[str, Function] = {
     **{name: _scalar(getattr(te, name)) for name in _SAME_NAME},
     **{name: _scalar(function) for name, function in OF_ONE.items()},
     **{name: _scalar(function) for name, (function, _) in FORMULAS.items()},
-    "neg": _scalar(lambda x: x * -1 if is_float(x.dtype) else -x),  # what is subtracted from 0 loses the sign of zeros
+    "neg": _scalar(lambda x: x * -1 if is_float(x.dtype) else -x),  # 0 - x loses the sign of zeros
     "relu": _scalar(lambda x: te.max(x, 0)),
     "silu": _scalar(lambda x: x * te.sigmoid(x)),
     "hardsigmoid": _scalar(lambda x: te.min(te.max(x + 3.0, 0.0), 6.0) / 6.0),
@@ -175,7 +175,7 @@ def _dense(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
 
 
 def _integer_dense(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
-    """Sums of products of bytes, [rows, in] by [out, in], exact in 32 bits; less `offsets`, times `scales`, plus a bias, each [out]."""
+    """Sums of products of bytes, [rows, in] by [out, in], exact in 32 bits, minus `offsets`, times `scales`, plus a bias, each [out]."""
     data, weight, offsets, scales, *bias = inputs
     sums = nn.dense(data, weight, out_dtype="int32", name=name)
 
@@ -214,7 +214,7 @@ def _slice(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
 
 
 def _index(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
-    """The dimensions `dims` of the first operand at the places that the others hold, which are broadcast to one shape: dimensions `at` and on of the result."""
+    """The first operand, with its dimensions `dims` indexed by the others, which are broadcast to one shape: the result's dimensions from `at` on."""
     data, *places = inputs
     dims, at, rank = node.integers("dims"), node.integer("at"), node.integer("common")
     axes = axes_of(node.shape)

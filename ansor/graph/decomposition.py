@@ -1,4 +1,4 @@
-"""A call as PyTorch takes it apart: most of its operators are written in terms of a few hundred others, which have translations."""
+"""A call as PyTorch decomposes it: most of its operators are defined by a few hundred others, which have translations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Table = Mapping[torch._ops.OpOverload, Callable[..., object]]
 def parts_of(node: torch.fx.Node, translated: Container[str]) -> torch.fx.GraphModule | None:
     """The call of `node` as a graph of other calls, whose inputs are `node.all_input_nodes` in order; None where PyTorch has no such form of it.
 
-    Calls of operators that are `translated` stay whole, but for this one. The graph writes to nothing.
+    Calls of operators that are `translated` stay whole, except this one. The graph writes to nothing.
     """
     assert isinstance(node.target, torch._ops.OpOverload)
     if torch.Tag.nondeterministic_seeded in node.target.tags:
@@ -32,7 +32,7 @@ def parts_of(node: torch.fx.Node, translated: Container[str]) -> torch.fx.GraphM
                 return None
             if _writes(apart):
                 apart = make_fx(torch.func.functionalize(apart, remove="mutations"), tracing_mode="fake")(*examples)
-    except Exception:  # these are hundreds of functions of PyTorch, which raise whatever they like for what they do not understand
+    except Exception:  # these are hundreds of functions of PyTorch, which may raise anything
         return None
     if _writes(apart):
         return None
@@ -63,7 +63,7 @@ def _call_of(node: torch.fx.Node) -> Callable[..., object]:
 
 
 def _fresh(tensors: Sequence[torch.Tensor]) -> Callable[[object], object]:
-    """An operand that is the result itself is an own node of the graph."""
+    """Gives an operand that is itself a result a node of its own."""
     return lambda one: one.clone() if isinstance(one, torch.Tensor) and any(one is other for other in tensors) else one
 
 

@@ -1,4 +1,4 @@
-"""The dtypes of a network's arrays: those that NumPy supports are in the planned memory, all others are tensors that PyTorch passes from step to step."""
+"""The dtypes of a network's arrays. Those that NumPy supports are in the planned memory; all others are tensors that PyTorch passes from step to step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OF_KERNELS = frozenset(["bfloat16", "float32", "float64", "int8", "uint8", "int1
 def value_of(leaf: torch.Tensor | Array) -> Value:
     """Shape and dtype. A tensor that is not an ordinary, strided one has its layout before the dtype: `sparse_coo float32`.
 
-    Nested tensors say that they are strided, but have no shape: all their extents but the first count as -1.
+    Nested tensors claim to be strided, but have no shape: all their extents except the first count as -1.
     """
     dtype = str(leaf.dtype).removeprefix("torch.")
     if isinstance(leaf, torch.Tensor) and leaf.is_nested and leaf.layout is torch.strided:
@@ -40,5 +40,5 @@ def in_memory(dtype: str) -> bool:
 
 
 def array_of(tensor: torch.Tensor) -> Array:
-    """A copy in memory of its own: what is done to the tensor later changes nothing. Raises TypeError for what NumPy cannot hold."""
+    """A copy in memory of its own, which later changes to the tensor do not affect. Raises TypeError for what NumPy cannot hold."""
     return np.array(bfloat16.array_of(tensor.detach().cpu().resolve_conj().resolve_neg()), order="C", copy=True)

@@ -31,7 +31,7 @@ CallArguments = tuple[tuple[object, ...], dict[str, object]]
 
 @dataclass(frozen=True)
 class Exported:
-    """A program, the call it was made with, the parameters of the model's `forward`, each where it is known.
+    """A program, the call it was made with, and the parameters of the model's `forward`, each if it is known.
 
     `opened`: objects among arguments and results were opened; `module`: what the program was made from, where that is a module.
     """
@@ -43,23 +43,23 @@ class Exported:
     module: torch.nn.Module | None = None
 
     def own_name(self, target: str) -> str:
-        """What the module itself calls the weight `target` of the program."""
+        """The module's own name for the weight `target` of the program."""
         return target.removeprefix("_model.") if self.opened else target
 
 
 @contextmanager
 def known_warnings_silenced() -> Iterator[None]:
-    """PyTorch's own export code uses its own deprecated names; the user can do nothing about these."""
+    """PyTorch's export code uses deprecated names of its own; the user can do nothing about that."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*LeafSpec.*is deprecated", category=FutureWarning)
         warnings.filterwarnings("ignore", message=".*is deprecated", category=DeprecationWarning, module="torch\\..*")
-        warnings.filterwarnings("ignore", message="The tensor attributes? .* assigned during export", category=UserWarning)  # nn.LSTM and its kin
+        warnings.filterwarnings("ignore", message="The tensor attributes? .* assigned during export", category=UserWarning)  # nn.LSTM and the like
         yield
 
 
 @contextmanager
 def logs_silenced() -> Iterator[None]:
-    """PyTorch logs stack traces beside the exceptions of an export, which we tell in one sentence. Whoever sets TORCH_LOGS sees them."""
+    """Silences the stack traces that PyTorch logs for an export's exceptions, which we report in one sentence. Setting TORCH_LOGS shows them."""
     names = [] if shows_torch_logs() else ["torch", *(name for name in logging.root.manager.loggerDict if name.startswith("torch."))]
     before = {name: logging.getLogger(name).level for name in names}
     try:
@@ -73,7 +73,7 @@ def logs_silenced() -> Iterator[None]:
 
 @contextmanager
 def prints_held() -> Iterator[None]:
-    """PyTorch prints the graph of an export that fails, too. What is printed to stderr comes out at the end, and not at all beside an exception."""
+    """Holds back what is printed to stderr, and drops it if there is an exception: PyTorch prints the graph of an export that fails."""
     if shows_torch_logs():
         yield
         return
@@ -104,9 +104,9 @@ def exported(model: object, example_inputs: ExampleInputs, say: Report) -> Expor
         for part in training:
             part.training = False
         program, is_opened = _program(module, args, kwargs)
-    except ModelError:  # of a file that is read as a module
+    except ModelError:  # from a file that is read as a module
         raise
-    except Exception as error:  # the model's own code runs here, so anything may come
+    except Exception as error:  # the model's own code runs here, so any error may be raised
         raise ModelError(
             f"torch.export cannot export {_name(model)}: {first_line(error)}; {_cure(args, kwargs)}"
         ) from error
@@ -118,7 +118,7 @@ def exported(model: object, example_inputs: ExampleInputs, say: Report) -> Expor
 
 
 def split_inputs(example_inputs: ExampleInputs) -> CallArguments:
-    """Positional and keyword arguments from any form of `example_inputs`. Raises ModelError for what is none of them."""
+    """Positional and keyword arguments from any form of `example_inputs`. Raises ModelError for anything else."""
     if isinstance(example_inputs, torch.Tensor):
         return (example_inputs,), {}
     if isinstance(example_inputs, Mapping):
@@ -138,7 +138,7 @@ def _name(model: object) -> str:
 
 
 def _check_call(model: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> None:
-    """Raises ModelError where the model takes other arguments than the example inputs."""
+    """Raises ModelError if the model does not take the example inputs as arguments."""
     parameters = _parameters(model)
     if parameters is None:
         return
@@ -150,7 +150,7 @@ def _check_call(model: Callable[..., object], args: tuple[object, ...], kwargs: 
 
 
 def _cure(args: tuple[object, ...], kwargs: dict[str, object]) -> str:
-    """What to do about a model that cannot be exported: the inputs may be no tensors."""
+    """What to do about a model that cannot be exported: its inputs may not be tensors."""
     leaves = pytree.tree_leaves((args, kwargs))
     if any(isinstance(leaf, np.ndarray) for leaf in leaves):
         return "example_inputs holds a NumPy array; convert it with torch.from_numpy"
@@ -173,7 +173,7 @@ class _Function(torch.nn.Module):
 
 
 class _Opening(torch.nn.Module):
-    """A module around another, which sees objects closed; torch.export sees them opened."""
+    """A module around another one, which gets closed objects; torch.export sees them opened."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()
@@ -190,7 +190,7 @@ class _Opening(torch.nn.Module):
 
 
 def _program(module: torch.nn.Module, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[ExportedProgram, bool]:
-    """The program, and whether objects had to be opened for it. Raises what torch.export raises of the module as it is."""
+    """The program, and whether objects had to be opened for it. Raises what torch.export raises for the module as it is."""
     args, kwargs = pytree.tree_map(_as_its_own, (args, kwargs))
     with torch.no_grad(), known_warnings_silenced(), logs_silenced(), prints_held():
         try:
@@ -206,7 +206,7 @@ def _program(module: torch.nn.Module, args: tuple[object, ...], kwargs: dict[str
 
 
 def _as_its_own(leaf: object) -> object:
-    """A tensor as another object over the same memory. torch.export takes arguments that are one object, or a weight, for one value in every later call."""
+    """A tensor as another object over the same memory: torch.export assumes that arguments which are one object, or a weight, are one value in every call."""
     return leaf.detach() if isinstance(leaf, torch.Tensor) else leaf
 
 

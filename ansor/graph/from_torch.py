@@ -1,7 +1,7 @@
 """A PyTorch module as a `Graph`: `torch.export`, then one translation per ATen call.
 
-A call without a translation stays a call of PyTorch (`torch` node), and one warning for each cause says which and why. Calls whose arguments are
-all constants are made here, once: their results are constants too.
+A call without a translation stays a call of PyTorch (`torch` node), and one warning for each cause says which and why. Calls whose arguments are all
+constants are evaluated here, once: their results are constants too.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from ansor.support.bfloat16 import tensor_of
 from ansor.support.notices import warn
 from ansor.support.text import first_line, listed
 
-WRITES_UNSAID = ("aten.native_batch_norm.default",)  # to its running statistics, of which its schema says nothing
-OF_MEMORY = ("aten.as_strided", "aten.resize")  # how these names begin: their results depend on how memory lies, which arrays of networks do in one way
+WRITES_UNSAID = ("aten.native_batch_norm.default",)  # to its running statistics, which its schema does not say
+OF_MEMORY = ("aten.as_strided", "aten.resize")  # prefixes of names: their results depend on memory layout, and a network's arrays have only one
 TAKES_EMPTY = ("aten.cat.default", "aten.concat.default")  # their translation leaves operands without elements out
 MOST_PARTS_OF_PARTS = 4
-"""How deep calls are taken apart."""
+"""How deep calls are decomposed."""
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """A leaf of the call's arguments or results that is no array: a number, text or None, fixed when the model was exported."""
+    """A leaf of the call's arguments or results that is not an array: a number, text or None, fixed when the model was exported."""
 
     value: object
 
@@ -70,7 +70,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class TorchModel:
-    """What was read of a module: its graph, and how it is called. `torch_calls`: operator -> why it stays in PyTorch; others as in ExtractedGraph."""
+    """What was read from a module: its graph, and how it is called. `torch_calls`: operator -> why it stays in PyTorch; others as in ExtractedGraph."""
 
     graph: Graph
     signature: Signature
@@ -80,14 +80,14 @@ class TorchModel:
 
 
 def from_torch(model: object, example_inputs: ExampleInputs = (), report: Report | None = None) -> TorchModel:
-    """Reads an `nn.Module`, another callable of tensors, or an `ExportedProgram`.
+    """Read an `nn.Module`, another callable of tensors, or an `ExportedProgram`.
 
     `example_inputs`: a tensor, a sequence of positional arguments or a mapping of keyword arguments; shapes and dtypes are fixed by them.
-    The module is read as in evaluation mode, and left as it was. `report`: gets what the reader should know, one line for each cause; warnings by default.
-    Raises ModelError where the model cannot be exported, or changes state as it runs.
+    The module is read as in evaluation mode, and left as it was. `report`: gets what the user should know, one line for each cause; warnings by default.
+    Raises ModelError if the model cannot be exported, or changes state as it runs.
     """
     say = report or warn
-    with compile_lock:  # PyTorch patches its own modules while it traces: one thread at a time, and not beside one in torch.compile
+    with compile_lock:  # PyTorch patches its own modules while it traces: one thread at a time, and none in torch.compile meanwhile
         made = exported(model, example_inputs, say)
         found = _as_exported(made, say)
         if found is not None:
@@ -97,7 +97,7 @@ def from_torch(model: object, example_inputs: ExampleInputs = (), report: Report
 
 
 def _as_exported(made: Exported, say: Report) -> TorchModel | None:
-    """The model without a rewriting, which may take longer than the export; None where a call may write to something."""
+    """The model without the rewrite, which may take longer than the export; None if a call may write to something."""
     calls = [node for node in made.program.graph.nodes if node.op not in ("placeholder", "output")]
     if not all(node.target is operator.getitem or _only_reads(node) for node in calls):
         return None
@@ -108,21 +108,21 @@ def _as_exported(made: Exported, say: Report) -> TorchModel | None:
 
 
 def _only_reads(node: torch.fx.Node) -> bool:
-    """Whether a call is known to write to no tensor, and does not depend on how memory lies."""
+    """Whether a call is known to write to no tensor, and does not depend on memory layout."""
     if not isinstance(node.target, torch._ops.OpOverload) or str(node.target).startswith((*OF_MEMORY, *WRITES_UNSAID)):
         return False
     return not node.target._schema.is_mutable or node.target is torch.ops.aten.dropout_.default and node.args[2:] == (False,)
 
 
 def _is_composed(node: torch.fx.Node) -> bool:
-    """Whether PyTorch makes other calls of it, which may write: training in batch_norm does, and nothing says so."""
+    """Whether PyTorch decomposes it into calls that may write: batch_norm in training does, and its schema does not say so."""
     assert isinstance(node.target, torch._ops.OpOverload)
     name = node.target.name()  # type: ignore[no-untyped-call]  # PyTorch has no types there
     return torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")
 
 
 def _as_aten(program: ExportedProgram) -> ExportedProgram:
-    """The program as calls that write to nothing. Raises ModelError for operators that PyTorch itself only runs, and knows no shapes of."""
+    """The program as calls that write to nothing. Raises ModelError for operators that PyTorch can only run, without knowing the shapes of their results."""
     try:
         with known_warnings_silenced(), logs_silenced():
             written: ExportedProgram = program.run_decompositions({})
@@ -195,7 +195,7 @@ class _Reader:
             self.arrays[name] = kept
 
     def _kept(self, hint: str, tensor: torch.Tensor) -> str | Held:
-        """A copy: what the user does to the module later changes nothing."""
+        """A copy, which later changes to the module do not affect."""
         if in_memory(value_of(tensor).dtype):
             return self.build.constant(hint, array_of(tensor))
         return Held(tensor.detach().clone())
@@ -258,11 +258,11 @@ class _Reader:
             self.arrays[node.name] = made
 
     def _translated(self, node: torch.fx.Node, results: Sequence[Value]) -> Result:
-        """What a translation makes of a call. Unsupported where there is none, or not for this call."""
+        """The translation of a call. Unsupported if there is none, or not for this call."""
         given = [self._value_of(one) for one in node.all_input_nodes]
         if str(node.target) in TAKES_EMPTY:
             given = [value for value in given if value.size]
-        check_values([*results[:1], *given])  # of several results the others may be unused
+        check_values([*results[:1], *given])  # if there are several results, the others may be unused
         call = AtenCall(str(node.target), node.name, self._bound(node), tuple(results), _used(node, len(results)))
         translation = TABLE.get(call.operator)
         if translation is None:
@@ -273,14 +273,14 @@ class _Reader:
             for place in call.used:
                 if made[place] is None:
                     raise Unsupported(f"its result number {place} is used, which kernels do not make")
-        elif self.build.values[made] != results[0]:  # some of PyTorch's reference implementations say another dtype than they make
+        elif self.build.values[made] != results[0]:  # some of PyTorch's reference implementations declare another dtype than they make
             assert self.within or not self.rewritten, (str(call), self.build.values[made])
             raise Unsupported("its parts have another result")
         self._check_declarable(list(self.build.nodes.values())[before:])
         return made
 
     def _read_parts(self, node: torch.fx.Node, results: Sequence[Value]) -> bool:
-        """Reads a call as PyTorch takes it apart; False, with nothing changed, where some part has no translation either."""
+        """Read a call as PyTorch decomposes it; False, with nothing changed, if some part has no translation either."""
         given = [self._value_of(one) for one in node.all_input_nodes]
         if len(self.within) >= MOST_PARTS_OF_PARTS or node.target in self.within or not all(map(is_of_kernels, (*given, *results))):
             return False
@@ -307,7 +307,7 @@ class _Reader:
         return True
 
     def read_graph(self, module: torch.fx.GraphModule) -> list[str]:
-        """The arrays that the parts of a call make. Unsupported where a part has no translation."""
+        """The arrays that the parts of a call make. Unsupported if a part has no translation."""
         for node in module.graph.nodes:
             if node.op == "call_function":
                 self._read_call(node)
@@ -320,7 +320,7 @@ class _Reader:
         return [self.arrays[one.name] for one in made]
 
     def _check_declarable(self, nodes: Sequence[Node]) -> None:
-        """Unsupported if some node has no declaration, for its dtype, say."""
+        """Unsupported if some node has no declaration, because of its dtype, for example."""
         for node in nodes:
             if node.op in ("reshape", "batch_norm"):
                 continue
@@ -366,7 +366,7 @@ class _Reader:
         self.tuples[node.name] = [self._kept(f"{node.name}_{i}", one) if isinstance(one, torch.Tensor) else None for i, one in enumerate(made)]
 
     def _remember_integers(self, node: torch.fx.Node) -> None:
-        """What a constant of floats was made of."""
+        """Remember what a float constant was dequantised from."""
         if str(node.target) not in OF_CONSTANTS or node.name in self.held or any(one.name in self.held for one in node.all_input_nodes):
             return
         integers = integers_of(AtenCall(str(node.target), node.name, self._bound(node), tuple(_results(node))), self.build)
@@ -434,7 +434,7 @@ class _Reader:
             self.arrays[node.name] = self.build.add("torch", names, results[0].shape, results[0].dtype, node.name, call=call, index=0)
 
     def _report(self, graph: Graph, say: Report) -> dict[str, str]:
-        """Says once for each cause what runs in PyTorch; operator -> cause."""
+        """Report once for each cause what runs in PyTorch; returns operator -> cause."""
         sites: dict[str, dict[str, set[str]]] = {}  # cause -> operator -> sites
         for node in graph:
             if node.op == "torch":
@@ -449,13 +449,13 @@ class _Reader:
 
 
 def _used(node: torch.fx.Node, results: int) -> tuple[int, ...]:
-    """Which of several results somebody reads."""
+    """Which of several results are read."""
     places = {user.args[1] for user in node.users if user.target is operator.getitem}
     return tuple(place for place in range(results) if place in places)
 
 
 def _check_memory(node: torch.fx.Node) -> None:
-    """ModelError unless the operand is the whole of its memory, and in the order of its dimensions."""
+    """Raises ModelError unless the operand is the whole of its memory, in the order of its dimensions."""
     operand = node.all_input_nodes[0].meta.get("val")
     if isinstance(operand, torch.Tensor) and operand.is_contiguous() and operand.untyped_storage().nbytes() == operand.numel() * operand.element_size():
         return
@@ -475,7 +475,7 @@ def _results(node: torch.fx.Node) -> list[Value]:
 
 
 def _leaves(results: object) -> list[object]:
-    """Results with the lists among them laid out."""
+    """Results with the lists among them flattened."""
     return [leaf for one in results for leaf in _leaves(one)] if isinstance(results, (list, tuple)) else [results]
 
 

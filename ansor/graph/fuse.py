@@ -5,8 +5,8 @@
            residual
 
 A group is a node that makes an array from scratch (a convolution, a product, a pool, a softmax, a transposition, …) followed by the elementwise work
-of the same shape that only it feeds. Elementwise work with no such node before it groups with itself. All arrays of a group but the last are seen by
-nobody else. Reshapes belong to no group: they are other names of the same memory. All results of one PyTorch call are one group.
+of the same shape that only it feeds. Elementwise work with no such node before it forms a group of its own. Only the last array of a group is read by
+others. Reshapes belong to no group: they are other names of the same memory. All results of one PyTorch call are one group.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _END = "(end)"  # no node has this name: it is not a Python identifier
 
 @dataclass(frozen=True)
 class Group:
-    """Nodes that run together, in order. `inputs`: arrays it reads, in order of first use, constants among them; `outputs`: arrays others read."""
+    """Nodes that run together, in order. `inputs`: arrays it reads, in order of first use, including constants; `outputs`: arrays that others read."""
 
     nodes: tuple[Node, ...]
     inputs: tuple[str, ...]
@@ -45,8 +45,8 @@ def fused(graph: Graph) -> tuple[Group, ...]:
     """The graph's nodes in groups, in an order that can be run.
 
     Nodes join their immediate post-dominator (the first node that all their readers lead to) when all on the way is elementwise work of one shape.
-    Such a union is left through one node only, so no cycle between groups can come about. Of two convolutions that are added, the one that is the
-    first operand takes the addition: by custom that is the block, the second its shortcut, so blocks with and without a convolution there are alike.
+    Data leave such a group through one node only, so groups cannot form a cycle. If two convolutions are added, the one that is the first operand takes the
+    addition: by convention that is the block, and the second its shortcut, so blocks with and without a convolution there are alike.
     """
     flow = _flow(graph)
     dominators = networkx.immediate_dominators(flow.reverse(copy=False), _END)
@@ -62,7 +62,7 @@ def fused(graph: Graph) -> tuple[Group, ...]:
 
 
 def _first_operands_first(graph: Graph, by_name: Mapping[str, Node]) -> list[Node]:
-    """The nodes so that each comes after all its operands, and what leads to a first operand before what leads to a second."""
+    """The nodes, each after all its operands, and what leads to a first operand before what leads to a second."""
     order: dict[str, Node] = {}
     entered: set[str] = set()
     stack = list(reversed(graph.outputs))
@@ -80,7 +80,7 @@ def _first_operands_first(graph: Graph, by_name: Mapping[str, Node]) -> list[Nod
 
 
 def _flow(graph: Graph) -> networkx.DiGraph:
-    """Who reads whom; what the network returns is read by `_END`."""
+    """Which node reads which; `_END` reads what the network returns."""
     flow = networkx.DiGraph()
     flow.add_node(_END)
     made = {node.name for node in graph}
@@ -91,7 +91,7 @@ def _flow(graph: Graph) -> networkx.DiGraph:
 
 
 def _way(node: Node, dominators: Mapping[str, str], flow: networkx.DiGraph, by_name: Mapping[str, Node]) -> list[str]:
-    """The nodes from `node`, exclusive, to its post-dominator, inclusive; none if one of them is no elementwise work of this shape."""
+    """The nodes from `node`, exclusive, to its post-dominator, inclusive; none if one of them is not elementwise work of this shape."""
     end = dominators[node.name]
     if end == _END or node.op in ("reshape", "torch"):
         return []

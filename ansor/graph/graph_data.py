@@ -1,4 +1,4 @@
-"""A network that was cut into tasks as JSON, without its constants and the declarations of its tasks; what has no such form is not written."""
+"""A network that was divided into tasks, as JSON, without its constants and the declarations of its tasks; what has no such form is not written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def to_data(extracted: ExtractedGraph) -> Data:
 
 
 def of_data(data: Data, constants: Mapping[str, Array]) -> ExtractedGraph:
-    """The network with its constants. It knows no examples, watches no weights, and is called by position."""
+    """The network with its constants. It has no example inputs, watches no weights, and is called by position."""
     nodes = {one[0]: _node(one) for one in data["nodes"]}
     inputs = {name: Value(tuple(shape), dtype) for name, shape, dtype in data["inputs"]}
     graph = Graph(inputs, constants, tuple(nodes.values()), tuple(data["outputs"]))
@@ -64,7 +64,7 @@ _NAMED = {"dtype": torch.dtype, "layout": torch.layout, "memory_format": torch.m
 
 
 def _encoded(value: object) -> object:
-    """Plain values as they are; others as an object of one word."""
+    """Plain values as they are; others as an object with one key."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if type(value) is tuple:

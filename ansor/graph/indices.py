@@ -15,7 +15,7 @@ from ansor.graph.plan import out_of_range
 
 
 class ArraysByName(Protocol):
-    """Where the arrays of a network lie."""
+    """The arrays of a network by their names."""
 
     def __getitem__(self, name: str) -> Array: ...
 
@@ -30,13 +30,13 @@ class IndexCheck:
 
     def __call__(self) -> None:
         """Raises OutOfRangeError."""
-        # Seen as unsigned, negative indices are large, so that one look finds those below and those above.
+        # Seen as unsigned, negative indices are large, so one comparison finds those below and those above the range.
         if int(np.maximum.reduce(self.indices.reshape(-1).view(f"uint{8 * self.indices.dtype.itemsize}"))) >= self.rows:
             raise OutOfRangeError(out_of_range(self.name, self.indices, self.rows))
 
 
 def index_checks(graph: Graph, group: Group, arrays: ArraysByName) -> Sequence[IndexCheck]:
-    """One check for each look-up of the group: it raises OutOfRangeError. Constant indices are checked now, and never again."""
+    """One check for each look-up of the group: it raises OutOfRangeError. Constant indices are checked now and not again."""
     checks = []
     for node in group.nodes:
         for indices, rows in _looked_up(graph, node):
@@ -49,7 +49,7 @@ def index_checks(graph: Graph, group: Group, arrays: ArraysByName) -> Sequence[I
 
 
 def _looked_up(graph: Graph, node: Node) -> list[tuple[str, int]]:
-    """The operands of a node that are indices, and how many rows each may name."""
+    """The operands of a node that are indices, and how many rows each may address."""
     if node.op == "embedding":
         return [(node.inputs[1], graph.value(node.inputs[0]).shape[0])]
     if node.op == "gather":

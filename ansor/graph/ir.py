@@ -2,8 +2,8 @@
 
     image ─► conv2d ─► batch_norm ─► relu ─► … ─► logits
 
-A `Node` makes one array, called by the node's own name. Passes take a `Graph` and give a new one. The words a node's `op` may be are listed in
-`ELEMENTWISE`, `LAYOUT` and `HEAVY` below; `reshape` moves no data, and `torch` is a call PyTorch has to make.
+A `Node` makes one array, which has the node's name. Passes take a `Graph` and return a new one. The values of a node's `op` are listed in
+`ELEMENTWISE`, `LAYOUT` and `HEAVY` below; `reshape` moves no data, and `torch` is a call that PyTorch has to make.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Value:
-    """What is known of an array without computing it."""
+    """What is known about an array without computing it."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -126,7 +126,7 @@ class Graph:
         return found
 
     def consumers(self) -> dict[str, list[Node]]:
-        """The nodes that read each array; an array nobody reads is missing."""
+        """The nodes that read each array; an array that is not read is missing."""
         found: dict[str, list[Node]] = {}
         for node in self.nodes:
             for name in dict.fromkeys(node.inputs):
@@ -145,7 +145,7 @@ class Graph:
         return Graph(self.inputs, constants, tuple(reversed(kept)), self.outputs)
 
     def checked(self) -> Graph:
-        """Itself, if every array is made once, before it is read; else a ModelError (a mistake in a pass)."""
+        """The graph itself. Raises ModelError, for a mistake in a pass, unless every array is made once, before it is read."""
         known = set(self.inputs) | set(self.constants)
         for node in self.nodes:
             missing = [name for name in node.inputs if name not in known]
@@ -180,7 +180,7 @@ class Rewriter:
         self._forward: dict[str, str] = {}
 
     def now(self, name: str) -> str:
-        """What the array `name` of the old graph is called in the new one."""
+        """The new graph's name for the array `name` of the old one."""
         return self._forward.get(name, name)
 
     def constant_array(self, name: str) -> Array | None:
@@ -210,13 +210,13 @@ class Rewriter:
         self._forward[old] = new
 
     def fresh(self, hint: str) -> str:
-        """A name nobody has, starting with `hint`."""
+        """An unused name, starting with `hint`."""
         name = unused(hint, self._taken)
         self._taken.add(name)
         return name
 
     def finished(self) -> Graph:
-        """The new graph, without what nothing needs."""
+        """The new graph, without what no output needs."""
         outputs = tuple(map(self.now, self.graph.outputs))
         return Graph(self.graph.inputs, self._constants, tuple(self._nodes), outputs).pruned().checked()
 
@@ -233,6 +233,6 @@ def unused(hint: str, taken: Iterable[str]) -> str:
 
 
 def moves_nothing(shape: Sequence[int], axes: Sequence[int]) -> bool:
-    """True where transposing an array of this shape leaves its elements in order: only dimensions of extent 1 change places."""
+    """True if transposing an array of this shape leaves its elements in order: only dimensions of extent 1 change places."""
     moved = [axis for axis in axes if shape[axis] != 1]
     return moved == sorted(moved)

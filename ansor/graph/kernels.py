@@ -18,11 +18,11 @@ class GroupKernel(Protocol):
 
     @property
     def workspace_bytes(self) -> int:
-        """Scratch memory `prepare` wants, in bytes; kernels of one network share it, as they run one after another."""
+        """Scratch memory that `prepare` needs, in bytes; kernels of one network share it, as they run one after another."""
         ...
 
     def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> Callable[[], object]:
-        """A function that computes the outputs from the inputs, in place, each time it is called.
+        """Returns a function that computes the outputs from the inputs, in place, each time it is called.
 
         `arrays`: C-contiguous, 64-byte aligned, one for each tensor of the task in its order. Constants hold their values now and never change: pack them
         here, and keep a reference to those that are used as they are. The others are memory that gets new values before each call, and stays there.

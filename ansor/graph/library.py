@@ -2,9 +2,9 @@
 
     conv2d ─► add ─► relu        becomes aten.conv2d, aten.add.out, aten.clamp_min.out
 
-It computes what the graph says after all passes: channels last, batch norms folded. A channels-last array seen as channels first has the strides
-that PyTorch calls `channels_last`, so layouts cost nothing. Elementwise results lie in the group's result as soon as nothing there is needed any more,
-else in the workspace; results of convolutions and the like lie where PyTorch puts them, and are copied if the group ends with them.
+It computes the graph as it is after all passes: channels last, batch norms folded. A channels-last array seen as channels first has the strides
+that PyTorch calls `channels_last`, so layouts cost nothing. Elementwise results are written to the group's result once nothing there is needed any more,
+before that to the workspace; results of convolutions and the like are where PyTorch puts them, and are copied if the group ends with them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from ansor.support.bfloat16 import BFLOAT16, tensor_of
 
 Tensor = torch.Tensor
 Known = Sequence[Tensor | None]
-"""For each operand of a node its tensor, if that is there before the first call: constants do not change, the others do."""
+"""For each operand of a node its tensor, if that is known before the first call, as constants are."""
 
 Function = Callable[[Sequence[Tensor], Tensor | None], Tensor]
-"""Computes a node from its operands. It may write its result to the second argument, where there is one, and gives the tensor that holds it."""
+"""Computes a node from its operands. It may write its result to the second argument, if there is one, and returns the tensor that holds it."""
 
 
 class NoLibraryForm(Exception):
-    """Some node of the group has no form in PyTorch: said with the reason, and never seen outside this package."""
+    """Some node of the group has no form in PyTorch; the text says why. Never raised outside this package."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ _IN_RESULT, _ANYWHERE = -1, -2
 
 
 class LibraryKernel:
-    """Runs the groups of one task in PyTorch, see `GroupKernel`. Its threads are those of PyTorch in the caller's process."""
+    """Runs the groups of one task in PyTorch, see `GroupKernel`. It uses PyTorch's threads of the caller's process."""
 
     def __init__(self, graph: Graph, group: Group) -> None:
-        """Raises NoLibraryForm where PyTorch has no kernel for some node."""
+        """Raises NoLibraryForm if PyTorch has no kernel for some node."""
         self._inputs = len(group.inputs)
         self._constant = tuple(name in graph.constants for name in group.inputs)
         for node in group.nodes:
@@ -64,7 +64,7 @@ class LibraryKernel:
                 raise NoLibraryForm(f"{node.op} of bfloat16 gives bfloat16 in PyTorch")
         self._steps, self.workspace_bytes = _placed(group)
         tensors: list[Tensor | None] = [None] * (self._inputs + len(group.nodes))
-        for step in self._steps:  # so that what cannot be made is known now
+        for step in self._steps:  # so that a node without a form is found now
             _function(step.node, [tensors[k] for k in step.reads])
 
     def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> Callable[[], object]:
@@ -104,13 +104,13 @@ def _library_kernel(graph: Graph, group: Group) -> LibraryKernel | None:
 
 
 def _placed(group: Group) -> tuple[tuple[_Step, ...], int]:
-    """The group's nodes with the places of their results, and how large a workspace these need."""
+    """The group's nodes with the places of their results, and the size of the workspace that these need."""
     number = {name: k for k, name in enumerate([*group.inputs, *(node.name for node in group.nodes)])}
     last_read = {name: index for index, node in enumerate(group.nodes) for name in node.inputs}
     result = group.output
     steps: list[_Step] = []
     size = 0
-    in_result: str | None = None  # whose value lies in the result's memory
+    in_result: str | None = None  # the node whose value is in the result's memory
     for index, node in enumerate(group.nodes):
         place = _ANYWHERE
         free = in_result is None or last_read[in_result] <= index
@@ -143,7 +143,7 @@ def _function(node: Node, known: Known) -> Function:
 
 
 def _elementwise(node: Node) -> Function:
-    """With a number among the operands as a tensor of their dtype, and the result written where it is to lie."""
+    """A number among the operands becomes a tensor of their dtype; the result is written to its place."""
     function = _ELEMENTWISE[node.op](node)
     if "scalar" not in node.attributes:
         return lambda tensors, out: function(*tensors, out=out)
@@ -218,7 +218,7 @@ def _as_laid_out(node: Node, tensor: Tensor) -> Tensor:
 
 
 def _weight(node: Node, weight: Tensor) -> Tensor:
-    """As PyTorch has it: output channels first, or input channels for a transposed convolution."""
+    """In PyTorch's layout: output channels first, or input channels for a transposed convolution."""
     if not node.text("layout").endswith("C"):
         return weight
     spatial = range(weight.dim() - 2)
@@ -252,7 +252,7 @@ def _unpacked(node: Node, known: Known) -> Convolve:
 
 
 def _packed(node: Node, known: Known) -> Convolve | None:
-    """oneDNN with a constant weight in its own blocks, as PyTorch's compiler calls it; None where this PyTorch or this node has no such form.
+    """oneDNN with a constant weight in its own blocked layout, as PyTorch's compiler calls it; None if this PyTorch or this node has no such form.
 
     Plain calls reorder the weight each time, which may cost more than the convolution.
     """
@@ -270,7 +270,7 @@ def _packed(node: Node, known: Known) -> Convolve | None:
 
 
 def _even_padding(node: Node) -> tuple[int, ...]:
-    """The padding of both ends, which is none where they differ: then the data are padded ahead."""
+    """The padding of both ends; zeros if they differ: then the data are padded in advance."""
     rank = len(node.shape) - 2
     before, after = node.integers("padding")[:rank], node.integers("padding")[rank:]
     return before if before == after else (0,) * rank

@@ -34,7 +34,7 @@ class Plan:
 
 
 def planned(buffers: Iterable[Buffer], alignment: int = ALIGNMENT) -> Plan:
-    """Places for all buffers such that those alive at one time lie apart."""
+    """Places for all buffers such that those alive at the same time do not overlap."""
     return placed(sorted(buffers, key=lambda one: (-one.size, one.first, one.name)), alignment)
 
 

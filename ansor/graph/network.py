@@ -125,21 +125,21 @@ class CompiledNetwork(Locked):
 
     def _writer(self) -> Writer:
         if self.writer is None:
-            raise ModelError("asked to save a network that was put together from kernels, whose C source is not known; save one that ansor.compile returned")
+            raise ModelError("asked to save a network that was assembled from kernels, whose C source is not known; save one that ansor.compile returned")
         return self.writer
 
     def run_by(self, joined: Callable[[Sequence[Step]], Sequence[Step]]) -> None:
-        """Let calls take the steps that `joined` makes of theirs; `steps` stay as they are."""
+        """Make calls run the steps that `joined` returns for theirs; `steps` stay as they are."""
         self._run = tuple(joined(self._run))
 
     def layout(self) -> Layout:
-        """Where its arrays lie, as views of the memory that the prepared calls read and write."""
+        """Where its arrays are, as views of the memory that the prepared calls read and write."""
         inputs = [(name, one.array if isinstance(one, _Planned) else None) for name, one in zip(self._input_names, self._inputs, strict=True)]
         outputs = [one.value if isinstance(one, Fixed) else one.array if isinstance(one, _Planned) else None for one in self._outputs]
         return Layout(self._arena, inputs, self._call.opened_results(outputs))
 
     def fill(self, examples: CallArguments | None) -> None:
-        """Puts the inputs of a call where the steps read them, for steps that are run one by one; zeros, which are valid indices, where there are none."""
+        """Put the inputs of a call where the steps read them, for steps that are run one by one; without inputs, zeros, which are valid indices."""
         leaves = self._call.arrays_of(*examples) if examples is not None else [np.zeros((), bool)] * len(self._inputs)
         for place, leaf in zip(self._inputs, leaves, strict=True):
             place.put(leaf.detach() if isinstance(leaf, torch.Tensor) else leaf)
@@ -168,17 +168,17 @@ class CompiledNetwork(Locked):
                     step()
                 results = [one.value if isinstance(one, Fixed) else one.taken(as_torch) for one in self._outputs]
             finally:
-                for loose in self._loose:  # also after an index out of range: nothing of a call stays behind
+                for loose in self._loose:  # also after an index out of range: a call leaves nothing behind
                     loose.clear()
                 self._running = False
         return self._call.results_from(results)
 
     def after_fork(self) -> None:
-        """The call of another thread is not in the child."""
+        """A call that another thread was making is not running in the child."""
         self._running = False
 
     def _say_gradients(self) -> None:
-        """Once, where PyTorch would have tracked them."""
+        """Warn once, if PyTorch would have tracked gradients."""
         if not self._gradients_said and torch.is_grad_enabled():
             self._gradients_said = True
             warn("an input requires gradients, but a compiled network computes none: its results do not require them; call it under torch.no_grad()")
@@ -186,7 +186,7 @@ class CompiledNetwork(Locked):
 
 @contextmanager
 def torch_threads(threads: int) -> Iterator[None]:
-    """PyTorch's kernels run on so many threads here."""
+    """Run PyTorch's kernels on this many threads in here."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -213,7 +213,7 @@ class _Planned:
 
 
 class Loose:
-    """A value that NumPy cannot hold (float8, say): a tensor that PyTorch made, from the step that makes it to the end of the call."""
+    """A value that NumPy cannot hold (float8, for example): a tensor of PyTorch, from the step that makes it to the end of the call."""
 
     def __init__(self, value: Value) -> None:
         self.value = value
@@ -233,7 +233,7 @@ class Loose:
         return self.held.clone()
 
     def clear(self) -> None:
-        """Lets go of the tensor."""
+        """Release the tensor."""
         self._tensor = None
 
 
@@ -243,7 +243,7 @@ def _place(name: str, arrays: _Arrays) -> _Planned | Loose:
 
 @dataclass(frozen=True, eq=False)
 class CheckedStep:
-    """A step that is taken after the indices that it reads were looked at."""
+    """A step that runs after the indices that it reads were checked."""
 
     checks: Sequence[IndexCheck]
     step: Step
@@ -256,7 +256,7 @@ class CheckedStep:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where a network's arrays lie. `results`: the outputs, nested as the model nests them, with objects opened. None stands for what NumPy cannot hold."""
+    """Where a network's arrays are. `results`: the outputs, nested as the model nests them, with objects opened. None stands for what NumPy cannot hold."""
 
     arena: Array
     inputs: Sequence[tuple[str, Array | None]]
@@ -281,7 +281,7 @@ def plan_memory(extracted: ExtractedGraph) -> Plan:
 
 
 def _roots(graph: Graph) -> dict[str, str]:
-    """The array whose memory each array lies in: itself, or what it is a reshape of."""
+    """The array in whose memory each array is: itself, or what it is a reshape of."""
     roots = {name: name for name in graph.values}
     for node in graph:
         if node.op == "reshape":
@@ -296,7 +296,7 @@ def _bytes(value: Value) -> int:
 class _Arrays:
     """Every array of a graph as a view of the arena; constants as aligned copies, made when first asked for. `loose`: what NumPy cannot hold.
 
-    Nothing keeps it once the network is made: whoever needs a constant holds it, and packed ones are not needed as they were.
+    It is not kept once the network is made: kernels hold the constants that they need, and packed ones are not needed in their original form.
     """
 
     def __init__(self, graph: Graph, plan: Plan) -> None:
@@ -354,7 +354,7 @@ def _torch_step(group: Group, arrays: _Arrays) -> Step:
 
 
 def _target(name: str, arrays: _Arrays) -> Callable[[torch.Tensor], object]:
-    """What takes a result of PyTorch."""
+    """The function that stores a result of PyTorch."""
     loose = arrays.loose.get(name)
     if loose is None:
         return tensor_of(arrays[name]).copy_

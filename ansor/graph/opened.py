@@ -23,7 +23,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class _Context:
-    """What is known of an opened object without its tensors. The other attributes are not compared: two caches of one kind and depth are alike."""
+    """What is known about an opened object without its tensors. The other attributes are not compared: two caches of one kind and depth are alike."""
 
     kind: type
     names: tuple[str, ...]

@@ -1,8 +1,8 @@
 """A compiled network as data: what is called in which order on which bytes. It needs no PyTorch to be read, saved or run.
 
-A `NetworkPlan` has two pieces of memory. The arena has a place for everything that is computed, and the constants are the kernels' weights as the
-kernels read them. A call is the number of a kernel and the places of its arrays. A run copies the inputs into the arena, makes the calls in order, and copies
-the outputs out of it.
+A `NetworkPlan` has two pieces of memory. The arena has a place for everything that is computed; the constants are the weights in the layout that kernels
+read. A call is the number of a kernel and the places of its arrays. A run copies the inputs into the arena, makes the calls in order, and copies the outputs
+out of it.
 """
 
 from __future__ import annotations
@@ -94,12 +94,12 @@ class NetworkPlan:
 
     @property
     def threads(self) -> int:
-        """Of the pool that its kernels run on."""
+        """Threads of the pool that its kernels run on."""
         return max((kernel.threads for kernel in self.kernels), default=1)
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """All of them, in the order in which they are made."""
+        """All checks, in the order in which they are made."""
         return tuple(check for call in self.calls for check in call.checks)
 
 
@@ -110,7 +110,7 @@ def out_of_range(name: str, indices: NDArray[np.generic], rows: int) -> str:
 
 
 def nest(results: Nested, arrays: Sequence[object]) -> object:
-    """The outputs, nested as `results` says. Raises ValueError for what is no such description."""
+    """The outputs, nested as `results` says. Raises ValueError if that is not such a description."""
     if len(results) != 1:
         raise ValueError(f"results are described by {len(results)} words, not one")
     (kind, held), *_ = results.items()

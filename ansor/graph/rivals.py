@@ -1,7 +1,7 @@
-"""Our kernels and PyTorch's for the same groups, timed where they will run: in the network, in turns, with realistic caches.
+"""Our kernels and PyTorch's for the same groups, timed where they will run: in the network, alternately, with realistic caches.
 
-Values matter: PyTorch's look-ups refuse indices that are out of range, and its divisions of integers refuse zeros. So every run starts from the example
-inputs, and all steps run in order on the actual values.
+Values matter: PyTorch's look-ups reject indices that are out of range, and its integer divisions reject zeros. So every run starts from the example inputs,
+and all steps run in order on the actual values.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Rivals:
 def rivals(
     extracted: ExtractedGraph, ours: CompiledNetwork, theirs: CompiledNetwork, threads: int, clock: Clock = time.perf_counter
 ) -> list[Rivals]:
-    """Both times of each task, of the network that runs our kernels and the one that runs PyTorch's, which get `threads` threads meanwhile.
+    """Both times of each task, from the network that runs our kernels and the one that runs PyTorch's, on `threads` threads.
 
-    Takes about `SECONDS_PER_GROUP` for each group, or one run of both networks where that is longer.
+    Takes about `SECONDS_PER_GROUP` for each group, or one run of both networks if that is longer.
     """
     runs = [lambda network=network: one_round(network, extracted.examples, clock) for network in (ours, theirs)]
     with torch_threads(threads):
@@ -62,7 +62,7 @@ def faster(one: CompiledNetwork, other: CompiledNetwork, examples: CallArguments
 
 
 def _in_turns(runs: Sequence[Callable[[], T]], budget: float, clock: Clock) -> tuple[list[T], ...]:
-    """What each of the runs gives, again and again within `budget` seconds. The first round only warms up, unless there is no time for another."""
+    """The results of the runs, repeated alternately for `budget` seconds. The first round only warms up, unless there is no time for another."""
     start = clock()
     found: tuple[list[T], ...] = tuple([run()] for run in runs)
     for number in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""Elementwise functions that declarations and PyTorch both know, by the word that nodes have for them."""
+"""Elementwise functions that declarations and PyTorch both have, by the name that nodes use."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ PAIRS: Mapping[str, Callable[[Expr, Expr], Expr]] = {
 """Functions of two operands that PyTorch has under the same name."""
 
 _ERFC = (-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277)
-"""Of a polynomial in t = 1 / (1 + |x| / 2): erfc(|x|) = t exp(-x^2 + it), to a relative error of 1.2e-7 (Numerical Recipes)."""
+"""Coefficients of a polynomial in t = 1 / (1 + |x| / 2): erfc(|x|) = t exp(-x^2 + it), to a relative error of 1.2e-7 (Numerical Recipes)."""
 
 _ERFINV = (
     (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941),
     (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682),
 )
-"""Of polynomials in w - 2.5 and sqrt(w) - 3, w = -log(1 - x^2): erfinv(x) = x times one of them, in single precision (Giles, 2012)."""
+"""Coefficients of polynomials in w - 2.5 and sqrt(w) - 3, w = -log(1 - x^2): erfinv(x) = x times one of them, in single precision (Giles, 2012)."""
 
 _LANCZOS = (0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059, 12.507343278686905,
             -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7)
-"""Of the gamma function, g = 7."""
+"""Lanczos coefficients of the gamma function, g = 7."""
 
 
 def polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
@@ -58,14 +58,14 @@ def expm1(x: Expr) -> Expr:
 
 
 def erfc(x: Expr) -> Expr:
-    """1 - erf(x), with a small relative error where that is small, too."""
+    """1 - erf(x), with a small relative error even where the value is small."""
     t = 1.0 / (te.abs(x) * 0.5 + 1.0)
     tail = t * te.exp(polynomial(t, _ERFC[::-1]) - x * x)
     return te.if_then_else(x < 0.0, 2.0 - tail, tail)
 
 
 def erfinv(x: Expr) -> Expr:
-    """What erf makes x of: infinite at -1 and 1, NaN beyond."""
+    """The inverse of erf: infinite at -1 and 1, NaN beyond."""
     w = -te.log((1.0 - x) * (1.0 + x))
     inside = te.if_then_else(w < 5.0, polynomial(w - 2.5, _ERFINV[0]), polynomial(te.sqrt(te.max(w, 5.0)) - 3.0, _ERFINV[1])) * x
     return te.if_then_else(te.abs(x) == 1.0, x * te.infinity(x.dtype), inside)
@@ -105,7 +105,7 @@ OF_FLOAT32: Mapping[str, tuple[Callable[[Expr], Expr], Callable[..., torch.Tenso
     "lgamma": (lgamma, torch.lgamma),
     "digamma": (digamma, torch.digamma),
 }
-"""Approximations that are good to single precision, and PyTorch's own functions."""
+"""Approximations accurate to single precision, and PyTorch's own functions."""
 
 FORMULAS: Mapping[str, tuple[Callable[[Expr], Expr], Callable[..., torch.Tensor]]] = {
     **OF_FLOAT32,
@@ -114,4 +114,4 @@ FORMULAS: Mapping[str, tuple[Callable[[Expr], Expr], Callable[..., torch.Tensor]
     "isfinite": (te.isfinite, torch.isfinite),
     "bitwise_not": (lambda x: ~x, torch.bitwise_not),
 }
-"""Functions that are put together of others, and PyTorch's own."""
+"""Functions composed of others, and PyTorch's own."""

@@ -1,4 +1,4 @@
-"""Seconds of the steps of a network, in the order and with the caches of a call."""
+"""Seconds that each step of a network takes, in the order and with the caches of a call."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ansor.graph.network import CompiledNetwork, Step, torch_threads
 Clock = Callable[[], float]
 ROUNDS = 15
 LONGEST_SECONDS = 2.0
-"""Of all rounds together; there is always one."""
+"""Seconds of all rounds together; there is always one round."""
 
 
 def step_seconds(network: CompiledNetwork, examples: CallArguments | None, threads: int, clock: Clock = time.perf_counter) -> list[float]:
-    """Of each of `network.steps`: the lower quartile of some rounds. PyTorch runs on `threads` meanwhile."""
+    """For each of `network.steps`, the lower quartile of some rounds. PyTorch runs on `threads` meanwhile."""
     rounds: list[list[float]] = []
     start = clock()
     with torch_threads(threads):
@@ -31,7 +31,7 @@ def one_round(network: CompiledNetwork, examples: CallArguments | None, clock: C
 
 
 def low(times: Sequence[float]) -> float:
-    """The lower quartile: whatever else runs on the machine only adds to times."""
+    """The lower quartile: other work on the machine can only increase times."""
     return sorted(times)[len(times) // 4]
 
 

@@ -23,7 +23,7 @@ from ansor.te.tensor import Tensor
 
 @dataclass(frozen=True)
 class NetworkTask:
-    """A kernel the network needs. `tensors`: its declaration, placeholders first; `weight`: uses in one run of the network; `name`: readable, unique.
+    """A kernel that the network needs. `tensors`: its declaration, placeholders first; `weight`: uses in one run of the network; `name`: readable, unique.
 
     `key` identifies the computation: equal for equal groups, in any process.
     """
@@ -36,7 +36,7 @@ class NetworkTask:
 
 @dataclass(frozen=True)
 class Placed:
-    """A group in the network. `task`: its number among the tasks, None where PyTorch runs it; `arrays`: its task's tensors by their names in the graph."""
+    """A group in the network. `task`: its number among the tasks, None if PyTorch runs it; `arrays`: its task's tensors by their names in the graph."""
 
     group: Group
     task: int | None
@@ -45,10 +45,10 @@ class Placed:
 
 @dataclass(frozen=True)
 class ExtractedGraph:
-    """A network cut into tasks: the optimised graph, how it is called, and its groups in the order they run.
+    """A network divided into tasks: the optimised graph, how it is called, and its groups in the order they run.
 
-    `torch_calls`: the operators that PyTorch runs, each with the reason. `examples`: the call it was read with; None where there was none;
-    `watched`: the weights of the module, which may change; None where it is no module.
+    `torch_calls`: the operators that PyTorch runs, each with the reason. `examples`: the call it was read with, None if there was none;
+    `watched`: the weights of the module, which may change; None if it is not a module.
     """
 
     graph: Graph
@@ -70,9 +70,9 @@ class ExtractedGraph:
 
 
 def extract(model: object, example_inputs: ExampleInputs = (), report: Report | None = None) -> ExtractedGraph:
-    """Cuts a PyTorch model, or the float ONNX file at a path, into tasks; arguments as for `from_torch`. Raises ModelError where it cannot be read.
+    """Divide a PyTorch model, or the float ONNX file at a path, into tasks; arguments as for `from_torch`. Raises ModelError if it cannot be read.
 
-    What is cut already is given back.
+    An `ExtractedGraph` is returned as it is.
     """
     if isinstance(model, ExtractedGraph):
         return model

@@ -37,7 +37,7 @@ class TorchCall:
     keywords: tuple[tuple[str, object], ...] = ()
 
     def function(self) -> Callable[..., object]:
-        """The operator itself. Raises ModelError where this PyTorch does not have it."""
+        """The operator itself. Raises ModelError if this PyTorch does not have it."""
         found: object = torch.ops
         for part in self.operator.split("."):
             found = getattr(found, part, None)
@@ -46,7 +46,7 @@ class TorchCall:
         return found
 
     def __call__(self, tensors: Sequence[torch.Tensor]) -> tuple[object, ...]:
-        """Runs the operator; always a tuple of results, with the lists among them laid out."""
+        """Run the operator; always returns a tuple of results, with the lists among them flattened."""
         arguments = [_filled(one, tensors) for one in self.arguments]
         result = self.function()(*arguments, **{key: _filled(one, tensors) for key, one in self.keywords})
         return tuple(_laid_out(result))

@@ -1,7 +1,7 @@
-"""What a graph that Dynamo traced computes, as text: equal for equal graphs in any process, and None for what text cannot tell.
+"""What a graph that Dynamo traced computes, as text: equal for equal graphs in any process, and None if text cannot identify it.
 
-It is a key for what is kept, so it must never be equal for two graphs that differ. A function is told by its name only if it is PyTorch's or Python's own: what
-others are called says nothing of what they do.
+It is a key of the cache, so it must never be equal for two graphs that differ. A function is identified by its name only if it is PyTorch's or Python's own:
+the names of others do not say what they do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NUMBERS = (type(None), bool, int, float, complex, str, torch.dtype, torch.devic
 
 
 class Untold(Exception):
-    """Something that text cannot tell; never seen outside this package."""
+    """Something that text cannot identify; never raised outside this package."""
 
 
 def traced_text(graph: torch.fx.GraphModule) -> str | None:
@@ -31,7 +31,7 @@ def traced_text(graph: torch.fx.GraphModule) -> str | None:
 
 
 def state_text() -> str | None:
-    """What PyTorch's results and choices depend on beside the graph. None where something sees all calls, so that a graph may mean anything."""
+    """What PyTorch's results and choices depend on besides the graph. None if something intercepts all calls, so that a graph may mean anything."""
     if torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack():
         return None
     autocast = torch.is_autocast_enabled("cpu"), str(torch.get_autocast_dtype("cpu"))
@@ -40,7 +40,7 @@ def state_text() -> str | None:
 
 
 def argument_text(given: object) -> str | None:
-    """What a network is made for, of an argument that is no weight: not its values, where it is a tensor."""
+    """What a network depends on in an argument that is not a weight: of a tensor, everything but its values."""
     if isinstance(given, torch.Tensor):
         dense = type(given) in PLAIN and given.layout is torch.strided and given.device.type == "cpu"
         flags = given.is_conj(), given.is_neg()
@@ -71,7 +71,7 @@ def _graph(graph: torch.fx.GraphModule) -> str:
 
 
 def _held(graph: torch.fx.GraphModule, name: str) -> str:
-    """What a graph has of its own by a name."""
+    """A tensor or graph that the graph itself holds under a name."""
     found: object = graph
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -100,7 +100,7 @@ def _target(node: torch.fx.Node) -> str:
 
 
 def _name_of_function(target: object) -> str:
-    """A function by the name at which it is found; nothing else is PyTorch's for certain."""
+    """A function by the name under which it is found; nothing else is certain to be PyTorch's."""
     names = {str(getattr(target, one, "")) for one in ("__qualname__", "__name__")}
     module = str(getattr(target, "__module__", None) or "torch")
     if module.split(".")[0] in OWN:

@@ -1,4 +1,4 @@
-"""Whether a module's weights are still those that its network was compiled with: the network has its own copies, and would compute with the old values.
+"""Checks whether a module's weights are still those that its network was compiled with: the network has its own copies, and computes with the old values.
 
 Changes through `.data` leave no trace in PyTorch's version counters, so a few elements of each weight are compared. That takes microseconds for each weight,
 and is repeated only after a thousand times as long, so it takes at most 0.1 % of the time.
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import torch
 
 SHARE = 0.001
-"""Of a network's time, for looking."""
+"""The fraction of a network's time that is spent on looking."""
 SAMPLES = 8
-"""Elements of each weight that are compared, spread over it."""
+"""How many elements of each weight are compared, spread over it."""
 
 
 @dataclass(frozen=True)
 class _Weight:
-    """Some elements of a weight, as bytes: NaNs are equal to themselves."""
+    """Some elements of a weight, as bytes, so that NaNs are equal to themselves."""
 
     shape: torch.Size
     places: torch.Tensor
@@ -86,9 +86,9 @@ def _elements(tensor: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
 
 
 class WeightState:
-    """What some tensors were: where each lies, how often it was written to, and a few of its elements, all of which takes tens of microseconds to compare.
+    """A snapshot of some tensors: the address of each, how often it was written to, and a few of its elements. Comparing takes tens of microseconds.
 
-    PyTorch counts no writes through `.data` and NumPy, and none in inference mode: of those, only what changes one of the elements is seen.
+    PyTorch does not count writes through `.data` and NumPy, nor any in inference mode: such a write is noticed only if it changes one of these elements.
     """
 
     def __init__(self, weights: Sequence[torch.Tensor]) -> None:
@@ -100,7 +100,7 @@ class WeightState:
         self._elements = self._now()
 
     def is_of(self, weights: Sequence[torch.Tensor]) -> bool:
-        """Whether these, the same tensors in the same order, are still what they were."""
+        """Whether these tensors, given in the same order, are still what they were."""
         return _versions(weights) == self._versions and all(map(torch.equal, self._now(), self._elements))
 
     def _now(self) -> list[torch.Tensor]:
@@ -108,7 +108,7 @@ class WeightState:
 
 
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-"""By the bytes of an element: bits are compared, so that NaNs are equal to themselves."""
+"""Integers by the bytes of an element: bits are compared, so that NaNs are equal to themselves."""
 
 
 def _versions(weights: Sequence[torch.Tensor]) -> list[tuple[int, int]]:
@@ -120,7 +120,7 @@ def _has_bits(tensor: torch.Tensor) -> bool:
 
 
 def _spread(weight: torch.Tensor) -> torch.Tensor:
-    """A view of some places of the memory that a weight lies in."""
+    """A view of some elements of a weight's memory."""
     span = 1 + sum((extent - 1) * stride for extent, stride in zip(weight.shape, weight.stride(), strict=True))
     places = min(SAMPLES, span)
     return weight.detach().as_strided((places,), (span // places,)).view(_BITS[weight.element_size()])

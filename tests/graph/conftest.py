@@ -1,4 +1,4 @@
-"""The oracle of the front end: a network whose kernels are NumPy's reading of their declarations equals the PyTorch module.
+"""The oracle of the front end: a network whose kernels are declarations evaluated by NumPy equals the PyTorch module.
 
 So does a network whose groups all run in PyTorch's own kernels, wherever they have such a form.
 """
@@ -24,7 +24,7 @@ def assembled(extracted: ExtractedGraph) -> CompiledNetwork:
 
 
 def assembled_of_library(extracted: ExtractedGraph) -> CompiledNetwork:
-    """Every kind of node has a form in PyTorch, as it came from there."""
+    """Check that every kind of node has a form in PyTorch, where it came from."""
     kernels = library_kernels(extracted)
     missing = [task.name for task, kernel in zip(extracted.tasks, kernels, strict=True) if kernel is None]
     assert not missing, f"no library form: {missing}"
@@ -54,17 +54,17 @@ def reference() -> Callable[[ExtractedGraph], CompiledNetwork]:
 
 @pytest.fixture
 def agrees() -> Agrees:
-    """Compiles the model, calls both with the same arguments, compares structure and values; gives the extracted graph."""
+    """Compile the model, call both with the same arguments, compare structure and values; returns the extracted graph."""
 
     def check(model: Callable[..., object], *args: object, tolerance: float = 1e-4, report: Callable[[str], None] | None = None,
               **kwargs: object) -> ExtractedGraph:
         model = model.eval() if isinstance(model, torch.nn.Module) else model
-        extracted = extract(model, kwargs or args, report or (lambda line: None))  # tests look at `torch_calls`
+        extracted = extract(model, kwargs or args, report or (lambda line: None))  # tests check `torch_calls`
         with torch.no_grad():
             wanted = model(*args, **kwargs)
         _compare(wanted, assembled(extracted)(*args, **kwargs), tolerance)
         network = assembled_of_library(extracted)
-        for _ in range(2):  # a second run finds what the first left in the arena
+        for _ in range(2):  # the second run starts with what the first left in the arena
             _compare(wanted, network(*args, **kwargs), tolerance)
         return extracted
 

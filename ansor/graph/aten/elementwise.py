@@ -13,11 +13,11 @@ FLOAT_ONLY = ("ceil", "cos", "erf", "exp", "floor", "hardsigmoid", "hardswish", 
               "tanh", "trunc")
 PLAIN = ("abs", "neg", "relu", *FLOAT_ONLY)
 PRIMITIVES = frozenset(["abs", "ceil", "cos", "erf", "exp", "floor", "log", "log2", "neg", "round", "rsqrt", "sin", "sqrt", "tanh", "trunc"])
-"""Those of them that PyTorch's reference implementations end in."""
+"""The calls among them that PyTorch's reference implementations decompose into."""
 
 
 def plain(op: str) -> Translation:
-    """A function of one operand that the graph has a word for."""
+    """A function of one operand that is an operator of the graph."""
 
     def translation(call: AtenCall, build: Builder) -> str:
         source = call.tensor("self")
@@ -98,7 +98,7 @@ def power(call: AtenCall, build: Builder) -> str:
 
 _OF_CONDITIONS = {"add": "logical_or", "mul": "logical_and", "maximum": "logical_or", "minimum": "logical_and", "bitwise_and": "logical_and",
                   "bitwise_or": "logical_or", "bitwise_xor": "logical_xor"}
-"""What arithmetic means between conditions."""
+"""What arithmetic on booleans means."""
 
 
 def of_pair(op: str, *, reverse: bool = False) -> Translation:
@@ -135,7 +135,7 @@ def of_pair(op: str, *, reverse: bool = False) -> Translation:
 
 
 def _first(call: AtenCall, build: Builder, other: object) -> str:
-    """The operand `self`; a number, which calls that were parts of another may have there, in the dtype of what it is put together with."""
+    """The operand `self`. Calls that are parts of another may have a number there, which takes the dtype of the other operand."""
     given = call.arguments["self"]
     if isinstance(given, Ref) or not isinstance(other, Ref):
         return call.tensor("self")

@@ -1,4 +1,4 @@
-"""ATen's scalar functions: tables of what needs no more than its name, and the few that need a line."""
+"""ATen's scalar functions: tables of those that need only a name, and the few that need code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def nextafter(call: AtenCall, build: Builder) -> str:
 
 
 def _rest(op: str) -> Translation:
-    """Of floats alone: an integer divided by zero would end the process."""
+    """For floats only: an integer divided by zero would end the process."""
     rule = of_pair(op)
 
     def translation(call: AtenCall, build: Builder) -> str:
@@ -94,7 +94,7 @@ def isfinite(call: AtenCall, build: Builder) -> str:
 
 @translates("aten.signbit.default", "prims.signbit.default")
 def signbit(call: AtenCall, build: Builder) -> str:
-    """Of floats the sign of zeros counts: 1 with the sign of x is below zero."""
+    """For floats the sign of zeros counts: 1 with the sign of x is below zero."""
     source, dtype = call.tensor("self"), build.dtype(call.tensor("self"))
     if is_float(dtype):
         source = build.binary("copysign", source, 1.0, reverse=True)
@@ -131,7 +131,7 @@ def _float_result(call: AtenCall) -> str:
 
 @translates("aten.floor_divide.default", "aten.floor_divide.Scalar", "aten.div.Tensor_mode", "aten.div.Scalar_mode")
 def rounded_quotient(call: AtenCall, build: Builder) -> str:
-    """As PyTorch rounds it: an exact quotient, after the remainder is taken away, to the nearest integer."""
+    """As PyTorch rounds it: subtract the remainder, divide exactly, and round to the nearest integer."""
     dtype, mode = _float_result(call), call.arguments.get("rounding_mode", "floor")
     left, given = build.cast(call.tensor("self"), dtype), call.arguments["other"]
     right = build.cast(given, dtype) if isinstance(given, Ref) else build.number(given, dtype)
@@ -155,7 +155,7 @@ def logical_xor(call: AtenCall, build: Builder) -> str:
 
 @translates("aten.fmax.default", "aten.fmin.default", "prims.fmax.default", "prims.fmin.default")
 def extreme_beside_nan(call: AtenCall, build: Builder) -> str:
-    """The other operand where one is NaN."""
+    """The extreme of two operands, or the other operand where one is NaN."""
     dtype = call.result.dtype
     left, right = build.cast(call.tensor("self"), dtype), build.cast(call.tensor("other"), dtype)
     chosen = build.binary("maximum" if "fmax" in call.operator else "minimum", left, right)

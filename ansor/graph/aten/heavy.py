@@ -52,7 +52,7 @@ def _transposed_convolution(call: AtenCall, build: Builder, inputs: list[str], s
     padding, extra = call.ints("padding", rank, zeros), call.ints("output_padding", rank, zeros)
     if any(more >= stride for more, stride in zip(extra, strides, strict=True)):
         raise Unsupported(f"output_padding={list(extra)} is not smaller than stride={list(strides)}")
-    # Zeros behind the kernel's end, cut off again as padding, make the stride divide its extent: each output phase then has the same taps.
+    # Zeros after the kernel's end, cut off again as padding, make its extent a multiple of the stride: each output phase then has the same taps.
     kernel = build.shape(inputs[1])[2:]
     tail = tuple(-extent % stride for extent, stride in zip(kernel, strides, strict=True))
     weight = build.known(inputs[1])
@@ -122,7 +122,7 @@ def addbmm(call: AtenCall, build: Builder) -> str:
 
 @translates("aten._cdist_forward.default")
 def distances(call: AtenCall, build: Builder) -> str:
-    """Of every row of one matrix from every row of the other."""
+    """Distances of every row of one matrix from every row of the other."""
     _float_only(call)
     p, (one, two) = float(call.number("p")), (call.tensor("x1"), call.tensor("x2"))
     first, second = build.shape(one), build.shape(two)
@@ -149,7 +149,7 @@ def matmul(call: AtenCall, build: Builder) -> str:
     if len(first) < 2 or len(second) < 2:
         raise Unsupported(f"products with a vector are not translated (shapes {first} and {second})")
     if len(second) == 2:
-        first = (prod(first[:-1]), first[-1])  # the left side's batch is more rows
+        first = (prod(first[:-1]), first[-1])  # the left side's batch only adds rows
     elif first[:-2] != second[:-2]:
         raise Unsupported(f"products whose batch dimensions differ are not translated (shapes {first} and {second})")
     batch = prod(first[:-2])
@@ -230,7 +230,7 @@ def average_pool(call: AtenCall, build: Builder) -> str:
     divisor = call.arguments.get("divisor_override")
     if divisor is None:
         return _pool(call, build, "avg")
-    assert isinstance(divisor, int)  # all windows count as whole, then: those over the end, too
+    assert isinstance(divisor, int)  # then all windows count as whole, even those that extend past the end
     call.required("such average pools with their own divisor are not translated", ceil_mode=False)
     whole = _pool(replace(call, arguments={**call.arguments, "count_include_pad": True}), build, "avg")
     rank = int(call.operator.partition("pool")[2][0])
@@ -267,7 +267,7 @@ def adaptive_max_pool(call: AtenCall, build: Builder) -> list[str | None]:
 
 
 def _of_one_image(call: AtenCall, build: Builder, translation: Callable[[AtenCall], str], key: str = "self") -> str:
-    """A call whose operand has no batch dimension, as one that has."""
+    """Translate a call whose operand has no batch dimension as one that has."""
     source = call.tensor(key)
     batch = Ref(build.reshape(source, (1, *build.shape(source))))
     result = Value((1, *call.result.shape), call.result.dtype)
@@ -339,7 +339,7 @@ def layer_norm(call: AtenCall, build: Builder) -> Result:
 
 @translates("aten.group_norm.default")
 def group_norm(call: AtenCall, build: Builder) -> str:
-    """Each group of channels of each image is a row; its norm is a layer norm without scales, which come after it, per channel."""
+    """Each group of channels of each image is a row, normalised by a layer norm without scales; the scales come after it, per channel."""
     _float_only(call)
     data, groups, shape, dtype = call.tensor("input"), call.integer("num_groups"), call.result.shape, call.result.dtype
     rows = build.reshape(data, (shape[0], groups, prod(shape[1:]) // groups))

@@ -1,4 +1,4 @@
-"""ATen's calls that read where tensors of integers say: indices, gathering, and orders that are known ahead."""
+"""ATen's calls that read at indices: indexing, gathering, and orders that are known at compile time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansor.graph.ir import Array
 
 @translates("aten.index.Tensor", "aten._unsafe_index.Tensor")
 def index(call: AtenCall, build: Builder) -> str:
-    """Several indices are broadcast to one shape, whose dimensions stand where the first index does; at the front if indices have others between them."""
+    """Several indices are broadcast to one shape. Its dimensions replace the first index, or come first if the indices are not adjacent."""
     source, given = call.tensor("self"), call.arguments["indices"]
     assert isinstance(given, Sequence)
     dims = tuple(place for place, one in enumerate(given) if one is not None)
@@ -94,7 +94,7 @@ def diagonal(call: AtenCall, build: Builder) -> str:
 
 @translates("aten.as_strided.default", "aten.as_strided_copy.default")
 def as_strided(call: AtenCall, build: Builder) -> str:
-    """Of memory that the operand is the whole of: the reader has seen to that."""
+    """The operand is the whole of its memory: the reader has checked that."""
     source, size = call.tensor("self"), build.values[call.tensor("self")].size
     shape, strides, begin = call.result.shape, call.list("stride"), call.arguments.get("storage_offset") or 0
     assert isinstance(begin, int)
@@ -108,7 +108,7 @@ def as_strided(call: AtenCall, build: Builder) -> str:
 
 @translates("aten.unfold.default")
 def unfold(call: AtenCall, build: Builder) -> str:
-    """Windows of one dimension, whose elements become the last one."""
+    """Windows along one dimension; their elements become the last dimension."""
     source, width, step = call.tensor("self"), call.integer("size"), call.integer("step")
     rank = len(build.shape(source))
     axis = call.integer("dimension") % max(rank, 1)
@@ -165,7 +165,7 @@ def _mode(operator: str) -> str:
 
 
 def padded_from_inside(build: Builder, made: str, widths: Sequence[int], mode: str, hint: str) -> str:
-    """Padded with its own elements. `widths` as PyTorch lists them, the last dimension first; `mode` as NumPy calls it."""
+    """Padded with its own elements. `widths` as PyTorch lists them, the last dimension first; `mode`: NumPy's name."""
     if min(widths) < 0:
         raise Unsupported(f"negative padding is not translated (pad={list(widths)})")
     rank = len(build.shape(made))

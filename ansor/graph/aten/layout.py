@@ -136,7 +136,7 @@ def unbind(call: AtenCall, build: Builder) -> list[str | None]:
 
 
 PAD_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-"""PyTorch's words, and NumPy's."""
+"""PyTorch's names, and NumPy's."""
 
 
 @translates("aten.constant_pad_nd.default", "aten.pad.default")
@@ -147,7 +147,7 @@ def pad(call: AtenCall, build: Builder) -> str:
         return padded_from_inside(build, call.tensor("self"), widths, PAD_MODES[str(mode)], call.name)
     source = call.tensor("self")
     rank = len(build.shape(source))
-    for index in range(len(widths) // 2):  # negative padding takes elements away
+    for index in range(len(widths) // 2):  # negative padding removes elements
         axis, low, high = rank - 1 - index, -min(widths[2 * index], 0), -min(widths[2 * index + 1], 0)
         source = _sliced(build, source, axis, low, build.shape(source)[axis] - low - high, 1, call.name)
     widths = tuple(max(width, 0) for width in widths)

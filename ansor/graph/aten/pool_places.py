@@ -1,4 +1,4 @@
-"""Maximum pools that also say where their maxima are: windows as rows of a table of places, which is known ahead."""
+"""Maximum pools that also return where their maxima are: windows are rows of a table of places, which is known at compile time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansor.graph.ir import Array
 
 def sliding_windows(extents: Sequence[int], places: Sequence[int], kernel: Sequence[int], strides: Sequence[int], padding: Sequence[int],
                     dilation: Sequence[int]) -> Array:
-    """The place in memory order of each element of each window: [windows, elements]. What lies in the padding stands as the first element inside."""
+    """The place in memory order of each element of each window: [windows, elements]. Elements in the padding are replaced by the first one inside."""
     rows = []
     for at in itertools.product(*map(range, places)):
         taps = [[begin * stride - pad + tap * step for tap in range(width)]
@@ -24,7 +24,7 @@ def sliding_windows(extents: Sequence[int], places: Sequence[int], kernel: Seque
 
 
 def adaptive_windows(extents: Sequence[int], places: Sequence[int]) -> Array:
-    """The same of windows that share an image out evenly; all rows are as long as the longest."""
+    """The same for the windows of adaptive pools; all rows are as long as the longest."""
     rows = []
     widest = prod(max(-((p + 1) * n // -m) - p * n // m for p in range(m)) for n, m in zip(extents, places, strict=True))
     for at in itertools.product(*map(range, places)):
@@ -34,7 +34,7 @@ def adaptive_windows(extents: Sequence[int], places: Sequence[int]) -> Array:
 
 
 def _row(extents: Sequence[int], taps: Sequence[Sequence[int]], length: int) -> list[int]:
-    """In memory order, so that of equal elements the first is found; the first element fills the row up."""
+    """In memory order, so that the first of equal elements is found; the row is padded with its first element."""
     inside = [[tap for tap in one if 0 <= tap < extent] for one, extent in zip(taps, extents, strict=True)]
     found = [int(np.ravel_multi_index(place, tuple(extents))) for place in itertools.product(*inside)]
     return found + found[:1] * (length - len(found))

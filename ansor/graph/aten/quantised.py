@@ -1,4 +1,4 @@
-"""The calls that PyTorch's PT2E puts into a graph: numbers of 8 bits made of floats, and floats made of those again."""
+"""The calls that PyTorch's PT2E puts into a graph: floats quantised to 8 bits, and dequantised again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def dequantise(call: AtenCall, build: Builder) -> str:
 
 
 def integers_of(call: AtenCall, build: Builder) -> Integers | None:
-    """What a call of `OF_CONSTANTS` makes floats of; None unless they are signed bytes around 0, with a scale for each output or for all."""
+    """What a call of `OF_CONSTANTS` dequantises; None unless it is signed bytes with zero point 0 and a scale for each output or for all."""
     if call.result.dtype != "float32":
         return None
     values = build.required_constant(call.tensor("input"))
@@ -45,7 +45,7 @@ def integers_of(call: AtenCall, build: Builder) -> Integers | None:
 
 
 def integer_dense(build: Builder, data: str, weight: str, bias: str | None, name: str) -> str | None:
-    """A dense layer of floats made of bytes, as sums of products of the bytes, [rows, out]; None where it is no such layer, or 32 bits are too few.
+    """A dense layer of dequantised bytes as sums of products of the bytes, [rows, out]; None if it is not such a layer, or 32 bits are too few.
 
     (q - zero) * scale by w * scales is (sum of q * w - zero * sum of w) * (scale * scales): the sums are exact.
     """

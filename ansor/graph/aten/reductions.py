@@ -1,4 +1,4 @@
-"""ATen's reductions other than sums, means and extremes: truth, places of extremes, variances, running sums."""
+"""ATen's reductions other than sums, means and extremes: any and all, argmin and argmax, variances, running sums."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansor.graph.dtypes import FLOATS
 from ansor.te.expr import computed
 
 LONGEST_SCAN = 512
-"""Elements along which running sums are kernels of ours: each of them adds up all before it."""
+"""The longest dimension for which a running sum is our kernel: each element adds up all before it."""
 
 
 def _axes(call: AtenCall, rank: int, key: str = "dim") -> tuple[int, ...]:
@@ -87,7 +87,7 @@ def primitive(call: AtenCall, build: Builder) -> str:
 
 
 def _moments(call: AtenCall, build: Builder, source: str, axes: tuple[int, ...], keep: bool) -> tuple[str, str]:
-    """Variance and mean, in two passes over the elements. `correction` is what their number is less by in the variance."""
+    """Variance and mean, in two passes over the elements. The variance divides by their number minus `correction`."""
     shape, given_dtype = build.shape(source), build.dtype(source)
     if given_dtype not in FLOATS:
         raise Unsupported(f"it is translated for bfloat16, float32 and float64, and this one is {given_dtype}")

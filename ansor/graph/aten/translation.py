@@ -28,7 +28,7 @@ class Unsupported(Exception):
 
 
 class StaysWhole(Unsupported):
-    """Nor are there parts of it that would do."""
+    """It must not be decomposed into parts either."""
 
 
 class Ref(str):
@@ -59,7 +59,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 @dataclass(frozen=True)
 class AtenCall:
-    """One call: arguments by the names of the operator's schema (arrays as `Ref`), what is known of its results, and which of several are `used`."""
+    """One call: arguments by their names in the operator's schema (arrays as `Ref`), what is known about its results, and which of several are `used`."""
 
     operator: str
     name: str
@@ -128,7 +128,7 @@ class AtenCall:
 
 @dataclass(frozen=True, eq=False)
 class Integers:
-    """Signed bytes [out, ...] that a constant of floats was made of: values * scales, [out] or [1]."""
+    """Signed bytes [out, ...] from which a float constant was dequantised: values * scales, [out] or [1]."""
 
     values: Array
     scales: NDArray[np.float32]
@@ -142,7 +142,7 @@ class Builder:
         self.constants: dict[str, Array] = {}
         self.nodes: dict[str, Node] = {}
         self.values: dict[str, Value] = {}
-        self.integers: dict[str, Integers] = {}  # constant of floats -> what it was made of
+        self.integers: dict[str, Integers] = {}  # float constant -> what it was dequantised from
 
     def input(self, name: str, value: Value) -> str:
         self.inputs[name] = self.values[name] = value
@@ -155,7 +155,7 @@ class Builder:
         return name
 
     def number(self, value: object, dtype: str) -> str:
-        """A constant of no dimensions."""
+        """A constant without dimensions."""
         if not isinstance(value, (int, float)):
             raise Unsupported(f"its argument {value!r} is not a number")
         try:

@@ -1,13 +1,13 @@
 """Convolutions and pools run with channels last: NHWC data, HWIO weights.
 
-Each array of the old graph is channels first, by PyTorch's convention. The pass keeps, beside or instead of it, a channels-last twin:
+Each array of the old graph is channels first, by PyTorch's convention. The pass keeps a channels-last twin, in addition to it or instead of it:
 
     input ─► transpose ─► conv ─► relu ─► pool ─► … ─► mean ─► dense
     NCHW                  NHWC    NHWC    NHWC         NC
 
-Convolutions and pools ask for the twin and make one. Elementwise work, concatenation, slices, padding and reductions make one where an operand has
-one. All else asks for the array itself, which a transposition makes from the twin; where that moves only dimensions of extent 1 it is a reshape,
-which costs nothing. Weights are permuted here, once. The same for one and three spatial dimensions.
+Convolutions and pools read the twin and make one. Elementwise work, concatenation, slices, padding and reductions make one if an operand has one.
+Everything else reads the array itself, which a transposition makes from the twin; if that moves only dimensions of extent 1 it is a reshape, which costs
+nothing. Weights are permuted here, once. One and three spatial dimensions work the same way.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def channels_last(graph: Graph) -> Graph:
 
 
 class _ChannelsLast:
-    """One run of the pass. `last` and `first` say what the two forms of an old array are called in the new graph, where they exist."""
+    """One run of the pass. `last` and `first` map an old array to the names of its two forms in the new graph, if they exist."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -184,7 +184,7 @@ class _ChannelsLast:
             return True
         if rank < 3 or axes != to_first(rank):
             return False
-        self.last[node.name] = self.as_first(source)  # whoever needs the array itself transposes then
+        self.last[node.name] = self.as_first(source)  # a reader that needs the array itself transposes it then
         return True
 
     def _reshape(self, node: Node) -> bool:

@@ -13,7 +13,7 @@ from ansor.graph.passes.reshapes import sink_reshapes
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fold_batch_norm,  # first: it looks for a norm right after its convolution
     fold_padding,
-    channels_last,  # knows no batch norm
+    channels_last,  # does not handle batch norms
     sink_reshapes,  # last: layouts turn some transpositions into reshapes
 )
 

@@ -13,7 +13,7 @@ from ansor.graph.ir import ELEMENTWISE, Graph, Node, Rewriter
 
 
 def sink_reshapes(graph: Graph) -> Graph:
-    """The graph with elementwise nodes above reshapes where that is possible."""
+    """The graph with elementwise nodes moved above reshapes where possible."""
     write = Rewriter(graph)
     sources: dict[str, str] = {}  # an array that is a reshape -> what it reshapes, in the new graph
     for node in graph:
@@ -32,7 +32,7 @@ def sink_reshapes(graph: Graph) -> Graph:
 
 
 def _reshape(write: Rewriter, node: Node, sources: dict[str, str]) -> None:
-    """A reshape of a reshape is one; to the shape there was, none."""
+    """A reshape of a reshape becomes one reshape; back to the original shape, none."""
     source = sources.get(node.inputs[0], write.now(node.inputs[0]))
     sources[node.name] = source
     if write.values[source].shape == node.shape:
@@ -42,7 +42,7 @@ def _reshape(write: Rewriter, node: Node, sources: dict[str, str]) -> None:
 
 
 def _fits(write: Rewriter, node: Node, source: str) -> bool:
-    """True where an elementwise node may have the shape of `source` instead: every operand has a form for it."""
+    """True if an elementwise node may have the shape of `source` instead: every operand has a form for it."""
     shape = write.values[source].shape
     if node.op not in ELEMENTWISE or write.values[source].size != node.size or shape == node.shape or not shape:
         return False
