@@ -1,4 +1,4 @@
-"""Tuning beside the process that runs networks: one at a time, each in a process of its own, which ends with this one."""
+"""Tunes networks in the background while this process runs them: one at a time, each in a process of its own, which ends with this one."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from ansor.support.text import first_line
 
 PATIENCE_SECONDS = 3.0
-"""So long a process that was asked to end may take."""
+"""How long a process may take to end after it was asked to."""
 MODULE = "ansor.networks.background_tuner"
 
 
 @dataclass(frozen=True)
 class Wish:
-    """A network to tune. job: what its process is told; better: is called when a faster one is kept; say: gets a line where something goes wrong."""
+    """A network to tune. job: the input of its process; better: called when a faster network is kept; say: gets a line if something goes wrong."""
 
     job: Mapping[str, object]
     better: Callable[[], None]
@@ -31,7 +31,7 @@ class Wish:
 
 
 class Tuners:
-    """A queue of wishes, and the thread that grants them. `process`: the one that tunes now."""
+    """A queue of networks to tune, and the thread that works through it. `process`: the one that tunes now."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -42,11 +42,11 @@ class Tuners:
         atexit.register(self.end)
 
     def add(self, wish: Wish) -> None:
-        """After those that are waiting."""
+        """Put a network at the end of the queue."""
         self._wishes.put(wish)
 
     def end(self) -> None:
-        """Stop what goes on; nothing begins any more. A forked child leaves its parent's alone."""
+        """Stop the current tuning, and start no other. A forked child leaves its parent's alone."""
         if os.getpid() != self.owner:
             return
         self._ended = True
@@ -64,7 +64,7 @@ class Tuners:
             wish = self._wishes.get()
             try:
                 self._grant(wish)
-            except Exception as error:  # nobody is there to be told otherwise
+            except Exception as error:  # there is no other place to report it
                 self._tell(wish, first_line(error))
 
     def _grant(self, wish: Wish) -> None:
@@ -89,7 +89,7 @@ class Tuners:
 
     def _tell(self, wish: Wish, why: str) -> None:
         if not self._ended:
-            with suppress(Exception):  # a warning that is an error is one in this thread, where it says nothing to anybody
+            with suppress(Exception):  # if warnings are errors, this one would be raised in this thread, where nothing reports it
                 wish.say(f"tuning in the background ended: {why}")
 
 
@@ -97,7 +97,7 @@ _tuners: list[Tuners] = []
 
 
 def tune(wish: Wish) -> None:
-    """When those before it are done. A forked child has a queue of its own."""
+    """Tune a network when those before it in the queue are done. A forked child has a queue of its own."""
     if not _tuners or _tuners[-1].owner != os.getpid():
         _tuners[:] = [Tuners()]
     _tuners[-1].add(wish)

@@ -1,7 +1,7 @@
-"""The process that tunes a kept network beside the one that runs it: `python -m ansor.networks.background_tuner JOB`, the job as JSON.
+"""The process that tunes a kept network while another process runs it: `python -m ansor.networks.background_tuner JOB`, with the job as JSON.
 
-It says `better` each time that it has kept a network which is faster as a whole, at the end `done`, or `failed` and why. It gives way to all other processes,
-and ends with the one that asked for it.
+It prints `better` each time it has kept a network that is faster as a whole, and at the end `done`, or `failed` and the reason. It runs at the lowest priority,
+and ends with the process that asked for it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ansor.support.text import first_line
 from ansor.targets.base import parse_target
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
-"""Of the time, after each of which what was found is tried in the network."""
+"""Fractions of the time after which the programs found so far are tried in the network."""
 LOWEST = 19
 LOOK_SECONDS = 1.0
 PART = "background"
@@ -34,7 +34,7 @@ PART = "background"
 
 @dataclass(frozen=True)
 class Job:
-    """name: by which the network is kept; minutes: of tuning; torch_threads: those of PyTorch's kernels, where it may run some; parent: its process."""
+    """name: under which the network is kept; minutes: of tuning; torch_threads: for PyTorch's kernels, if it may run some; parent: its process's id."""
 
     name: str
     target: str
@@ -46,7 +46,7 @@ class Job:
 
 
 def tuned(job: Job) -> Iterator[str]:
-    """Tunes, and gives what is to be said."""
+    """Tune, and yield the lines to print."""
     import torch
 
     from ansor.graph.rivals import faster
@@ -68,7 +68,7 @@ def tuned(job: Job) -> Iterator[str]:
 
 
 def _end_with(parent: int) -> None:
-    """Asks this process to end when its parent does, however that ends; and ends it where it does not."""
+    """Ask this process to end when its parent does, for whatever reason, and kill it if it does not."""
     while os.getppid() == parent:
         time.sleep(LOOK_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(line, flush=True)
         except KeyboardInterrupt:
             return 1
-        except Exception as error:  # whatever it is, the other process goes on
+        except Exception as error:  # whatever it is, the other process has to continue
             print(f"failed {first_line(error)}", flush=True)
     return 0
 

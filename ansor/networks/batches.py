@@ -23,14 +23,14 @@ from ansor.support.forked import Locked
 from ansor.support.text import counted, first_line
 
 MOST_DIFFERENCE = 1e-3
-"""Between floats of a row alone and among others, of the largest result: PyTorch adds up in another order for other batches."""
+"""Allowed difference between a row computed alone and among others, relative to the largest result: PyTorch adds in another order for other batches."""
 
 Leaf = torch.Tensor | np.ndarray
 Leaves = Sequence[object]
 
 
 def batch_sizes(rows: int, largest: int) -> list[int]:
-    """The batches that so many rows are computed in, the largest first."""
+    """The sizes of the batches in which this many rows are computed, the largest first."""
     sizes = [largest] * (rows // largest)
     left = rows % largest
     return sizes + [1 << bit for bit in reversed(range(left.bit_length())) if left >> bit & 1]
@@ -39,18 +39,18 @@ def batch_sizes(rows: int, largest: int) -> list[int]:
 class BatchedNetwork(Locked):
     """Calls like the module, with any number of rows: the first dimension of every input and result, which must be one per row.
 
-    `networks`: those compiled so far, by their batch. Each keeps constants of its own.
+    `networks`: those compiled so far, by batch size. Each has constants of its own.
     """
 
     def __init__(self, model: object, example_inputs: ExampleInputs, compiled: Callable[[ExampleInputs], CompiledNetwork]) -> None:
-        """`compiled`: a network for inputs of one batch. Raises ModelError for inputs without a common number of rows, of which there are at least two, and
-        for a model that computes a row differently among other rows, which is tried."""
+        """`compiled`: compiles a network for one batch size. Raises ModelError for inputs without a common number of rows, at least two, and for a model that
+        computes a row differently among other rows, which is tested by running it."""
         super().__init__()
         self._model, self._examples = model, split_inputs(example_inputs)
         leaves, _ = _flat(self._examples)
         self.largest = _rows(leaves, "the example inputs")
         if self.largest < 2:
-            raise ModelError("asked for a network of any batch with example inputs of one row; give as many rows as are to be computed at once, at least 2")
+            raise ModelError("asked for a network of any batch with example inputs of one row; give as many rows as should be computed at once, at least 2")
         _check_independent(model, self._examples, self.largest)
         self._compiled, self._weights = compiled, WeightState(_weights_of(model))
         self.networks: dict[int, CompiledNetwork] = {}
@@ -89,7 +89,7 @@ def _flat(call: object) -> tuple[list[object], pytree.TreeSpec]:
 
 
 def _rows(leaves: Leaves, what: str) -> int:
-    """That all arrays have. Raises ModelError where they do not agree, or there are none."""
+    """The number of rows that all arrays have. Raises ModelError if they disagree, or there are no arrays."""
     shapes = [tuple(one.shape) for one in leaves if isinstance(one, Leaf)]
     if not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1:
         found = ", ".join(map(str, shapes)) or "none"
@@ -102,7 +102,7 @@ def _sliced(leaves: Leaves, first: int, size: int) -> list[object]:
 
 
 def _joined(parts: Sequence[tuple[int, object]]) -> object:
-    """Results of batches, one after another. Raises ModelError for those that have no rows."""
+    """Results of batches, concatenated. Raises ModelError for those that have no rows."""
     flat = [_flat(result) for _, result in parts]
     joined = [_one_after_another(ones, [size for size, _ in parts]) for ones in zip(*(leaves for leaves, _ in flat), strict=True)]
     return closed(pytree.tree_unflatten(joined, flat[0][1]))
@@ -128,26 +128,26 @@ def _weights_of(model: object) -> list[torch.Tensor]:
 
 
 def _check_independent(model: object, examples: CallArguments, rows: int) -> None:
-    """Try whether the model computes the first and the last of several rows as it computes each alone. Raises ModelError otherwise."""
+    """Raises ModelError unless the model computes the first and the last of several rows as it computes each alone, which is tested by running it."""
     if not isinstance(model, torch.nn.Module):
-        raise ModelError(f"a network of any batch is made from a PyTorch module, which is tried with one row and with several; found a {type(model).__name__}")
+        raise ModelError(f"a network of any batch is made from a PyTorch module, which is run with one row and with several; found a {type(model).__name__}")
     leaves, tree = _flat(examples)
     among = [_varied(one) if isinstance(one, Leaf) else one for one in leaves]
     if all(_alike(one) for one in among if isinstance(one, torch.Tensor)):
-        raise ModelError("asked for a network of any batch with example inputs whose rows are all alike; give rows that differ, for it is tried whether one "
+        raise ModelError("asked for a network of any batch with example inputs whose rows are all equal; give rows that differ, to test whether one "
                          "row depends on another")  # fmt: skip
     for place in (0, rows - 1):
         alone = [one[place : place + 1] if isinstance(one, torch.Tensor) else one for one in among]
         try:
             with torch.no_grad(), _evaluating(model):
                 several, single = (_results(model, tree, given) for given in (among, alone))
-        except Exception as error:  # models raise whatever they like
+        except Exception as error:  # models may raise anything
             raise ModelError(f"asked for a network of any batch of a model that fails with one row or with {rows}: {first_line(error)}") from error
         _compare(several, single, place, rows)
 
 
 def _compare(several: Leaves, single: Leaves, place: int, rows: int) -> None:
-    """Raises ModelError where results of a row alone are others than among several rows."""
+    """Raises ModelError if the results of a row alone differ from those among several rows."""
     if len(several) != len(single):
         raise ModelError(f"a network of any batch gives the same number of results for all batches; this model gives {len(several)} and {len(single)}")
     for one, other in zip(several, single, strict=True):
@@ -163,7 +163,7 @@ def _compare(several: Leaves, single: Leaves, place: int, rows: int) -> None:
 
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Within what another order of additions makes of floats. Others are equal."""
+    """Floats within what another order of additions may change; other dtypes exactly."""
     if not (one.is_floating_point() or one.is_complex()):
         return torch.equal(one, other)
     finite = other[other.isfinite()].abs()
@@ -174,7 +174,7 @@ def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 @contextmanager
 def _evaluating(model: torch.nn.Module) -> Iterator[None]:
-    """In evaluation mode, without a call of `eval`, which may do more than that."""
+    """In evaluation mode, without calling `eval`, which may do more than that."""
     modes = [(module, module.training) for module in model.modules()]
     try:
         for module, _ in modes:
@@ -186,16 +186,16 @@ def _evaluating(model: torch.nn.Module) -> Iterator[None]:
 
 
 def _results(model: torch.nn.Module, tree: pytree.TreeSpec, leaves: Leaves) -> Leaves:
-    """Of a call with copies, as a model may write to its inputs."""
+    """Results of a call with copies of the inputs, as a model may write to them."""
     copies = [one.clone() if isinstance(one, torch.Tensor) else one for one in leaves]
     args, kwargs = cast(CallArguments, closed(pytree.tree_unflatten(copies, tree)))
     return _flat(model(*args, **kwargs))[0]
 
 
 def _varied(given: Leaf) -> torch.Tensor:
-    """Values of the same kind that differ from row to row: equal rows would hide that one is computed from another.
+    """Values of the same kind that differ from row to row: with equal rows, a dependence on another row would not show.
 
-    Floats are also scaled and moved; integers only take other places, as they may be indices.
+    Floats are also scaled and shifted; integers are only permuted, as they may be indices.
     """
     tensor = torch.as_tensor(given).detach()
     rows = [row.reshape(-1).roll(place).reshape(row.shape) for place, row in enumerate(tensor)]

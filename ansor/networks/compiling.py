@@ -28,7 +28,7 @@ OnTasks = Callable[[list[TaskState]], None]
 
 
 def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice: Voice, *, library: bool, on_tasks: OnTasks) -> CompiledNetwork:
-    """The network. library: PyTorch's kernels run where they are faster; on_tasks: gets all tasks once their programs are chosen."""
+    """The network. library: use PyTorch's kernels where they are faster; on_tasks: gets all tasks once their programs are chosen."""
     from ansor.graph.network import CompiledNetwork
 
     tasks = [SearchTask(tensors=group.tensors, target=target, name=group.name) for group in extracted.tasks]

@@ -16,11 +16,11 @@ from ansor.networks.plan_code import ARGUMENTS, ENTRY, RUN
 if TYPE_CHECKING:
     from ansor.networks.variants import Variant
 
-IN_ROW = 24  # bytes of constants in a line
+IN_ROW = 24  # bytes of constants per line
 
 
 def entry_of(isa: InstructionSet) -> str:
-    """The function of a variant."""
+    """The C name of a variant's function."""
     return f"{ENTRY}_{isa.identifier}"
 
 
@@ -49,7 +49,7 @@ def chooser(isas: Sequence[InstructionSet]) -> str:
 
 
 def _guarded(isas: Sequence[InstructionSet], line: Callable[[InstructionSet], str]) -> Iterator[str]:
-    """A line for each, those for one kind of processors where compilers know that kind."""
+    """A line for each set; lines for one kind of processor are guarded by the compiler's macro for it."""
     for macro, several in groupby(isas, lambda isa: isa.macro):
         lines = [line(isa) for isa in several]
         yield from [f"#if defined({macro})", *lines, "#endif"] if macro else lines
@@ -122,7 +122,7 @@ typedef struct {{
     int64_t (*run)({ARGUMENTS});
 }} ansor_network_variant_t;
 
-/* Preferred ones first; behind the last comes one without a name. */
+/* Preferred ones first; an entry without a name ends the list. */
 extern const ansor_network_variant_t ansor_network_variants[];
 
 #ifdef __cplusplus
@@ -150,7 +150,7 @@ target_compile_options(network PRIVATE -std=c99 -Wall -Wextra)
 target_include_directories(network PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 target_link_libraries(network PUBLIC m)
 
-# Kernels for one instruction set: a folder, the processors that have it, and what else the compiler is told.
+# Kernels for one instruction set: a folder, the processors that have it, and further compiler options.
 function(ansor_variant name processors)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "${{processors}}")
     file(GLOB kernels ${{CMAKE_CURRENT_SOURCE_DIR}}/kernels/${{name}}/*.c)

@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 RECORDED = "selftest.bin"
 SELFTEST = Path(__file__).with_name("selftest.c")
-INTEGERS = 2  # made-up ones are below, where nobody says what they may be
+INTEGERS = 2  # made-up integers are below this, if nothing says what they may be
 Array = NDArray[np.generic]
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What is written: variants, preferred ones first, the constants that they read, and values for the self-test."""
+    """An exported network: variants, preferred ones first, the constants that they read, and values for the self-test."""
 
     variants: Sequence[Variant]
     constants: Constants
     recorded: bytes
 
     def write(self, folder: Path, *, embed: bool) -> None:
-        """All files; embed: constants as an array of C, not as a file. Raises MeasureError when the folder cannot be written to."""
+        """Write all files. embed: constants as a C array, not as a file. Raises MeasureError if the folder cannot be written to."""
         content, plan = self.constants.content, self.variants[0].plan
         files = {
             "network.h": header(self.variants, len(content), embed), "network.c": chooser([one.isa for one in self.variants]),
@@ -64,28 +64,28 @@ class Exported:
 
 
 def _texts(one: Variant) -> dict[str, str]:
-    """Its files: the plan, and a kernel in each of the others."""
+    """The files of a variant: the plan, and one for each kernel."""
     place = f"{KERNELS}/{one.isa.name}"
     return {f"{place}/plan.c": plan_text(one.plan, entry_of(one.isa)), **{f"{place}/{number}.c": text for number, text in enumerate(one.texts)}}
 
 
 def export(network: CompiledNetwork, folder: Path, target: Target, examples: CallArguments | None, embed: bool) -> None:
-    """Write a compiled network for the processor of its target. Raises ModelError where the network cannot run without PyTorch, and MeasureError when the
-    folder cannot be written to."""
+    """Write a compiled network for the processor of its target. Raises ModelError if the network cannot run without PyTorch, and MeasureError if the folder
+    cannot be written to."""
     constants, isa = Constants(), InstructionSet(target.mcpu.replace("_", "-") or "native", str(target), "${ANSOR_MARCH}")
     one = variant_of(network, isa, constants)
     Exported([one], constants, recorded(network, one.plan, examples)).write(folder, embed=embed)
 
 
 def export_for(extracted: ExtractedGraph, isas: Sequence[InstructionSet], threads: int, asked: RunOptions, voice: Voice) -> Exported:
-    """A model that was read, for several instruction sets. The self-test has the results of the last one's programs, built here."""
+    """Export a model for several instruction sets. The self-test has the results of the last set's programs, built here."""
     constants, taken = Constants(), [programs(extracted, isa, threads, asked, voice) for isa in isas]
     found = [variant_of(one.written(extracted, isa), isa, constants) for one, isa in zip(taken, isas, strict=True)]
     return Exported(found, constants, recorded(taken[-1].built(extracted, voice), found[-1].plan, extracted.examples))
 
 
 def recorded(network: CompiledNetwork, plan: NetworkPlan, examples: CallArguments | None) -> bytes:
-    """Inputs, made up where there are none, and what the network makes of them."""
+    """Inputs, made up if there are none, and the network's outputs for them."""
     with network.lock:
         network.fill(examples)
         layout = network.layout()
@@ -100,7 +100,7 @@ def recorded(network: CompiledNetwork, plan: NetworkPlan, examples: CallArgument
 
 
 def _made_up(plan: NetworkPlan) -> list[Array]:
-    """Numbers from -1 to 1, and indices that are in every table that is looked up with them."""
+    """Numbers from -1 to 1, and indices that are in range for every table that they are used with."""
     random = np.random.default_rng(0)
     rows = {check.place: min(one.rows for one in plan.checks if one.place == check.place) for check in plan.checks}
     return [(random.uniform(-1, 1, one.shape) if is_floating(np.dtype(one.dtype)) else random.integers(0, rows.get(one.place, INTEGERS), one.shape))

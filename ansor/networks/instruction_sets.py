@@ -1,6 +1,6 @@
-"""Instruction sets that an exported network may have kernels for: the target of their kernels, how they are built, and where they run. The one to run is
+"""Instruction sets that an exported network may have kernels for: the target of their kernels, how they are built, and where they run.
 
-chosen at run time. `FALLBACK` runs everywhere: it has no vectors and no instructions by name.
+The one to run is chosen at run time. `FALLBACK` runs everywhere: it has no vectors and no named instructions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ansor.targets.base import Target, parse_target
 
 @dataclass(frozen=True)
 class InstructionSet:
-    """target: whose programs are taken; march: what compilers are told, '' for nothing; macro: what they define for such processors, '' for every one;
+    """target: whose programs are used; march: the compiler's -march, '' for none; macro: what compilers define for such processors, '' for every processor;
     condition: C that is true where it runs."""
 
     name: str
@@ -26,15 +26,15 @@ class InstructionSet:
 
     @property
     def identifier(self) -> str:
-        """The name as a part of C names."""
+        """The name in a form that C names may contain."""
         return self.symbol("").removesuffix("_")
 
     def symbol(self, name: str) -> str:
-        """The C name of something for it, apart from those of other sets."""
+        """The C name of a symbol for this set, distinct from those of other sets."""
         return re.sub(r"\W", "_", f"{self.name}_{name}")
 
     def target_of(self, threads: int) -> Target:
-        """What its programs are chosen for."""
+        """The target that its programs are chosen for."""
         target = parse_target(f"{self.target} -threads={threads}")
         return target if self.march else replace(target, hardware=replace(target.hardware, vector_bytes=1, features=frozenset()))
 
@@ -45,7 +45,7 @@ def _x86(level: str, *features: str) -> InstructionSet:
 
 
 _V2 = ("sse3", "ssse3", "sse4.1", "sse4.2", "popcnt")
-_V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "fma")  # the rest of that level, which compilers cannot all ask for, is in every processor that has these
+_V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "fma")  # every processor that has these has the rest of that level, which not all compilers can test for
 _V4 = (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
 _DOTPROD = "(getauxval(16) >> 20 & 1)"  # AT_HWCAP and HWCAP_ASIMDDP of Linux
 
@@ -55,15 +55,15 @@ KNOWN = (
     InstructionSet("armv8-a", "arm -mcpu=cortex-a53", "armv8-a", "__aarch64__"),
     InstructionSet("armv8.2-a+dotprod", "arm -mcpu=cortex-a76", "armv8.2-a+dotprod", "__aarch64__", _DOTPROD),
 )  # fmt: skip
-"""Each behind those that it is preferred to."""
+"""Each after those that it is preferred to."""
 
 DEFAULT = ("x86-64-v3", "x86-64-v4")
 """For x86 of the last ten years; everything else runs the fallback."""
 
 
 def instruction_sets(names: Sequence[str]) -> tuple[InstructionSet, ...]:
-    """Those of the names, in the order in which a processor takes them, the fallback last. Raises ArgumentError for others."""
+    """The sets with these names, in the order in which a processor tries them, the fallback last. Raises ArgumentError for unknown names."""
     known = [one.name for one in KNOWN]
     if isinstance(names, str) or not all(name in known for name in names):
-        raise ArgumentError(f"asked for a network for {names!r}; give a tuple of {', '.join(known)}; {FALLBACK.name}, which runs everywhere, is always there")
+        raise ArgumentError(f"asked for a network for {names!r}; give a tuple of {', '.join(known)}; {FALLBACK.name}, which runs everywhere, is always added")
     return (*(one for one in reversed(KNOWN) if one.name in names), FALLBACK)

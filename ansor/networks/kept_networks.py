@@ -1,7 +1,7 @@
-"""Networks that were compiled before, in the cache folder: graph, C texts, and those constants that are not weights as they are.
+"""Networks that were compiled before, in the cache folder: graph, C texts, and the constants that are not unchanged weights.
 
-A network is kept for what it follows from, the values of its weights included, so weights themselves need not be kept: constants that are one, transposed or
-not, are read from it again. Libraries are those of `ansor.measure.kept_kernels`. What is not as it should be is compiled anew.
+A network's key is everything that it depends on, including the values of its weights, so weights need not be kept: a constant that is one, transposed or not,
+is read from it again. Libraries are those of `ansor.measure.kept_kernels`. A network that cannot be restored is compiled again.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ if TYPE_CHECKING:
 
 PART = "networks"
 MOST_BYTES = 2 << 30
-"""Of all networks that are kept."""
+"""The most bytes that all kept networks may take."""
 SMALL = 4096
-"""Bytes of a constant that is kept without a look at the weights."""
+"""Constants of up to this many bytes are kept without comparing them with the weights."""
 Array = NDArray[np.generic]
 
 
 @dataclass(frozen=True)
 class KeptNetwork:
-    """What is kept of a network, `None` where PyTorch has to run it. `about`: what else its caller wants to know, as JSON."""
+    """A kept network, `None` if PyTorch has to run it. `about`: what else the caller stored with it, as JSON."""
 
     network: CompiledNetwork | None
     about: Any
 
 
 def name_of(target: str, words: Sequence[object]) -> str:
-    """What a network without measurements follows from, beside what `words` tell."""
+    """The key of a network without measurements: `words`, and everything else that it depends on."""
     parsed = parse_target(target)
     judge = judge_of(parsed, parsed.unit.name).mark
     return kept_data.name_of((sorted(identity(parsed).items()), judge, package_state(), tuple(words)))
 
 
 def found(name: str, target: str, weights: Sequence[Array | None]) -> KeptNetwork | None:
-    """What was kept by that name. weights: those that the network is of, None for those that NumPy cannot hold."""
+    """The network kept under that name. weights: the weights of the model, None for those that NumPy cannot hold."""
     content = kept_data.read(PART, name)
     if content is None:
         return None
@@ -70,12 +70,12 @@ def found(name: str, target: str, weights: Sequence[Array | None]) -> KeptNetwor
             constants = {key: constant_of(one, rest, weights) for key, one in data["network"]["constants"].items()}
             network = network_of(data["network"], constants, parse_target(target))
         return KeptNetwork(network, data["about"]) if network or not data["network"] else None
-    except (AnsorError, LookupError, ValueError, TypeError, AttributeError, RuntimeError, OSError):  # of no form that we write
+    except (AnsorError, LookupError, ValueError, TypeError, AttributeError, RuntimeError, OSError):  # not a form that we write
         return None
 
 
 def keep(name: str, about: object, weights: Sequence[Array | None], extracted: ExtractedGraph | None, network: CompiledNetwork | None) -> None:
-    """Keep a network, unless something of it has no form in a file."""
+    """Keep a network, unless some part of it has no form in a file."""
     from ansor.graph.graph_data import to_data
 
     if not kept_data.ENABLED:
@@ -92,7 +92,7 @@ def keep(name: str, about: object, weights: Sequence[Array | None], extracted: E
 
 
 def network_of(data: Mapping[str, Any], constants: Mapping[str, Array], target: Target) -> CompiledNetwork | None:
-    """The network that is kept as `data`; None where a library is not kept any more."""
+    """The network that is kept as `data`; None if a library is no longer kept."""
     from ansor.graph.graph_data import of_data
     from ansor.graph.library import library_kernels
     from ansor.graph.network import CompiledNetwork
@@ -150,7 +150,7 @@ def _placed_constants(constants: Mapping[str, Array], weights: Sequence[Array | 
 
 
 def _as_weight(constant: Array, number: int, weight: Array) -> dict[str, object] | None:
-    """Which order of a weight's dimensions, those of one element aside, is the constant, bit for bit."""
+    """The order of a weight's dimensions, ignoring those of one element, in which it equals the constant bit for bit; None if there is none."""
     if constant.dtype != weight.dtype:
         return None
     wanted, plain = constant.squeeze(), weight.squeeze()
@@ -170,7 +170,7 @@ def _equal_bits(one: Array, other: Array) -> bool:
 
 
 def constant_of(data: Mapping[str, Any], rest: bytes, weights: Sequence[Array | None]) -> Array:
-    """A constant, out of a weight or the bytes that were kept."""
+    """A constant, from a weight or from the kept bytes."""
     shape = tuple(data["shape"])
     if "weight" not in data:
         found: Array = np.ndarray(shape, dtype_named(data["dtype"]), rest, data["at"])

@@ -1,4 +1,4 @@
-"""A kept network in another process, which tunes it: read without the weights, whose values no time depends on, and kept again with faster kernels."""
+"""A kept network in the process that tunes it: read without the weights, whose values do not affect times, and kept again with faster kernels."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from ansor.graph.tasks import ExtractedGraph
 
 TUNED = "tuned"
-"""The word in what is kept beside a network that was tuned for as long as was asked."""
+"""The key, in the data kept with a network, that marks it as tuned for the whole time that was asked for."""
 
 
 @dataclass(frozen=True)
 class Unweighted:
-    """A kept network, ones in the place of its weights."""
+    """A kept network, with ones in place of its weights."""
 
     name: str
     data: Mapping[str, Any]
@@ -32,15 +32,15 @@ class Unweighted:
     extracted: ExtractedGraph
 
     def network(self, target: Target) -> CompiledNetwork | None:
-        """As it is kept; None where a library is not kept any more."""
+        """The network as it is kept; None if a library is no longer kept."""
         return network_of(self.data["network"], self.extracted.graph.constants, target)
 
     def keep(self, network: CompiledNetwork) -> Unweighted:
-        """In its place, with the kernels of `network`."""
+        """Keep it under the same name with the kernels of `network`."""
         return self._keep({**self.data, "network": {**self.data["network"], "kernels": [kernel_data(kernel) for kernel in network.kernels]}})
 
     def finish(self) -> Unweighted:
-        """In its place, as one that needs no more tuning."""
+        """Keep it under the same name as one that needs no more tuning."""
         return self._keep({**self.data, "about": {**self.data["about"], TUNED: True}})
 
     def _keep(self, data: Mapping[str, Any]) -> Unweighted:
@@ -49,7 +49,7 @@ class Unweighted:
 
 
 def unweighted(name: str) -> Unweighted | None:
-    """What is kept by that name; None where that is nothing, or PyTorch's to run."""
+    """The network kept under that name; None if there is none, or PyTorch runs it."""
     from ansor.graph.graph_data import of_data
     from ansor.graph.tasks import declaration
 

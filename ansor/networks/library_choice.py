@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from ansor.graph.tasks import ExtractedGraph
 
 PART, MOST_BYTES = "comparisons", 16 << 20
-"""Where choices are kept for other processes that have no records, and how much of them."""
+"""Where choices are kept for other processes without records, and how many bytes of them."""
 
-NAMED = 4  # kernels that are named when the choice is told
+NAMED = 4  # kernels that are named when the choice is reported
 
 
 def runs_here(target: Target) -> bool:
-    """True where times taken now hold for the target: it is the processor of this machine."""
+    """True if times measured here hold for the target: it is the processor of this machine."""
     return target.is_local and target.mcpu == "native"
 
 
@@ -64,11 +64,11 @@ class Candidates:
         return CompiledNetwork(self.extracted, kernels)
 
     def comparison(self, number: int, times: Rivals, chosen: bool) -> Comparison:
-        """What is recorded of one task."""
+        """The record of one task."""
         return Comparison(*self._key(number), times.ours, times.library, chosen, round_to(time.time()))
 
     def recorded(self, records: str | Path | None) -> list[bool] | None:
-        """The choices that a file knows of, the latest of each; None unless it knows all."""
+        """The latest choice for each task in a file; None unless it has all."""
         if records is None or not Path(records).exists():
             return None
         compared = load(records).comparisons
@@ -79,7 +79,7 @@ class Candidates:
         return choices if len(choices) == len(found) else None
 
     def kept_name(self) -> str:
-        """What the choices follow from: all of the network, what runs it, and the threads of both rivals."""
+        """The key of the choices: everything that they depend on, which is the network, what runs it, and the threads of both rivals."""
         import torch
 
         tasks = [(task.key, task.weight, self._key(number)) for number, task in enumerate(self.extracted.tasks)]
@@ -88,7 +88,7 @@ class Candidates:
         return kept_data.name_of((tasks, order, has, sorted(self.extracted.torch_calls), torch.get_num_threads(), processor_identity(), package_state()))
 
     def _name_of(self, recorded: str) -> str:
-        """A recorded target as this version names it, if it is the one of the tasks."""
+        """A recorded target as this version names it, if it is that of the tasks."""
         target = self.tasks[0].target if self.tasks else None
         return record_target(target) if target is not None and is_of(recorded, target) else recorded
 
@@ -107,9 +107,9 @@ def assembled(
     records: str | Path | None,
     report: Report,
 ) -> CompiledNetwork:
-    """The network of `kernels`, with PyTorch's in the place of those that are slower; `report` gets one line that says which.
+    """The network of `kernels`, in which PyTorch's replace those that are slower; `report` gets one line that says which.
 
-    `records`: what was found out before is not measured again; what is measured now is added, if the file exists. Without records, it is kept in the cache
+    `records`: comparisons in it are not measured again, and new ones are added if the file exists. Without records, the choices are kept in the cache
     folder.
     """
     from ansor.graph.library import library_kernels
@@ -135,18 +135,18 @@ def _kept(candidates: Candidates) -> list[bool] | None:
 
 
 def _compared(candidates: Candidates) -> tuple[CompiledNetwork, list[bool], list[Rivals]]:
-    """As `_measured`. Where the network cannot run on its example inputs (indices that are out of range, say), none of PyTorch's kernels is taken."""
+    """As `_measured`. If the network cannot run on its example inputs (because of indices out of range, for example), none of PyTorch's kernels is chosen."""
     try:
         with turn():
             return _measured(candidates)
-    except Exception as error:  # PyTorch's operators run here, so anything may come
+    except Exception as error:  # PyTorch's operators run here, so any error may be raised
         warn(f"PyTorch's kernels were not compared with ours, because the network does not run on its example inputs: {first_line(error)}")
         none = [False] * len(candidates.library)
         return candidates.network(none), none, []
 
 
 def _measured(candidates: Candidates) -> tuple[CompiledNetwork, list[bool], list[Rivals]]:
-    """The fastest network, for each task whether PyTorch's kernel runs, and the times; none runs if the network as a whole is not faster for it."""
+    """The fastest network, for each task whether PyTorch's kernel runs, and the times. None of them runs unless that makes the whole network faster."""
     from ansor.graph.rivals import faster, rivals
 
     has = [one is not None for one in candidates.library]
@@ -163,7 +163,7 @@ def _measured(candidates: Candidates) -> tuple[CompiledNetwork, list[bool], list
 
 
 def _record(candidates: Candidates, times: Sequence[Rivals], chosen: Sequence[bool], records: str | Path | None) -> None:
-    """Add what was found out to a file that is there. One that may only be read costs the next run the comparison, and nothing else."""
+    """Add the comparison to a file that exists. If the file is read-only, the next run compares again."""
     if not times or records is None or not Path(records).exists():
         return
     target = candidates.tasks[0].target

@@ -31,9 +31,9 @@ Array = NDArray[np.generic]
 
 
 def load(folder: str | Path) -> LoadedNetwork:
-    """What `save` of a compiled network wrote; it is code, and is run. On another processor it is built again from its C, once.
+    """Load what `save` of a compiled network wrote. It is code, and is run. On another processor it is built again from its C, once.
 
-    Raises MeasureError when it is not there, damaged, of another version, or cannot be built for this processor.
+    Raises MeasureError if it is missing, damaged, of another version, or cannot be built for this processor.
     """
     place = Path(folder)
     saved = read(place)
@@ -41,7 +41,7 @@ def load(folder: str | Path) -> LoadedNetwork:
         bring_pool(saved.pool)
         if saved.processor != processor_identity():
             return LoadedNetwork(saved, ctypes.CDLL(str(_rebuilt(saved, place))))
-        with tempfile.TemporaryDirectory(prefix="ansor-network-") as private:  # a path that dlopen has never seen, and nobody writes to
+        with tempfile.TemporaryDirectory(prefix="ansor-network-") as private:  # a path that dlopen has never seen, and that no other process writes to
             library = Path(private) / "network.so"
             library.write_bytes(saved.library)
             return LoadedNetwork(saved, ctypes.CDLL(str(library)))
@@ -50,7 +50,7 @@ def load(folder: str | Path) -> LoadedNetwork:
 
 
 def _rebuilt(saved: SavedNetwork, place: Path) -> Path:
-    """The library for this processor, from the cache folder where it was built before. The C texts are what they were, so places are, too."""
+    """The library for this processor, from the cache folder if it was built before. The C texts are unchanged, so the places are, too."""
     try:
         toolchain = CToolchain(find_compiler(), saved.mcpu)
         words = (processor_identity(), toolchain.version, *toolchain.flags, *saved.texts.values())
@@ -117,7 +117,7 @@ class LoadedNetwork(Locked):
                 self._running = False
 
     def after_fork(self) -> None:
-        """The call of another thread is not in the child."""
+        """A call that another thread was making is not running in the child."""
         self._running = False
 
     def _run_once(self) -> None:

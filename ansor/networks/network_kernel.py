@@ -18,7 +18,7 @@ Array = NDArray[np.generic]
 
 
 class Text(Protocol):
-    """What a plan needs of a kernel: its name for people, and its C."""
+    """What a plan needs from a kernel: its name for display, and its C."""
 
     @property
     def name(self) -> str: ...
@@ -29,9 +29,9 @@ class Text(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PreparedCall:
-    """A kernel with the memory that it reads and writes; constants among the arrays are packed as it wants them.
+    """A kernel with the memory that it reads and writes; constants among the arrays are packed in its layout.
 
-    function, workspace: addresses of its entry point, 0 where it cannot be called, and of the scratch memory that it gets.
+    function, workspace: addresses of its entry point, 0 if it cannot be called, and of its scratch memory.
     """
 
     kernel: Text
@@ -61,7 +61,7 @@ class NetworkKernel:
 
 @dataclass(frozen=True, eq=False)
 class WrittenKernel:
-    """A kernel as C text alone, for plans of networks that run elsewhere. Calls of it are placed, but cannot be made."""
+    """A kernel that is only C text, for plans of networks that run elsewhere. Its calls are planned, but cannot be made."""
 
     name: str
     code: CSource

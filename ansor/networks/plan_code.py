@@ -9,7 +9,7 @@ DECLARATION = "void *const *args, unsigned char *workspace, ansor_parallel_for_t
 RUN = "typedef void (*ansor_parallel_for_t)(void *pool, void (*body)(void *, long, long), void *ctx, long n);"
 ARGUMENTS = "unsigned char *arena, const unsigned char *constants, unsigned char *workspace, ansor_parallel_for_t parallel_for, void *pool"
 _HEAD = f"""\
-/* A network: its kernels in order. Returns -1, or which of the checks found an index that is out of range. */
+/* A network: its kernels in order. Returns -1, or the number of the check that found an index out of range. */
 
 #include <stdint.h>
 
@@ -51,7 +51,7 @@ def _place(place: Place) -> str:
 
 
 def _check(check: Check, number: int) -> list[str]:
-    """Seen as unsigned, negative indices are large."""
+    """C for one check. Seen as unsigned, negative indices are large."""
     kind = f"{check.dtype if check.dtype.startswith('u') else 'u' + check.dtype}_t"
     return [
         f"    for (int64_t i = 0; i < {check.count}; i++) {{",

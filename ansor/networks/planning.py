@@ -1,4 +1,4 @@
-"""A compiled network as a plan: prepared calls as kernel numbers and array offsets, and the constants that they read, each once."""
+"""A compiled network as a plan: prepared calls as kernel numbers and array offsets, and the constants that they read, each stored once."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from ansor.graph.network import CompiledNetwork
 
 ALIGNMENT = 64
-NAMED = 3  # steps that are named in a refusal
+NAMED = 3  # steps that are named in the error
 Array = NDArray[np.generic]
 
 
 class Constants:
-    """Bytes that kernels read, each content once, at a multiple of `ALIGNMENT`. Mutable: plans add theirs; several may share one."""
+    """The constants that kernels read, each content stored once, at a multiple of `ALIGNMENT`. Mutable: plans add theirs; several may share one."""
 
     def __init__(self) -> None:
         self._contents: dict[str, Place] = {}  # by digest
@@ -32,11 +32,11 @@ class Constants:
 
     @property
     def content(self) -> bytes:
-        """All of them."""
+        """The bytes of all constants."""
         return b"".join(self._chunks)
 
     def place(self, content: bytes) -> Place:
-        """Where a content lies; it is added unless it is there."""
+        """The place of a content, which is added unless it is there already."""
         found = digest(content)
         if found not in self._contents:
             self._contents[found] = Place(CONSTANTS, self.size)
@@ -47,7 +47,7 @@ class Constants:
 
 
 class Planning:
-    """Makes the `plan` of a network, with its `kernels`, and adds to `constants`. Mutable while it is made, and read afterwards.
+    """Makes the `plan` of a network, with its `kernels`, and adds to `constants`. Mutable while it is built, read-only afterwards.
 
     Raises ModelError for steps that run in PyTorch, and for what cannot be described without it.
     """
@@ -73,7 +73,7 @@ class Planning:
 
         checks = step.checks if isinstance(step, CheckedStep) else ()
         prepared = step.step if isinstance(step, CheckedStep) else step
-        assert isinstance(prepared, PreparedCall)  # the others were refused
+        assert isinstance(prepared, PreparedCall)  # `_check_steps` has refused the others
         looks = tuple(Check(one.name, one.indices.dtype.name, one.indices.size, self._place(one.indices), one.rows) for one in checks)
         number = self._numbers.setdefault(id(prepared.kernel), len(self.kernels))
         if number == len(self.kernels):
@@ -86,7 +86,7 @@ class Planning:
         return PlacedArray(name, array.dtype.name, array.shape, self._place(array))
 
     def _place(self, array: Array) -> Place:
-        """Where an array lies: in the arena, or among the constants, to which it is added."""
+        """The place of an array: in the arena, or among the constants, to which it is added."""
         if array.nbytes == 0:
             return Place(ARENA, 0)
         address, arena = array.ctypes.data, self._layout.arena
@@ -98,7 +98,7 @@ class Planning:
         return self._places[key]
 
     def _nested(self, value: object, outputs: list[PlacedArray]) -> Mapping[str, object]:
-        """How results are nested; the arrays among them are added to the outputs. Objects become dicts of what they hold."""
+        """How results are nested; the arrays among them are added to the outputs. Objects become dicts of their contents."""
         from ansor.graph.opened import Opened
 
         if isinstance(value, np.ndarray):
@@ -112,7 +112,7 @@ class Planning:
         if isinstance(held, Sequence):
             return {"tuple" if isinstance(held, tuple) else "list": [self._nested(one, outputs) for one in held]}
         raise ModelError(f"asked to save a network that returns a {type(value).__name__}, which cannot be made without the model's own code; let the model "
-                         "return tensors, or tuples, lists and dicts of them by text")  # fmt: skip
+                         "return tensors, or tuples, lists and string-keyed dicts of them")  # fmt: skip
 
 
 def _check_steps(network: CompiledNetwork) -> None:

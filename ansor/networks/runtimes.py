@@ -1,6 +1,6 @@
-"""Others that run a model: PyTorch eager, PyTorch Inductor, ONNX Runtime. Each becomes a call that takes nothing, or a sentence why there is none.
+"""Other runtimes for a model: PyTorch eager, PyTorch Inductor, ONNX Runtime. Each becomes a call without arguments, or a sentence that says why there is none.
 
-They run on the threads that `torch.set_num_threads` was told, and under `torch.no_grad()` of the caller.
+They run on the number of threads given to `torch.set_num_threads`, and under `torch.no_grad()` of the caller.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LONGEST_REASON = 160
 
 @dataclass(frozen=True)
 class ModelCall:
-    """A model and the arguments of a call. file: the ONNX file that it is; None for a module of PyTorch."""
+    """A model and the arguments of a call. file: the model's ONNX file; None for a PyTorch module."""
 
     model: Callable[..., object]
     args: tuple[Any, ...]
@@ -39,26 +39,26 @@ class ModelCall:
 
 
 def eager(call: ModelCall) -> Call:
-    """The model as it is."""
+    """A call of the model as it is."""
     return call
 
 
 def inductor(call: ModelCall) -> Call:
-    """`torch.compile` with constants folded into the code, as for inference; compiled at once. Of an ONNX file it gets the program, as we do."""
+    """`torch.compile` with constants folded into the code, as for inference; compiled at once. For an ONNX file it gets the same program as we do."""
     import torch
 
     model = call.model
     if call.file is not None and isinstance(model, torch.nn.Module):
         model = torch.export.export(model, call.args, dict(call.kwargs), strict=False).module()
     compiled = torch.compile(model, options={"freezing": True})
-    with warnings.catch_warnings(), redirect_stderr(StringIO()):  # it tells of all that it tried; what goes wrong is raised
+    with warnings.catch_warnings(), redirect_stderr(StringIO()):  # it prints all that it tried; errors are raised
         warnings.simplefilter("ignore")
         compiled(*call.args, **call.kwargs)
     return lambda: compiled(*call.args, **call.kwargs)
 
 
 def onnxruntime(call: ModelCall) -> Call:
-    """A session of the ONNX file, or of the model as PyTorch exports it. Inputs and outputs are bound; idle threads leave the cores to who comes next."""
+    """A session of the ONNX file, or of the model as PyTorch exports it. Inputs and outputs are bound; idle threads leave the cores to the next runtime."""
     import onnxruntime as ort
     import torch
 
@@ -82,7 +82,7 @@ def onnxruntime(call: ModelCall) -> Call:
 
 
 def _given(call: ModelCall, names: Sequence[str]) -> list[torch.Tensor]:
-    """The tensors that a session takes, in its order: by their names where they have them, the others in the order of the call."""
+    """The tensors that a session takes, in its order: by name if they have one, the others in the order of the call."""
     import torch
     from torch.utils import _pytree as pytree
 
@@ -93,14 +93,14 @@ def _given(call: ModelCall, names: Sequence[str]) -> list[torch.Tensor]:
 
 
 def _exported(call: ModelCall, path: Path) -> Path:
-    """By PyTorch's older exporter, whose files ONNX Runtime knows best, and by its newer one where that cannot."""
+    """Export with PyTorch's older exporter, whose files ONNX Runtime supports best, or with its newer one if that fails."""
     import torch
 
     with warnings.catch_warnings(), redirect_stdout(sys.stderr):
         warnings.simplefilter("ignore")
         try:
             torch.onnx.export(call.model, call.args, str(path), kwargs=dict(call.kwargs), dynamo=False, opset_version=17)  # type: ignore[arg-type]  # or a function
-        except Exception:  # it raises whatever it meets in a model that it cannot read
+        except Exception:  # it may raise anything for a model that it cannot read
             torch.onnx.export(call.model, call.args, str(path), kwargs=dict(call.kwargs), dynamo=True)  # type: ignore[arg-type]  # or a function
     return path
 
@@ -111,7 +111,7 @@ NEEDS = {"onnxruntime": ("onnxruntime", "onnx")}
 
 
 def made_ready(name: str, call: ModelCall) -> Call | str:
-    """The call of a runtime; or why there is none: it is not installed, or what it raises for this model."""
+    """The call of a runtime, or why there is none: it is not installed, or the error that it raises for this model."""
     missing = [package for package in NEEDS.get(name, ()) if find_spec(package) is None]
     if missing:
         return f"not installed (pip install {' '.join(missing)})"

@@ -28,8 +28,8 @@ KERNELS = "kernels"
 
 @dataclass(frozen=True)
 class SavedNetwork:
-    """processor: whose machine code it is; mcpu: what it is compiled for again; texts: file names -> C; constants: bytes, or the mapped file;
-    pool: the threads, for processes without a compiler, b"" for a network of one thread."""
+    """processor: the one its machine code is for; mcpu: the processor option for compiling again; texts: file names -> C; constants: bytes, or the mapped file;
+    pool: the library of the thread pool, for processes without a compiler, b"" for a network of one thread."""
 
     plan: NetworkPlan
     processor: str
@@ -40,7 +40,7 @@ class SavedNetwork:
     pool: bytes = b""
 
     def write(self, folder: Path) -> None:
-        """All files, network.json last. Raises MeasureError when they cannot be written."""
+        """Write all files, network.json last. Raises MeasureError if they cannot be written."""
         files = {name: text.encode() for name, text in self.texts.items()} | {LIBRARY: self.library, CONSTANTS_FILE: bytes(self.constants)}
         files |= {POOL: self.pool} if self.pool else {}
         about = {
@@ -57,7 +57,7 @@ class SavedNetwork:
 
 
 def read(folder: Path) -> SavedNetwork:
-    """What a folder holds. Raises MeasureError unless it is whole, and of this version."""
+    """The network in a folder. Raises MeasureError unless it is complete and of this version."""
     try:
         return _read(folder)
     except OSError as error:
@@ -95,7 +95,7 @@ def _mapped(path: Path) -> bytes | mmap.mmap:
 
 
 def plan_of_data(data: Mapping[str, object]) -> NetworkPlan:
-    """A plan from its JSON. Raises KeyError, TypeError or ValueError for what is none."""
+    """A plan from its JSON. Raises KeyError, TypeError or ValueError for anything else."""
     held = json.loads(json.dumps(data))  # plain lists and dicts
     kernels = tuple(PlannedKernel(**one) for one in held["kernels"])
     room = Room(**held["room"])

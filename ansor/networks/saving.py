@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from ansor.graph.network import CompiledNetwork
 
 SECONDS = 900.0
-"""For all kernels of a network, in one call of the compiler."""
+"""The time limit for one call of the compiler, which builds all kernels of a network."""
 
 
 @dataclass(frozen=True)
 class NetworkWriter:
-    """What writes a network to a folder: `target` is what it was compiled for."""
+    """Writes a network to a folder; `target` is what it was compiled for."""
 
     target: Target
 
@@ -38,13 +38,13 @@ class NetworkWriter:
         save(network, folder, self.target)
 
     def export(self, network: CompiledNetwork, folder: Path, examples: CallArguments | None, embed: bool) -> None:
-        """As C alone."""
+        """Write it as C only."""
         export(network, folder, self.target, examples, embed)
 
 
 def save(network: CompiledNetwork, folder: Path, target: Target) -> None:
-    """Write a network that was compiled for `target`. Raises ModelError where it cannot run without PyTorch, ToolchainError when it does not build,
-    and MeasureError when the folder cannot be written to."""
+    """Write a network that was compiled for `target`. Raises ModelError if it cannot run without PyTorch, ToolchainError if it does not build,
+    and MeasureError if the folder cannot be written to."""
     toolchain = target.toolchain()
     if not isinstance(toolchain, CToolchain):
         raise ModelError(f"asked to save a network for {target}, but no C compiler builds programs of this kind; compile it for a processor")

@@ -1,4 +1,4 @@
-/* Runs every variant of the network that this processor has on recorded inputs, and compares the outputs with those that were recorded: selftest FOLDER.
+/* Runs every variant of the network that this processor supports on recorded inputs, and compares the outputs with the recorded ones: selftest FOLDER.
 
    Whole numbers have to be equal. Others may differ by a thousandth of the largest in their array: compilers order sums in their own ways. */
 
@@ -62,7 +62,7 @@ static int wrong(const unsigned char *found, const unsigned char *wanted, size_t
     double largest = 0, difference = 0;
     for (size_t i = 0; i < bytes; i += each) {
         const double one = number(found + i, each), other = number(wanted + i, each), size = other < 0 ? -other : other, apart = one - other;
-        if (size > largest && size - size == 0) largest = size; /* an infinite one would forgive everything */
+        if (size > largest && size - size == 0) largest = size; /* an infinite one would accept any error */
         if (memcmp(found + i, wanted + i, each) == 0) continue;
         if (!(apart <= difference && -apart <= difference)) difference = apart < 0 ? -apart : apart;
     }

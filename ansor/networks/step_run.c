@@ -1,4 +1,4 @@
-/* Steps of a network in their order, each a kernel on its arrays, whose indices are looked at first. Seen as unsigned, negative indices are large. */
+/* Steps of a network in their order, each a kernel on its arrays, whose indices are checked first. Seen as unsigned, negative indices are large. */
 
 #include <stdint.h>
 
@@ -28,7 +28,7 @@ static int is_outside(const struct check *one) {
     return 0;
 }
 
-/* -1, or the number of the check, over all steps, that found an index out of range: the steps behind it were not taken. */
+/* -1, or the number of the check, over all steps, that found an index out of range: the steps after it were not run. */
 int64_t ansor_step_run(const struct step *steps, int64_t count, unsigned char *workspace, parallel_for_t parallel_for, void *pool) {
     int64_t checked = 0;
     for (const struct step *one = steps; one < steps + count; one++) {

@@ -33,12 +33,12 @@ class _Step(ctypes.Structure):
 
 
 def step_run_library(compiler: Compiler) -> Path:
-    """The shared library of `step_run.c`. Raises ToolchainError when it does not build."""
+    """The shared library of `step_run.c`. Raises ToolchainError if it does not build."""
     return cached_library(compiler, "step-run", SOURCE.read_text())
 
 
 def joined(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps, those of our kernels that follow each other as one. Without a compiler they are what they were."""
+    """The steps, with consecutive steps of our kernels joined into one. Without a compiler they are returned as they are."""
     if sum(_call_of(step) is not None for step in steps) < 2:
         return tuple(steps)
     library = _library()
@@ -50,7 +50,7 @@ def joined(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def _call_of(step: Step) -> PreparedCall | None:
-    """The kernel's call of a step that is ours."""
+    """The prepared call of a step with our kernel; None for any other step."""
     from ansor.graph.network import CheckedStep
 
     inner = step.step if isinstance(step, CheckedStep) else step
@@ -67,7 +67,7 @@ def _library() -> ctypes.CDLL | None:
 
 
 class StepRun:
-    """Several steps as one; `steps` keep what they read and write."""
+    """Several steps as one. `steps` keep alive the memory that they read and write."""
 
     def __init__(self, library: ctypes.CDLL, steps: Sequence[Step]) -> None:
         self.steps = tuple(steps)

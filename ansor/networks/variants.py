@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Variant:
-    """The network for one instruction set: what is called on which places, and the C texts of its kernels."""
+    """The network for one instruction set: the calls with their places, and the C texts of its kernels."""
 
     isa: InstructionSet
     plan: NetworkPlan
@@ -34,14 +34,14 @@ class Variant:
 
 
 def variant_of(network: CompiledNetwork, isa: InstructionSet, constants: Constants) -> Variant:
-    """A compiled network as the variant for an instruction set; its constants are added. Raises ModelError where steps run in PyTorch."""
+    """A compiled network as the variant for an instruction set; its constants are added. Raises ModelError if steps run in PyTorch."""
     planning = Planning(network, constants)
     return Variant(isa, planning.plan, tuple(kernel.code.text for kernel in planning.kernels))
 
 
 @dataclass(frozen=True)
 class Programs:
-    """What was chosen for one target: a program for each task."""
+    """The chosen programs for one target, one for each task."""
 
     tasks: Sequence[SearchTask]
     bests: Sequence[Best]
@@ -55,7 +55,7 @@ class Programs:
         return CompiledNetwork(extracted, [WrittenKernel(task.name, task.source(best.sketch, best.row, name)) for task, best, name in rows])
 
     def built(self, extracted: ExtractedGraph, voice: Voice) -> CompiledNetwork:
-        """The network of their kernels, built for this machine whatever they were chosen for."""
+        """The network of their kernels, built for this machine, whatever they were chosen for."""
         from ansor.graph.network import CompiledNetwork
 
         voice.now(f"building {counted(len(self.tasks), 'kernel')}")
@@ -64,7 +64,7 @@ class Programs:
 
 
 def programs(extracted: ExtractedGraph, isa: InstructionSet, threads: int, asked: RunOptions, voice: Voice) -> Programs:
-    """The best recorded programs for an instruction set, and those that the model picks where there are none."""
+    """The best recorded programs for an instruction set, and the model's picks where there are none."""
     voice.now(f"choosing programs for {counted(len(extracted.tasks), 'kernel')}, {isa.name}")
     target = isa.target_of(threads)
     tasks = [SearchTask(tensors=group.tensors, target=target, name=group.name) for group in extracted.tasks]

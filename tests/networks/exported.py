@@ -1,4 +1,4 @@
-"""Exported networks, built without CMake: by gcc and clang as people build them, and as a library by the embedded compiler."""
+"""Exported networks, built without CMake: by gcc and clang as users build them, and as a library by the embedded compiler."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Library:
         self.variants = {one.name.decode(): one for one in table if one.name}
 
     def outputs(self, name: str, sizes: tuple[int, int], given: Array, wanted: Array) -> Array:
-        """What a variant makes of one input at place 0, of one output at place 0; sizes: of the arena and the workspace."""
+        """A variant's output, at place 0, for one input at place 0; sizes: of the arena and the workspace."""
         arena, workspace = (aligned_empty((size,), "uint8") for size in sizes)
         constants = aligned_empty(self._constants.shape, "uint8")
         constants[...] = self._constants

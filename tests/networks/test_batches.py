@@ -143,7 +143,7 @@ def test_rows_with_infinities_and_nan_can_be_split() -> None:
 
 
 def test_integer_rows_that_are_alike_are_refused() -> None:
-    with pytest.raises(ModelError, match="whose rows are all alike; give rows that differ"):
+    with pytest.raises(ModelError, match="whose rows are all equal; give rows that differ"):
         ansor.compile_batches(torch.nn.Embedding(5, 2), (torch.zeros(4, 3, dtype=torch.long),), progress=False)
 
 
