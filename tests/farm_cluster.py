@@ -1,4 +1,4 @@
-"""Farms on this machine for tests and benchmarks: processes as people start them, on free ports of the loopback interface, ended by their process ids."""
+"""Farms on this machine for tests and benchmarks: processes started as users start them, on free loopback ports, and ended by their process ids."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ START_SECONDS = 60.0
 
 
 class Cluster:
-    """A scheduler, and workers. Use it in a `with` statement. certificates: their folder, or None for a farm without. pretends: see `worker`; of the
-    scheduler. within: the network that the scheduler is in, instead of this machine's own loopback interface. options: of its command."""
+    """A scheduler, and workers. Use it in a `with` statement. certificates: their folder, or None for a farm without. pretends: as in `worker`, for the
+    scheduler. within: the network that the scheduler is in, instead of this machine's loopback interface. options: of its command."""
 
     def __init__(
         self, folder: Path, certificates: Path | None = None, patience: float = 5.0, pretends: str = "", within: Namespace | None = None,
@@ -44,21 +44,21 @@ class Cluster:
         self.scheduler = self.processes[0]
 
     def worker(self, key: str, device: str, pretends: str = "", within: Namespace | None = None) -> subprocess.Popen[str]:
-        """Start one, and wait until it has joined: the process that watches over it. pretends: a line of Python that it starts with, to say other versions."""
+        """Start a worker, and wait until it has joined; returns its supervising process. pretends: a line of Python that it runs first, to fake versions."""
         self._started(("worker", self.url, "--key", key, "--device", device), "(serves)", pretends, within)
         return self.processes[-1]
 
     def pretended(self, key: str, name: str, milliseconds: float, *words: str) -> subprocess.Popen[str]:
-        """Start a worker with a pretended device."""
+        """Start a worker with a simulated device."""
         return self.worker(key, ",".join([f"pretended:{name}", str(self.folder), f"{milliseconds:g}", *words]))
 
     def ran(self, name: str) -> list[str]:
-        """The jobs that a pretended device began."""
+        """The jobs that a simulated device began."""
         path = self.folder / f"{name}.ran"
         return [line for line in path.read_text().splitlines() if line != "canary"] if path.exists() else []
 
     def run(self, *words: str, within: Namespace | None = None) -> subprocess.CompletedProcess[str]:
-        """A command of ansor's, with the farm's environment."""
+        """Run a command of ansor in the farm's environment."""
         command = [*_entering(within), sys.executable, "-m", "ansor", *words]
         return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=120, check=False)
 
@@ -69,7 +69,7 @@ class Cluster:
         return self.processes[-1]
 
     def end(self, first: int) -> None:
-        """End what was started, from so many processes on, the last one first."""
+        """End the started processes from this number on, the last one first."""
         for process in reversed(self.processes[first:]):
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -99,7 +99,7 @@ class Cluster:
             return self._environment
         folder = self.folder / f"starts{len(self.processes)}"
         make_folder(folder)
-        (folder / "sitecustomize.py").write_text(line)  # Python imports it first of all
+        (folder / "sitecustomize.py").write_text(line)  # Python imports it before anything else
         return self._environment | {"PYTHONPATH": os.pathsep.join([str(folder), self._environment["PYTHONPATH"]])}
 
     def __enter__(self) -> Self:
@@ -114,5 +114,5 @@ def _entering(within: Namespace | None) -> Sequence[str]:
 
 
 def child_of(process: subprocess.Popen[str]) -> int:
-    """The process that a watching process started: what serves the device."""
+    """The child of a supervising process, which serves the device."""
     return int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])

@@ -1,4 +1,4 @@
-"""A device that runs nothing: it waits, and gives a cost that the program's file names. Other processes find it as they find those of packages."""
+"""A simulated device that runs nothing: it waits, and returns the cost that is in the program's file. Other processes find it like devices of packages."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ KIND = DeviceKind("pretended", "nothing", _open)
 
 
 class LateDevice:
-    """`late:SECONDS,TEXT`: the device of that text, whose answers come so much later, as those of slow boards do."""
+    """`late:SECONDS,TEXT`: the device of that text, with its answers delayed, like those of slow boards."""
 
     def __init__(self, text: str, target: Target, say: Callable[[str], None]) -> None:
         seconds, _, of = text.partition(":")[2].partition(",")
@@ -102,7 +102,7 @@ def install_into(folder: Path) -> Path:
 
 
 def job(folder: Path, what: str) -> Job:
-    """A job whose file says something: a cost, or what goes wrong."""
+    """A job with a file that contains a cost, or a fault."""
     path = folder / what.replace(" ", "-")
     path.write_bytes(f"job {what}".encode())
     return Job(MeasureTask(f"pretended {what}"), Artifact(CSource("", "nothing", ()), path, "nothing"))

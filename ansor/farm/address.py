@@ -29,7 +29,7 @@ _OPTIONS = ("key", "certificates", "slots", "canary")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A scheduler. certificates: the folder that they are in; None for a farm of this machine alone, without any."""
+    """A scheduler. certificates: their folder; None for a farm on this machine only, which needs none."""
 
     host: str
     port: int
@@ -37,14 +37,14 @@ class Place:
 
     @property
     def url(self) -> str:
-        """As Dask writes it."""
+        """The address as Dask writes it."""
         return f"{'tcp' if self.certificates is None else 'tls'}://{bracketed(self.host)}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class FarmText:
-    """`farm://HOST:PORT?key=KEY`: devices of one key. slots: jobs on their way at a time, 0 for two for each device. canary: of so many jobs one is watched
-    by a program whose cost is known; 0 for none."""
+    """`farm://HOST:PORT?key=KEY`: devices of one key. slots: jobs in flight at a time, 0 for two for each device. canary: after this many jobs, a device runs a
+    program whose cost is known; 0 for never."""
 
     text: str
     place: Place
@@ -54,8 +54,8 @@ class FarmText:
 
 
 def read_place(text: str, certificates: str = "") -> Place:
-    """HOST, HOST:PORT or [HOST]:PORT. Certificates are those of the folder, or of `settings.farm_certificates()` where there are some. Raises DeviceError for
-    another text, and for a farm beyond this machine without certificates."""
+    """HOST, HOST:PORT or [HOST]:PORT. Certificates are those in the folder, or in `settings.farm_certificates()` if there are some. Raises DeviceError for any
+    other text, and for a farm on another machine without certificates."""
     host, port = _host_and_port(text)
     folder = Path(certificates).expanduser() if certificates else settings.farm_certificates()
     if certificates or (folder / f"{AUTHORITY}.pem").exists():
@@ -69,7 +69,7 @@ def read_place(text: str, certificates: str = "") -> Place:
 
 
 def read_farm(text: str) -> FarmText:
-    """The text of devices. Raises DeviceError for what is none."""
+    """Parse the text of devices. Raises DeviceError for any other text."""
     rest = text.removeprefix("farm:").removeprefix("//")
     where, _, query = rest.partition("?")
     given = parse_qs(query, keep_blank_values=True)
@@ -84,7 +84,7 @@ def read_farm(text: str) -> FarmText:
 
 
 def read_key(text: str) -> str:
-    """The key of devices, unchanged. Raises DeviceError for what is none."""
+    """The key of devices, unchanged. Raises DeviceError for any other text."""
     if not re.fullmatch(KEY, text):
         raise DeviceError(f"asked for devices with the key {text!r:.120}; a key is letters, digits, '_', '.' and '-', such as rk3399")
     return text
@@ -105,12 +105,12 @@ def check_dashboard(text: str) -> None:
 
 
 def bracketed(host: str) -> str:
-    """A host as it stands in front of a port."""
+    """A host as it is written in front of a port."""
     return f"[{host}]" if ":" in host else host
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is of this machine alone."""
+    """Whether an address can be reached from this machine only."""
     if host == "localhost":
         return True
     try:
@@ -120,7 +120,7 @@ def is_loopback(host: str) -> bool:
 
 
 def loopback_of(host: str) -> str:
-    """The number of a loopback address: what a worker without certificates listens on. Dask's would listen on all addresses of the machine."""
+    """The numeric form of a loopback address, on which a worker without certificates listens. By default, Dask's would listen on all addresses."""
     return "127.0.0.1" if host == "localhost" else bracketed(host)
 
 
@@ -138,7 +138,7 @@ def no_answer(place: Place, error: BaseException) -> str:
 
 
 def security(place: Place) -> Security | None:
-    """What Dask needs to know of certificates; None for a farm without. Raises DeviceError where files are missing, or others may read keys."""
+    """What Dask needs to know about certificates; None for a farm without. Raises DeviceError if files are missing, or other users may read a key."""
     from distributed.security import Security
 
     if place.certificates is None:
@@ -163,7 +163,7 @@ def _check_pair(folder: Path, role: str) -> None:
     certificate, key = folder / f"{role}.pem", _own_key(folder / f"{role}.key")
     try:
         ssl.create_default_context().load_cert_chain(certificate, key, password="")
-    except OSError as error:  # of ssl, too
+    except OSError as error:  # ssl's errors, too
         why = error.strerror if not isinstance(error, ssl.SSLError) else "they do not belong together" if "MISMATCH" in str(error) else "they are not PEM"
         raise DeviceError(f"asked for a farm with {certificate} and {key}: {why}; `ansor farm init` creates certificates and keys") from error
 

@@ -1,4 +1,4 @@
-"""Certificates of a farm: its own authority, and one certificate for each role. Whoever has one of them is a member of the farm."""
+"""Certificates of a farm: its own authority, and one certificate for each role. A machine that has one of them is a member of the farm."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PRIVATE, _PUBLIC = 0o600, 0o644
 
 
 def make_certificates(folder: Path, days: float = DAYS) -> tuple[Path, ...]:
-    """Write the authority, and a certificate and key for each role, into a folder for its owner alone. Gives the files.
+    """Write the authority, and a certificate and key for each role, into a folder that only its owner can read. Returns the files.
 
-    The authority's own key is written, too, so that more can be made; keep it off the machines of the farm. Raises DeviceError where certificates are already,
-    and where there can be no such folder.
+    The authority's own key is written, too, so that more can be made; keep it off the machines of the farm. Raises DeviceError if there are certificates
+    already, or the folder cannot be created.
     """
     if any((folder / f"{name}.pem").exists() for name in (AUTHORITY, *ROLES)):
         raise DeviceError(f"asked to create certificates in {folder}, which already has some in use; name another folder, or remove them")
@@ -45,7 +45,7 @@ def make_certificates(folder: Path, days: float = DAYS) -> tuple[Path, ...]:
 def _signed(
     name: str, issuer: Certificate | None, issuer_key: EllipticCurvePrivateKey | None, days: float
 ) -> tuple[EllipticCurvePrivateKey, Certificate]:
-    """A key, and its certificate: signed by itself where no issuer is given."""
+    """A key, and its certificate: self-signed if no issuer is given."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -67,7 +67,7 @@ def _signed(
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
     )
-    if issuer is not None:  # a scheduler and a worker both answer and call
+    if issuer is not None:  # schedulers and workers are both servers and clients
         built = built.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
     return key, built.sign(signer, hashes.SHA256())
 

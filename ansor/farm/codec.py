@@ -20,7 +20,7 @@ from ansor.support.json_values import is_number
 from ansor.targets.unit import Unit
 
 VERSION = 1
-"""Of what is written here. Both sides have the same, or say so."""
+"""The version of this format. Both sides have to have the same; otherwise they report it."""
 
 Find = Callable[[str], Path]
 """The file of a digest, on this machine."""
@@ -28,7 +28,7 @@ Find = Callable[[str], Path]
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A job for another machine. text: JSON, which names files by their digest; files: those, on this machine."""
+    """A job for another machine. text: JSON, which names files by their digest; files: where these are on this machine."""
 
     text: str
     files: Mapping[str, Path]
@@ -49,7 +49,7 @@ def pack_job(job: Job) -> Packed:
 
 
 def unpack_job(text: str, find: Find) -> Job:
-    """The job that `pack_job` wrote, with files of this machine. Raises DeviceError for what is none."""
+    """The job that `pack_job` wrote, with files of this machine. Raises DeviceError for anything else."""
     try:
         data = json.loads(text)
         given = dict(data["task"])
@@ -72,7 +72,7 @@ def digests_of(text: str) -> tuple[str, ...]:
 
 
 def outcome_data(outcome: Observation | Failure) -> dict[str, Any]:
-    """What a device said, as JSON."""
+    """A device's answer, as JSON."""
     if isinstance(outcome, Failure):
         return {"failure": [outcome.kind, outcome.text]}
     return {
@@ -81,7 +81,7 @@ def outcome_data(outcome: Observation | Failure) -> dict[str, Any]:
 
 
 def outcome_of(data: Any) -> Observation | Failure:
-    """What `outcome_data` wrote. Raises DeviceError for what is none."""
+    """The answer that `outcome_data` wrote. Raises DeviceError for anything else."""
     try:
         if "failure" in data:
             kind, text = data["failure"]
@@ -102,7 +102,7 @@ def _number(value: object) -> float:
 
 
 def digest_of(content: bytes) -> str:
-    """What a file is called."""
+    """The name of a file with this content."""
     return hashlib.sha256(content).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The commands of farms: `ansor farm init|scheduler|worker|status`. What they do is imported when they run."""
+"""The commands of farms: `ansor farm init|scheduler|worker|status`. Their code is imported when they run."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ Devices of many machines behind one scheduler, which tuning runs share.
   ansor farm status 10.0.0.7:8786
   ansor tune matmul --target 'arm -mcpu=cortex-a72' --devices 'farm://10.0.0.7:8786?key=rk3399'
 
-Whoever has a certificate of the farm can run programs on all its machines: docs/scale.md says who trusts whom."""
+Anyone who has a certificate of the farm can run programs on all its machines: docs/scale.md says who trusts whom."""
 
 
 def add(commands: Commands) -> None:
-    """Add them to those of `ansor`."""
+    """Add these commands to those of `ansor`."""
     actions = command(commands, "farm", FARM_HELP).add_subparsers(dest="action", metavar="ACTION", required=True)
     parser = command(actions, "init", "Create the certificates of a farm, valid for two years.")
     parser.set_defaults(run=_init)
-    parser.add_argument("folder", nargs="?", default="", metavar="DIR", help="where to (default: $ANSOR_FARM, else ~/.config/ansor/farm)")
+    parser.add_argument("folder", nargs="?", default="", metavar="DIR", help="where to write them (default: $ANSOR_FARM, else ~/.config/ansor/farm)")
     parser = command(actions, "scheduler", "Run the scheduler of a farm, until Ctrl-C.")
     parser.set_defaults(run=_scheduler)
-    parser.add_argument("--listen", default="127.0.0.1:8786", metavar="HOST:PORT", help="where (default %(default)s: this machine alone)")
+    parser.add_argument("--listen", default="127.0.0.1:8786", metavar="HOST:PORT", help="the address to listen on (default %(default)s: this machine only)")
     parser.add_argument("--dashboard", default="127.0.0.1:8787", metavar="HOST:PORT",
-                        help="address of Dask's dashboard and metrics, only on this machine (default %(default)s; '' for none)")
+                        help="address of Dask's dashboard and metrics, on this machine only (default %(default)s; '' for none)")
     parser.add_argument("--patience", type=_seconds, default=30.0, metavar="SECONDS", help="silence after which a worker counts as gone (default %(default)g)")
     parser.add_argument("--handshake", type=_seconds, default=10.0, metavar="SECONDS",
                         help="time within which a connection has to show a certificate (default %(default)g)")
@@ -55,7 +55,7 @@ def _add_certificates(parser: argparse.ArgumentParser) -> None:
 
 
 def _seconds(text: str) -> float:
-    """A time from a second to a day."""
+    """A time between a second and a day."""
     value = rate(text)
     if not 1 <= value <= 86400:
         raise argparse.ArgumentTypeError(f"{text} is not a time from 1 to 86400 seconds")

@@ -20,12 +20,12 @@ from ansor.targets.unit import Unit
 if TYPE_CHECKING:
     from ansor.farm.session import Session
 
-SLOTS_OF_A_DEVICE = 2  # one job runs, the next one is there when it ends; besides, there are those that wait for the canary after them
+SLOTS_OF_A_DEVICE = 2  # one job runs, and the next one is there when it ends; in addition, jobs wait for the canary that follows them
 MOST_SLOTS = 256
 
 
 class _Shared:
-    """The session of all slots of a text; opened when the first one needs it, closed with the last one."""
+    """The session that all slots of a text share; opened when the first one needs it, closed with the last one."""
 
     def __init__(self, text: str, target: Target, say: Say) -> None:
         self._farm, self._target, self._say = read_farm(text), target, say
@@ -38,7 +38,7 @@ class _Shared:
         self._work: WorkDirectory | None = None
 
     def session(self) -> Session:
-        """The session, with its canary built where devices have a clock. Raises DeviceError where it was closed meanwhile."""
+        """The session, with its canary built if devices have a clock. Raises DeviceError if it was closed meanwhile."""
         from ansor.farm.canary import canary_job
         from ansor.farm.codec import pack_job
 
@@ -69,10 +69,10 @@ class _Shared:
         return () if session is None else session.lines()
 
     def close(self) -> None:
-        """Let whoever waits stop."""
+        """Make all threads that wait stop waiting."""
         self._closed += 1
         if (session := self._open) is not None:
-            session.close()  # before the lock: who has it may wait for devices
+            session.close()  # before the lock: the thread that has it may be waiting for devices
         with self._lock:
             if self._open is not None:
                 self._open.close()
@@ -89,7 +89,7 @@ def _session(farm: FarmText, target: Target, say: Say) -> Session:
 
 
 class FarmSlot:
-    """Room for one job on its way to a farm, and back."""
+    """A slot for one job in flight on a farm."""
 
     alone = False
 
@@ -99,15 +99,15 @@ class FarmSlot:
         self._shared, self._number = shared, number
 
     def lines(self) -> Sequence[str]:
-        """What the farm's devices do: said by the first slot, for all."""
+        """What the farm's devices do, which the first slot reports for all."""
         return self._shared.lines() if self._number == 0 else ()
 
     def run(self, job: Job) -> Observation | Failure:
-        """See `Device`. Raises DeviceError when no device is left, or the farm is gone."""
+        """See `Device`. Raises DeviceError if no device is left, or the farm is gone."""
         return self._shared.session().run(job)
 
     def close(self) -> None:
-        """Ends what the others wait for, too: they are closed together."""
+        """Closes the session, and with it the other slots: all are closed together."""
         self._shared.close()
 
 

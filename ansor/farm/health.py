@@ -10,13 +10,13 @@ from ansor.measure.failure import LINK, Failure
 from ansor.measure.machine_trouble import KIND as MACHINE
 
 SLOWER = 0.15
-"""How much slower than usual a canary is, and the device with it."""
+"""How much slower than usual a canary may be before its device counts as slow."""
 
 NOISE = 0.3
-"""Spread of canaries (between the second and the last but one, by their median) beyond which costs of the device mean nothing."""
+"""Spread of canaries (second largest minus second smallest, relative to the median) above which the device's costs mean nothing."""
 
 KEPT = 12
-FEWEST = 6  # canaries that a spread is of
+FEWEST = 6  # canaries that a spread needs
 MOST_LOST = 3
 WELL_AGAIN = 2  # canaries in a row that are as usual
 
@@ -103,5 +103,5 @@ class Health:
 
 
 def stands_out(usual: float, others: tuple[float, ...]) -> bool:
-    """Whether a device is slower than its like, by what the canary usually costs on each: it may have been throttled from the start. One alone cannot tell."""
+    """Whether a device is slower than others of its kind, by the usual cost of the canary: it may have been throttled from the start. False without others."""
     return bool(others) and usual > (1 + SLOWER) * median(others)

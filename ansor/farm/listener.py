@@ -1,4 +1,4 @@
-"""Dask's TLS listener, with limits for connections that have not shown a certificate yet: whoever says nothing keeps nobody out."""
+"""Dask's TLS listener, with limits on connections that have not shown a certificate yet, so that silent ones cannot lock others out."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from distributed.comm.registry import backends
 from distributed.comm.tcp import TLSBackend, TLSListener
 
 HANDSHAKE_SECONDS = 10.0
-"""As long as Dask's own side tries to connect."""
+"""As long as Dask's own clients try to connect."""
 
 MOST_STRANGERS = 1024
 
 
 def install(seconds: float = HANDSHAKE_SECONDS) -> None:
-    """From now on what listens with TLS in this process does so with these limits: a handshake may take so many seconds, and a quarter of the files that
-    the process may open are for connections that have not finished theirs. When there are more, the oldest one is closed."""
+    """From now on, TLS listeners in this process have these limits: a handshake may take this many seconds, and connections that have not finished theirs
+    may use a quarter of the files that the process may open. If there are more, the oldest one is closed."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = MOST_STRANGERS if files == resource.RLIM_INFINITY else max(1, min(MOST_STRANGERS, files // 4))
     backends["tls"] = _Backend(seconds, most)
@@ -37,7 +37,7 @@ class GuardedListener(TLSListener):  # type: ignore[misc]  # distributed has no 
     """See `install`."""
 
     def limited(self, seconds: float, most: int) -> GuardedListener:
-        """With those limits."""
+        """This listener with these limits."""
         self._seconds, self._most = seconds, most
         self._strangers: dict[Any, TimerHandle] = {}  # the oldest first
         return self
@@ -55,7 +55,7 @@ class GuardedListener(TLSListener):  # type: ignore[misc]  # distributed has no 
     async def _prepare_stream(self, stream: Any, address: str) -> Any:
         """The stream after its handshake; None where that failed."""
         try:
-            return None if stream.closed() else await super()._prepare_stream(stream, address)  # nobody would end the wait for a closed one
+            return None if stream.closed() else await super()._prepare_stream(stream, address)  # waiting for a closed one would never end
         finally:
             limit = self._strangers.pop(stream, None)
             if limit is not None:

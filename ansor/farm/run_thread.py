@@ -1,4 +1,4 @@
-"""A thread that runs jobs on a device, so that one that never answers is given up."""
+"""A thread that runs jobs on a device, so that a device that never answers can be given up."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _Asked = tuple[Device, Job, Future[Observation | Failure]]
 
 
 class RunThread:
-    """Always the same thread: what a device starts may end with the thread that started it. Where a device hangs, that thread is left behind."""
+    """Always uses the same thread: what a device starts may end with the thread that started it. If a device hangs, that thread is abandoned."""
 
     def __init__(self) -> None:
         self._asked: SimpleQueue[_Asked] | None = None
         self.left = 0  # threads behind
 
     def run(self, device: Device, job: Job, seconds: float) -> Observation | Failure:
-        """What a device says. Raises TimeoutError when it says nothing within that time; it is told to close then."""
+        """The device's answer. Raises TimeoutError if there is none within that time; the device is then told to close."""
         if self._asked is None:
             self._asked = SimpleQueue()
             threading.Thread(target=_work, args=(self._asked,), daemon=True).start()

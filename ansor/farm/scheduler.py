@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from distributed.security import Security
 
 MOST_DEATHS = 2
-"""Workers that may die under one job; then the job is given up."""
+"""How many workers may die while they run one job, before the job is given up."""
 
 DASHBOARD = "ansor-dashboard"
-"""What the address of the dashboard is called among what Dask's scheduler keeps for its clients."""
+"""The key of the dashboard's address in the metadata that Dask's scheduler keeps for its clients."""
 
 SPANS = "spans"
 """Dask's accounts of what ran between two idle moments. It keeps them as long as it runs, in schedulers and workers, so ours have none."""
@@ -40,7 +40,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def configure(others: Mapping[str, Any] | None = None) -> None:
-    """Dask's settings in this process; whatever a file of the user says of these does not hold. What it logs is left out but for what is critical."""
+    """Configure Dask in this process; a configuration file of the user does not override these settings. Only critical messages are logged."""
     import dask
     from distributed.versions import VersionMismatchWarning  # distributed sets up its log, too, which is turned down here
 
@@ -49,14 +49,14 @@ def configure(others: Mapping[str, Any] | None = None) -> None:
     warnings.filterwarnings("ignore", message="Creating scratch directories")  # of a slow disk, for what we do not use
     dask.config.set(SETTINGS | dict(others or {}))
     for name in [one for one in logging.root.manager.loggerDict if one.partition(".")[0] == "distributed"]:
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is told as sentences
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is reported as sentences
 
 
 def serve(place: Place, dashboard: str, patience: float, handshake: float, ready: Callable[[str, str], None]) -> None:
-    """Run a scheduler until Ctrl-C. A worker that says nothing for `patience` seconds is gone; a connection that shows no certificate within `handshake`
+    """Run a scheduler until Ctrl-C. A worker that is silent for `patience` seconds counts as gone; a connection that shows no certificate within `handshake`
     seconds is closed. `ready` gets its address, and that of its dashboard or ''.
 
-    Raises DeviceError where it cannot listen.
+    Raises DeviceError if it cannot listen.
     """
     from ansor.farm import listener
 

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 15.0
 DESCRIBE_SECONDS = 300.0  # a device may build something first
 CANARY_SECONDS = 60.0  # at the start of a run; a device may run a job first
-SHIFT_SECONDS = 60.0  # that a result waits for the canary that comes after it
+SHIFT_SECONDS = 60.0  # how long a result waits for the canary that follows it
 ALONE_SECONDS = 60.0
-"""How long a job waits for a device of its key to come back when there is none."""
+"""How long a job waits for a device of its key if there is none."""
 
 MOST_ASKED = 32  # devices at a time
 MOST_TURNS = 12  # of one job: files that have to come along, devices that were suspended in the meantime
@@ -50,7 +50,7 @@ MOST_TOLD = 64  # sentences that are not told again: the last ones
 
 
 class Session:
-    """A connection to a scheduler, for the devices of one key and programs of one target. Raises DeviceError when there is no scheduler, or no device."""
+    """A connection to a scheduler, for the devices of one key and programs of one target. Raises DeviceError if there is no scheduler, or no device."""
 
     def __init__(self, farm: FarmText, target: str, say: Say) -> None:
         self.farm, self._target, self._say = farm, target, say
@@ -71,7 +71,7 @@ class Session:
             raise
 
     def watch(self, canary: Packed) -> None:
-        """From now on devices run this canary. It runs on all of them, so that one that is slow from its start is found before it has a job."""
+        """From now on, devices run this canary. It runs on all of them first, so that one that is slow from its start is found before it has a job."""
         self.canary = canary
         workers = self._workers.there()
         with ThreadPoolExecutor(MOST_ASKED) as asking:
@@ -84,7 +84,7 @@ class Session:
             list(asking.map(partial(self._refuses, seconds=CANARY_SECONDS), *zip(*found, strict=True)) if found else ())
 
     def run(self, job: Job) -> Observation | Failure:
-        """What became of a job. Raises DeviceError when no device is left, or the farm is gone."""
+        """The outcome of a job. Raises DeviceError if no device is left, or the farm is gone."""
         with self._shifts.job():
             return self._run(job)
 
@@ -141,7 +141,7 @@ class Session:
         return self._shifts.known(device, shift) is True
 
     def _judged(self, worker: str, others: float = 0.0, seconds: float = CANARY_SECONDS) -> dict[str, Any] | None:
-        """What `Station.judge` says; None where the worker is gone, or does not answer within that time. It comes before jobs that wait."""
+        """The answer of `Station.judge`; None if the worker is gone, or does not answer within that time. It takes precedence over waiting jobs."""
         assert self.canary is not None
         files = {digest: path.read_bytes() for digest, path in self.canary.files.items()}
         try:
@@ -167,7 +167,7 @@ class Session:
         return [*self._devices.lines(), on_their_way, *([f"dashboard: {self.dashboard}"] if self.dashboard else [])]
 
     def close(self) -> None:
-        """Let whoever waits stop doing so, and disconnect."""
+        """Make all threads that wait stop waiting, and disconnect."""
         self._closing.set()
         self._shifts.close()
         with suppress(Exception):
@@ -281,7 +281,7 @@ class Session:
         self._say(text)
 
     def _described(self) -> Model:
-        """What the devices are. Raises DeviceError where they differ, or speak of other versions."""
+        """The kind of the devices. Raises DeviceError if they differ, or have other versions."""
         asked = [self._client.submit(station.describe, self._target, workers=[one], pure=False, key=f"ansor-about-{uuid.uuid4().hex}") for one in self.workers]
         until = time.monotonic() + DESCRIBE_SECONDS
         found: dict[Model, str] = {}
@@ -341,7 +341,7 @@ class Session:
 
 
 def connect(farm: FarmText) -> Client:
-    """A client of Dask. Raises DeviceError when no scheduler answers, or it does not know our certificate."""
+    """A client of Dask. Raises DeviceError if no scheduler answers, or it does not accept our certificate."""
     from distributed import Client
 
     configure()
@@ -355,19 +355,19 @@ def connect(farm: FarmText) -> Client:
 
 
 def dashboard_of(client: Client) -> str:
-    """The address of Dask's pages, '' where the scheduler has none. They are on its machine's loopback interface."""
+    """The address of Dask's dashboard, '' if the scheduler has none. It is on its machine's loopback interface."""
     return str(client.get_metadata([DASHBOARD], ""))
 
 
 def _end_of(future: Future) -> threading.Event:
-    """Set when a task has ended. Answers are fetched afterwards, without a limit: Dask fetches several at a time, and a wait that ends stops them all."""
+    """An event that is set when a task has ended. Answers are fetched after it, without a time limit: Dask fetches several at once, and a timeout stops all."""
     ended = threading.Event()
     future.add_done_callback(lambda _: ended.set())
     return ended
 
 
 async def _answer_of(future: Future) -> object:
-    """What a task gave. The fetching that ends because the client does is an error, of which `Future.result` would not know."""
+    """The result of a task. Raises an error if fetching stops because the client closes, which `Future.result` would not notice."""
     try:
         return await future
     except asyncio.CancelledError as error:

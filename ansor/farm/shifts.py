@@ -1,4 +1,4 @@
-"""Which results of devices count. A shift of a device is what it runs between two canaries: its results count if the canary at its end is as usual."""
+"""Which results of devices count. A shift of a device is what it runs between two canaries; its results count if the canary at its end is as usual."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_DEVICES = 1024  # those last heard of; one whose worker was restarted count
 
 
 class Shifts:
-    """What a client knows of the shifts of devices, and its jobs that wait for the end of one. Several threads may use it at a time."""
+    """What a client knows about the shifts of devices, and its jobs that wait for the end of one. Several threads may use it at a time."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -27,7 +27,7 @@ class Shifts:
 
     @contextmanager
     def job(self) -> Iterator[None]:
-        """A job is on its way."""
+        """A job is in flight inside this block."""
         with self._changed:
             self._on_their_way += 1
         try:
@@ -38,7 +38,7 @@ class Shifts:
                 self._changed.notify_all()
 
     def hear(self, device: str, judged: Mapping[int, bool]) -> None:
-        """A device said which shifts were its last ones, and whether the canary was as usual at the end of each. Older answers may come later."""
+        """Take in a device's list of its last shifts, with whether the canary was as usual at the end of each. An older list may arrive later."""
         with self._changed:
             known = {**self._judged.get(device, {}), **judged}
             self._judged[device] = dict(sorted(known.items())[-KEPT:])
@@ -48,7 +48,7 @@ class Shifts:
             self._changed.notify_all()
 
     def wait(self, device: str, shift: int, seconds: float) -> bool | None:
-        """Whether the results of a shift count. None if it has not ended within that time, or no job runs that could end it: then ask the device."""
+        """Whether the results of a shift count. None if it has not ended within that time, or no running job could end it: then ask the device."""
 
         def over() -> bool:
             if self._closed or shift in self._judged.get(device, {}):
@@ -60,19 +60,19 @@ class Shifts:
             self._changed.notify_all()
             try:
                 while not self._changed.wait_for(over, seconds) and self._asking[device]:
-                    pass  # who asks gives up by itself
+                    pass  # the thread that asks has its own timeout
                 return self._judged.get(device, {}).get(shift)
             finally:
                 self._waiting -= 1
 
     def known(self, device: str, shift: int) -> bool | None:
-        """Whether the results of a shift count; None where that is not known yet."""
+        """Whether the results of a shift count; None if that is not known yet."""
         with self._changed:
             return self._judged.get(device, {}).get(shift)
 
     @contextmanager
     def asking(self, device: str) -> Iterator[None]:
-        """Somebody asks a device to end its shift: others need not, and those that wait for other devices may ask them meanwhile."""
+        """This thread is asking a device to end its shift, so others need not. Threads that wait for other devices may ask those meanwhile."""
         with self._changed:
             self._asking[device] += 1
             self._waiting += 1
@@ -88,7 +88,7 @@ class Shifts:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """Let whoever waits stop."""
+        """Make all threads that wait stop waiting."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

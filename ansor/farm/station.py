@@ -1,6 +1,6 @@
-"""Runs the jobs of a farm's worker: it has one device, keeps the files that it receives, and watches the device's health. Clients call `run_job`,
+"""Runs the jobs of a farm's worker: it has one device, keeps the files that it receives, and watches the device's health.
 
-`judge` and `describe` by name; they are the only functions of ours that Dask calls here, besides `status`.
+Clients call `run_job`, `judge` and `describe` by name; they are the only functions of ours that Dask calls here, besides `status`.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ JOBS_OF_A_DEVICE = 4096  # then it is opened anew: devices keep something of eve
 PROBES = 3  # canaries of which the fastest counts, where the first one is slow
 MINUTE = 60.0
 PATIENCE_SECONDS = 900.0
-"""Of one run, whatever its own limits are. A device that has not answered by then never will: it is suspended."""
+"""The limit on one run, whatever its own limits are. A device that has not answered by then never will: it is suspended."""
 
 MOST_RUNS = 4
-"""Of one call: a job and its canaries. A call that takes longer than that many runs hangs elsewhere: the process ends, and is started again."""
+"""Runs in one call: a job and its canaries. A call that takes longer than this many runs hangs elsewhere: the process ends, and is started again."""
 
 MOST_LEFT = 16
 """Runs that never ended and may still be there. A process that has more ends, and is started again, while its device is suspended."""
@@ -50,7 +50,7 @@ GAVE_UP = 75  # the process's status then
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a station has done. ended: when the jobs of the last minute ended, by `time.monotonic`."""
+    """What a station has done. ended: when the jobs of the last minute ended, in seconds of `time.monotonic`."""
 
     jobs: int = 0
     failures: int = 0
@@ -58,12 +58,12 @@ class Counts:
     last_failure: str = ""
 
     def in_the_last_minute(self, now: float) -> tuple[float, ...]:
-        """Of `ended`, those that still are."""
+        """The part of `ended` that is in the last minute now."""
         return tuple(one for one in self.ended if now - one < MINUTE)
 
 
 class Station:
-    """One device and what belongs to it. folder: for files, of this process alone. changed: called when the device is suspended, and when it is well again."""
+    """One device and its state. folder: for files, private to this process. changed: called when the device is suspended, and when it is well again."""
 
     def __init__(self, device: str, key: str, folder: Path, changed: Callable[[], None] = lambda: None) -> None:
         self.device_text, self.key = device, key
@@ -88,7 +88,7 @@ class Station:
             return self.about() | self._kind(device)
 
     def status(self) -> dict[str, Any]:
-        """For people; never waits for a job."""
+        """The state for display; never waits for a job."""
         counts = self._counts
         return self.about() | {
             "jobs": counts.jobs, "failures": counts.failures, "last_minute": len(counts.in_the_last_minute(time.monotonic())),
@@ -96,9 +96,9 @@ class Station:
         }  # fmt: skip
 
     def run(self, target: str, text: str, files: Mapping[str, bytes], canary: Mapping[str, Any]) -> dict[str, Any]:
-        """Run a job. canary: its `text`, and `every`: after how many jobs it runs; nothing for none.
+        """Run a job. canary: its `text`, and `every`, after how many jobs it runs; empty for none.
 
-        Gives its outcome with what it depends on; {"missing": digests} where files have to come along, {"refused": why} where the device is suspended.
+        Returns its outcome with what it depends on; {"missing": digests} if files have to be sent, {"refused": why} if the device is suspended.
         """
         with self._lock, _patience():
             self._keep(files)
@@ -111,7 +111,7 @@ class Station:
             return self._run(target, text, canary)
 
     def probe(self) -> None:
-        """Whether a device that was suspended is well again: by its canary, or by opening it anew where there is none."""
+        """Check whether a suspended device is well again: by its canary, or by opening it again if there is none."""
         with self._lock, _patience():
             if not self._health.suspended or not self._target:
                 return
@@ -126,8 +126,8 @@ class Station:
             self._changed()
 
     def judge(self, target: str, canary: str, files: Mapping[str, bytes], others: float) -> dict[str, Any]:
-        """Run the canary now, which ends a shift. others: what it usually costs on the others of the key, to be compared with that instead of what it usually
-        cost here, which is wrong for a device that was slow from its start; 0 for none. Gives what it usually costs, or {"refused": why} as `run` does."""
+        """Run the canary now, which ends a shift. others: its usual cost on the other devices of the key, to compare with instead of its usual cost here, which
+        is wrong for a device that was slow from its start; 0 for none. Returns what it usually costs here, or {"refused": why} like `run`."""
         with self._lock, _patience():
             self._keep(files)
             if self._health.suspended:
@@ -147,7 +147,7 @@ class Station:
             return self.about() | {"canary": self._health.costs.usual, "judged": self._watches.judged}
 
     def close(self) -> None:
-        """Let go of the device."""
+        """Release the device."""
         if self._opened is not None:
             self._opened[1].close()
             self._opened = None
@@ -188,7 +188,7 @@ class Station:
         self._watches.drop_shifts()
 
     def _answer(self, device: Device, job: Job) -> Observation | Failure:
-        """What the device says. One that says nothing is suspended, and its job lost: another might hang there, too."""
+        """The device's answer. A device without one is suspended, and its job lost: another device might hang on it, too."""
         try:
             outcome = self._thread.run(device, job, PATIENCE_SECONDS)
         except TimeoutError:
@@ -266,7 +266,7 @@ class Station:
         return device
 
     def _kind(self, device: Device) -> dict[str, str]:
-        """What costs from a device depend on, and which device of which machine it is, for people. The processor matters where the machine is the device."""
+        """What a device's costs depend on, and for display which device of which machine it is. The processor matters if the machine is the device."""
         here = device.model == LOCAL
         name = f"{self.device_text} on {platform.node()}{f' ({processor_name()})' if here else ''}"
         return {
@@ -275,7 +275,7 @@ class Station:
         }  # fmt: skip
 
     def about(self) -> dict[str, Any]:
-        """Who answers, and with what versions."""
+        """Which station answers, and its versions."""
         return versions() | {"device": self.device_text, "key": self.key, "process": os.getpid(), "identity": self._identity}
 
     def _count(self, outcome: Observation | Failure | None) -> None:
@@ -291,7 +291,7 @@ class Station:
                 raise DeviceError(f"received a file that does not match its digest ({digest[:16]}): it was changed in transit")
             path = self._folder / digest
             path.write_bytes(content)
-            path.chmod(0o700)  # programs are run
+            path.chmod(0o700)  # programs have to be executable
             self._files[digest] = path
         while len(self._files) > FILES_KEPT:
             self._files.popitem(last=False)[1].unlink(missing_ok=True)
@@ -313,7 +313,7 @@ def _is_by_device(outcome: Observation | Failure) -> bool:
 
 @dataclass(slots=True)
 class _patience:
-    """Ends the process when what is inside does not end."""
+    """Ends the process if the block does not end."""
 
     timer: threading.Timer = field(init=False)
 
@@ -327,7 +327,7 @@ class _patience:
 
 
 _station: list[Station] = []
-"""That of this process: Dask calls functions by their names."""
+"""The station of this process: Dask calls functions by their names."""
 
 
 def become(station: Station) -> None:
@@ -336,7 +336,7 @@ def become(station: Station) -> None:
 
 
 def run_job(target: str, text: str, files: Mapping[str, bytes], canary: Mapping[str, Any]) -> dict[str, Any]:
-    """See `Station.run`. What goes wrong in ansor is told as a sentence."""
+    """See `Station.run`. Errors of ansor are returned as a sentence."""
     from distributed import get_worker
 
     worker = {"worker": get_worker().address}

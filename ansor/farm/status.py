@@ -44,7 +44,7 @@ class DeviceStatus:
 
 @dataclass(frozen=True, slots=True)
 class FarmStatus:
-    """All devices, and jobs that wait for one, by key; dashboard: its address, or ''."""
+    """All devices, and the jobs that wait for one, by key; dashboard: its address, or ''."""
 
     devices: tuple[DeviceStatus, ...]
     waiting: int
@@ -95,7 +95,7 @@ def _device(address: str, worker: Mapping[str, Any], said: object, tasks: int) -
 
 
 def _read(address: str, key: str, tasks: int, said: Any) -> DeviceStatus:
-    """Of what `station.status` says. Raises KeyError, TypeError or ValueError for another thing."""
+    """The status in an answer of `station.status`. Raises KeyError, TypeError or ValueError for anything else."""
     done = Done(int(said["jobs"]), int(said["failures"]), int(said["last_minute"]), str(said["last_failure"]))
     return DeviceStatus(address, key, str(said["device"]), tasks > 0, done, str(said["suspended"]))
 

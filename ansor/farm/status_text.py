@@ -13,7 +13,7 @@ KEY, DEVICE, STATE, NUMBER = 14, 30, 10, 8
 
 
 def status_lines(found: FarmStatus) -> Sequence[str]:
-    """A table by key; below each device that has something to say, what that is."""
+    """A table by key, with the reason below each device that is suspended or failed."""
     if not found.devices:
         return ["no devices: start some with `ansor farm worker`"]
     lines = [_row("key", "device", "state", "trials", "failed", "per min")]

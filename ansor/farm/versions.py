@@ -1,6 +1,6 @@
-"""The versions that have to agree on all machines of a farm, and the error if they do not. Functions are sent by name, so Python versions may differ as long
+"""The versions that have to agree on all machines of a farm, and the error if they do not.
 
-as the older one can read the pickles of the newer one.
+Functions are sent by name, so Python versions may differ as long as the older one can read the pickles of the newer one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NAMES = {"version": "ansor", "codec": "ansor's jobs", "distributed": "distribut
 
 
 def versions() -> dict[str, Any]:
-    """Those of this process."""
+    """The versions of this process."""
     import distributed
 
     return {
@@ -27,7 +27,7 @@ def versions() -> dict[str, Any]:
 
 
 def difference(said: Mapping[str, Any]) -> str:
-    """What of another process is not as here, in words; '' for nothing."""
+    """How the versions of another process differ from those here, in words; '' if they do not."""
     here = versions()
     wrong = [name for name in _NAMES if said.get(name) != here[name]]
     there = ", ".join(f"{_NAMES[name]} {_text(said, name)}" for name in wrong)
@@ -35,7 +35,7 @@ def difference(said: Mapping[str, Any]) -> str:
 
 
 def scheduler_difference(said: Mapping[str, Any]) -> str:
-    """The same of what Dask's scheduler says of its own versions: it knows nothing of ours."""
+    """The same for the versions that Dask's scheduler reports, which do not include ours."""
     return difference(versions() | {"distributed": dict(said.get("packages") or {}).get("distributed")})
 
 

@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """What a worker is: the farm, the key and the text of its device."""
+    """What a worker serves: the farm, the key and the text of its device."""
 
     place: Place
     key: str
@@ -54,7 +54,7 @@ def serve(post: Post, say: Say) -> None:
 
 
 def supervise(command: Sequence[str], say: Say) -> int:
-    """Run a worker in a process of its own, and start it anew when it ends by itself. Gives its status when it was told to end, or cannot start."""
+    """Run a worker in a process of its own, and restart it if it ends by itself. Returns its status if it was told to end, or cannot start."""
     while True:
         started = time.monotonic()
         process = subprocess.Popen([sys.executable, *command])
@@ -66,7 +66,7 @@ def supervise(command: Sequence[str], say: Say) -> int:
 
 
 def _watched(process: subprocess.Popen[bytes]) -> int:
-    """Its status; it ends with this process, told to by a signal or killed."""
+    """The process's status. It ends with this process, whether that gets a signal or is killed."""
     told = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:
         return process.wait()
@@ -114,7 +114,7 @@ def _once(say: Say) -> Say:
 
 
 async def _orphaned(ending: asyncio.Event) -> None:
-    """End when what started this process is gone, however it went."""
+    """End if the process that started this one is gone, for whatever reason."""
     parent = os.getppid()
     while os.getppid() == parent:
         await asyncio.sleep(AGAIN_SECONDS)
@@ -122,7 +122,7 @@ async def _orphaned(ending: asyncio.Event) -> None:
 
 
 async def _joined(post: Post, station: Station, folder: Path, changed: asyncio.Event, ending: asyncio.Event, say: Say) -> None:
-    """One membership: until the device's health changes, the scheduler goes, or this process is told to end."""
+    """One membership: until the device's health changes, the scheduler is gone, or this process is told to end."""
     from distributed import Worker
 
     suspended = station.health.suspended
@@ -156,7 +156,7 @@ async def _joined(post: Post, station: Station, folder: Path, changed: asyncio.E
     for one in (*waits, *([probing] if probing else [])):
         one.cancel()
     if changed.is_set():
-        await asyncio.sleep(ANSWER_SECONDS)  # who gave the last job hears why the device is suspended
+        await asyncio.sleep(ANSWER_SECONDS)  # so that the client of the last job hears why the device is suspended
     with suppress(Exception):
         await asyncio.wait_for(worker.close_gracefully() if not ending.is_set() else worker.close(executor_wait=False), 10)
 

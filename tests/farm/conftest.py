@@ -1,4 +1,4 @@
-"""What most tests of farms need: a farm on loopback, and no certificates."""
+"""What most tests of farms need: a farm on loopback without certificates."""
 
 from __future__ import annotations
 

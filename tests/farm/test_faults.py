@@ -22,7 +22,7 @@ def test_what_goes_wrong_is_seen(tmp_path: Path) -> None:
     one = frozenset({"job 1"})
     assert what_is_wrong(Ran([lost, *rest], usual.begun, one), usual) == []
     assert what_is_wrong(Ran([lost, lost, *rest[1:]], usual.begun, one), usual) == [
-        "['job 2'] were reported although no worker was lost while they were on their way"
+        "['job 2'] were reported although no worker was lost while they were in flight"
     ]
     assert what_is_wrong(Ran([wrong, *rest], usual.begun, one), usual) == ["jobs were reported as ['crash']"]
     assert what_is_wrong(Ran(rest, usual.begun), usual)[0] == "4 jobs have 3 outcomes"
