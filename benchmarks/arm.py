@@ -3,7 +3,7 @@
     python benchmarks/arm.py [--mcpu cortex-a76] [--devices qemu-aarch64] [--trials 8] [--only TEXT]
 
 Programs are built for the processor here and run on the device, which verifies each against the plain loops in double precision; no tensor travels. The table
-has the instructions of one run: of the first program, which nothing was measured for, and of the best; and how many multiply-adds each instruction does.
+has the instructions of one run, for the first program, which is chosen without measuring, and for the best, and multiply-adds for each instruction.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def dense(rows: int, inner: int, columns: int) -> list[Tensor]:
 
 
 def tasks(target: str) -> list[ansor.SearchTask]:
-    """Those of ResNet-18 that have a reduction, then the layers of BERT."""
+    """The tasks of ResNet-18 that have a reduction, then the layers of BERT."""
     network = NETWORKS["resnet18"]
     model, inputs = network.model(), network.example_inputs()
     found, _ = ansor.extract_tasks(model, inputs, target)
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--mcpu", default="cortex-a76")
     parser.add_argument("--devices", default=None, help="the target's own by default")
     parser.add_argument("--trials", type=int, default=8)
-    parser.add_argument("--only", default="", help="tasks whose names have this in them")
+    parser.add_argument("--only", default="", help="only tasks whose names contain this")
     asked = parser.parse_args()
     table = Table(box=None, pad_edge=False)
     for heading in ("task", "MFLOP", "first", "best", "multiply-adds an instruction", "trials", "failed", "tensor bytes sent"):
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def row(task: ansor.SearchTask, devices: str | None, trials: int) -> list[str]:
-    """What came of tuning one task."""
+    """The row of the table for one tuned task."""
     with tempfile.TemporaryDirectory() as folder:
         path, sent = Path(folder) / "trials.jsonl", 0.0
 

@@ -1,4 +1,4 @@
-"""Templates for `autotvm_tuners.py`, written as AutoTVM's users write them."""
+"""Templates for `autotvm_tuners.py`, written as AutoTVM's users would write them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansor.templates.template import Instance
 
 @autotvm.template("bench/matmul")
 def matmul(n: int, m: int, k: int) -> Instance:
-    """The tutorial's: two splits, 10 x 10 configurations for 512 x 512."""
+    """The template of AutoTVM's tutorial: two splits, 10 x 10 configurations for 512 x 512."""
     a, b = te.placeholder((n, k), name="A"), te.placeholder((k, m), name="B")
     r = te.reduce_axis((0, k), name="r")
     c = te.compute((n, m), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
@@ -27,7 +27,7 @@ def matmul(n: int, m: int, k: int) -> Instance:
 
 @autotvm.template("bench/conv2d")
 def conv2d(channels: int, size: int, filters: int, kernel: int, stride: int, padding: int) -> Instance:
-    """One image, NCHW. Sums are kept in a tile of channels x rows x columns: four splits, two orders of what is inside, kernel columns unrolled or not."""
+    """One image, NCHW. Sums are kept in a tile of channels x rows x columns: four splits, two orders of the inner loops, kernel columns unrolled or not."""
     data, weight = te.placeholder((1, channels, size, size), name="data"), te.placeholder((filters, channels, kernel, kernel), name="weight")
     conv = nn.conv2d_nchw(data, weight, stride, padding)
     s = ansor.create_schedule(conv.op)

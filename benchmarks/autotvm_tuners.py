@@ -4,12 +4,12 @@
     python benchmarks/autotvm_tuners.py --parts exhaustive     # 100 measurements
     python benchmarks/autotvm_tuners.py --parts search --seeds 2 --trials 64
 
-exhaustive: a matrix product of 100 configurations, each measured; then what every tuner has of the best of them after some trials.
-search: a convolution of more than 10,000 configurations; the best after some trials, the median over seeds, of the best that anybody found.
-transfer: trials until 95 % of the best of another convolution, by XGBTuner with and without a log of the first, the mean over seeds.
+exhaustive: a matrix product with 100 configurations, each measured; then how near every tuner is to the best of them after some trials.
+search: a convolution with more than 10,000 configurations; the best after some trials relative to the best found by any tuner, the median over seeds.
+transfer: trials to reach 95 % of the best of another convolution, for XGBTuner with and without a log of the first one, the mean over seeds.
 
-A configuration is measured once: its result is a line of the table, an AutoTVM log, and whoever asks again is told that. So tuners are compared on the same
-numbers, an interrupted run goes on where it ended, and a second run measures nothing.
+A configuration is measured once: its result is a line of the table, an AutoTVM log, and is looked up there the next time. So tuners are compared on the same
+numbers, an interrupted run continues where it ended, and a second run measures nothing.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ LAYER = (64, 56, 64, 3, 1, 1)
 """Channels, rows and columns, filters, kernel, stride, padding: the first stage of ResNet."""
 OTHER_LAYER = (128, 28, 128, 3, 1, 1)
 HISTORY = 512
-"""Random configurations of the first layer that the log has."""
+"""The number of random configurations of the first layer in the log."""
 GOOD = 0.95
 PLAN = 32
-"""Configurations of a plan of XGBTuner."""
+"""Configurations that XGBTuner plans at a time."""
 
 Make = Callable[[autotvm.Task, int], Tuner]
 
@@ -52,7 +52,7 @@ Make = Callable[[autotvm.Task, int], Tuner]
 class MeasuredOnce:
     """A builder and a runner in one that measure what the table does not have, and add it.
 
-    measured: how many that were; `report` is told that now and then.
+    measured: their number, which `report` gets from time to time.
     """
 
     n_parallel = 8
@@ -62,21 +62,21 @@ class MeasuredOnce:
         self._builder = autotvm.LocalBuilder(timeout=20)
         self._runner = autotvm.LocalRunner(number=1, repeat=5, min_repeat_ms=10, cooldown_interval=0)
         self._known = Database()
-        self._ready = ""  # the task that they are ready for
+        self._ready = ""  # the task that builder and runner are set up for
         self.measured = 0
         for inp, result in autotvm.load_from_file(path) if path.exists() else ():
             self._known.save(inp, result)
 
     @property
     def option(self) -> MeasureOption:
-        """What `Tuner.tune` takes."""
+        """The measure option for `Tuner.tune`."""
         return MeasureOption(self, self)
 
     def set_task(self, task: autotvm.Task) -> None:
         self._task = task
 
     def build(self, measure_inputs: Sequence[autotvm.MeasureInput]) -> list[BuildResult]:
-        """Nothing: what is not known is built when it is to run."""
+        """Does nothing: unknown configurations are built when they are run."""
         return [BuildResult()] * len(measure_inputs)
 
     def run(self, measure_inputs: Sequence[autotvm.MeasureInput], build_results: Sequence[BuildResult]) -> list[autotvm.MeasureResult]:
@@ -86,7 +86,7 @@ class MeasuredOnce:
         return [result for inp in measure_inputs if (result := self._known.load(inp)) is not None]
 
     def close(self) -> None:
-        """Nothing is held between batches of one task; `finish` ends it."""
+        """Does nothing: the builder and runner stay open between batches of one task; `finish` closes them."""
 
     def finish(self) -> None:
         """End processes."""
@@ -111,7 +111,7 @@ class MeasuredOnce:
             self._report(self.measured)
 
     def costs(self, task: autotvm.Task) -> list[float]:
-        """Seconds of all that is known of a task and worked."""
+        """Seconds of all known configurations of a task that worked."""
         found = self._known.filter(lambda inp, _: inp.task == task and inp.target == task.target)
         return [result.mean_cost for _, result in found if result.error_no == MeasureErrorNo.NO_ERROR]
 
@@ -127,7 +127,7 @@ class BestSoFar:
             self.curve.append(min(result.mean_cost, self.curve[-1] if self.curve else result.mean_cost))
 
     def after(self, trials: int) -> float:
-        """The best of so many trials, or of all if there were less."""
+        """The best of this many trials, or of all if there were fewer."""
         return self.curve[min(trials, len(self.curve)) - 1]
 
 
@@ -139,7 +139,7 @@ def curve(tuner: Tuner, once: MeasuredOnce, trials: int) -> BestSoFar:
 
 
 def xgb(features: XGBoostCostModel) -> Make:
-    """XGBTuner, whose features all seeds share: they are the same, and take most of its time."""
+    """XGBTuner with features that all seeds share, as computing them takes most of its time."""
 
     def make(task: autotvm.Task, seed: int) -> Tuner:
         model = XGBoostCostModel(task, features.feature_type, upper_model=features, seed=seed)
@@ -206,7 +206,7 @@ def transfer(once: MeasuredOnce, given: argparse.Namespace) -> None:
 
 
 def show(title: str, steps: Sequence[int], rows: dict[str, list[str]]) -> None:
-    """A table of shares of the best, by tuner and trials."""
+    """Print a table of shares of the best, by tuner and trials."""
     shown = table("", ("tuner",), [f"{step} trials" for step in steps])
     for name, shares in rows.items():
         shown.add_row(name, *shares)

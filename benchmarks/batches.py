@@ -1,9 +1,9 @@
-"""Calls that are split into batches (`ansor.compile_batches`) beside networks that are compiled for exactly that many rows. Nothing is tuned.
+"""Calls that are split into batches (`ansor.compile_batches`), compared with networks that are compiled for exactly that many rows. Nothing is tuned.
 
     python benchmarks/batches.py [resnet18 bert] [--rows 3 7 13] [--largest 8] [--threads 1]
 
-`split / exact`: how much longer a row takes in split calls, the median of single turns; 1.00 is the same. Weights are random, nothing was known of the calls.
-Exits with 1 when a result differs from PyTorch's.
+`split / exact`: how much longer a row takes in split calls, the median of single turns; 1.00 is equal. Weights are random, and nothing is cached.
+Exits with 1 if a result differs from PyTorch's.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Whole trials on boards whose connection has faults: what became of them, by kind.
+"""Whole trials on boards whose connections have faults: their outcomes, by kind.
 
     python benchmarks/board_faults.py [--schedules 1000] [--jobs 6] [--minutes 30] [--seed 1]
 
-Each schedule draws faults (bytes that are lost, flipped, cut, late, repeated, silence, connections that break), and a program that is right, wrong, traps or
-writes past its output, on QEMU behind its GDB server, on Spike behind remote bitbang and on the monitor behind a serial line, in turns. After each
-of them a right program has to run without faults. The status is 1 where anything that is not so was believed, a link did not come back, or the time was up
-before all schedules had run.
+Each schedule draws faults (bytes that are lost, flipped, cut, late or repeated, silence, broken connections), and a program that is right, is wrong, traps or
+writes past its output. They run on QEMU behind its GDB server, on Spike behind remote bitbang and on the monitor behind a serial line. After each one, a right
+program has to run without faults. Exits with 1 if a wrong result was accepted, a link did not recover, or the time was up before all schedules had run.
 
-Most of the time is spent waiting for answers that do not come, so several jobs run beside each other, each with simulators of its own. What is drawn depends on
-the seed alone, not on the number of jobs.
+Most of the time is spent waiting for answers that do not come, so several jobs run in parallel, each with simulators of its own. The schedules depend only on
+the seed, not on the number of jobs.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ class Part:
     seed: int
 
     def run(self, until: float) -> Found:
-        """As long as `time.monotonic()` is below `until`."""
+        """Run the schedules while `time.monotonic()` is below `until`."""
         with tempfile.TemporaryDirectory() as folder:
             return run_schedules(self.wire, self.schedules, self.seed, Path(folder), until)
 
 
 def planned(schedules: int, wires: Sequence[str], seed: int) -> list[Part]:
-    """So many schedules on these wires in turns."""
+    """This many schedules, spread over these wires."""
     parts: list[Part] = []
     while schedules > 0:
         wire = wires[len(parts) % len(wires)]
@@ -57,7 +56,7 @@ def planned(schedules: int, wires: Sequence[str], seed: int) -> list[Part]:
 
 
 def run_parts(parts: Sequence[Part], jobs: int, until: float) -> dict[str, Found]:
-    """What was found, by wire. A process for each job: waits are shortened for the whole of one."""
+    """The results by wire. Each job is a process, because shortened waits apply to a whole process."""
     total = {part.wire: Found() for part in parts}
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
         running = {pool.submit(part.run, until): part for part in parts}
@@ -70,10 +69,10 @@ def run_parts(parts: Sequence[Part], jobs: int, until: float) -> dict[str, Found
 
 
 def table_of(total: dict[str, Found]) -> Table:
-    """Trials by wire, program and what was said of it."""
+    """Trials by wire, program and verdict."""
     schedules, faults = sum(one.kinds.total() for one in total.values()), sum(one.again for one in total.values())
     table = Table(title=f"{schedules} schedules, {faults} faults; the longest trial took {max(one.longest for one in total.values()):.1f} s")
-    for column in ("wire", "program", "said of it", "trials"):
+    for column in ("wire", "program", "verdict", "trials"):
         table.add_column(column, justify="right" if column == "trials" else "left")
     for wire, found in total.items():
         for (program, kind), count in sorted(found.kinds.items(), key=lambda one: (list(PROGRAMS).index(one[0][0]), one[0][1])):

@@ -1,9 +1,9 @@
-"""Trials a second on simulated boards: QEMU started for each trial, QEMU behind its GDB server, two of these, and Spike behind remote bitbang.
+"""Trials per second on simulated boards: QEMU started for each trial, QEMU behind its GDB server, two of these, and Spike behind remote bitbang.
 
     python benchmarks/board_trials.py [--trials 48] [--rounds 3]
 
-Layers of 8-bit integers are tuned in turns, from nothing each time and with another seed in each round; the medians of the rounds are shown. Programs of
-convolutions take compilers longer, those of large layers emulators. Needs qemu-system-arm, and spike with dtc.
+Layers of 8-bit integers are tuned alternately, from scratch and with another seed in each round; the table has medians over rounds. Convolutions take longer
+to compile, large layers longer to emulate. Needs qemu-system-arm, and spike with dtc.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NAMED = {"conv 3x3 16-32": CONV, "depthwise 3x3 64": DEPTHWISE, "dense 640-128":
 
 
 def dense(n: int, k: int, m: int) -> list[Tensor]:
-    """Bytes times bytes, in sums of 32 bits; weights [m, k]."""
+    """Products of bytes, summed in 32 bits; weights [m, k]."""
     a, b = te.placeholder((n, k), "int8", name="A"), te.placeholder((m, k), "int8", name="B")
     r = te.reduce_axis((0, k), name="r")
     return [a, b, te.compute((n, m), lambda i, j: te.sum(a[i, r].astype("int32") * b[j, r].astype("int32"), axis=r), name="C")]
@@ -48,7 +48,7 @@ def square(target: str) -> SearchTask:
 
 
 def layer(row: Row, target: str) -> SearchTask:
-    """One that networks for boards have."""
+    """A layer of networks for boards."""
     return replace(row, board=target.partition("-board=")[2]).task()
 
 
@@ -60,7 +60,7 @@ LAYERS: dict[str, Callable[[str], SearchTask]] = {
 
 @dataclass(frozen=True)
 class Way:
-    """To measure: on boards that run while it is measured, or on the target's own. An idle Spike keeps a core busy, so that none may run beside another way."""
+    """A way to measure: on boards that run meanwhile, or on the target's own device. An idle Spike keeps a core busy, so it must not run during other ways."""
 
     name: str
     target: str
@@ -69,7 +69,7 @@ class Way:
 
 @contextmanager
 def debugged(count: int) -> Iterator[tuple[str, ...]]:
-    """So many Cortex-M4 behind GDB."""
+    """This many Cortex-M4 behind GDB."""
     with ExitStack() as stack:
         ports = [stack.enter_context(qemu("cortex-m4", "-icount", "shift=7")) for _ in range(count)]
         yield tuple(f"gdb://127.0.0.1:{port}" for port in ports)
@@ -91,7 +91,7 @@ WAYS = (
 
 
 def trials_a_second(way: Way, trials: int, layer: Callable[[str], SearchTask] = square, seed: int = 0) -> float:
-    """Of one run."""
+    """Trials per second of one run."""
     task = layer(way.target)
     with way.boards() as devices:
         start = time.monotonic()
@@ -109,7 +109,7 @@ def main() -> int:
     table = Table(title=f"trials a second, {given.trials} trials, median of {given.rounds}")
     table.add_column("layer")
     for way in WAYS:
-        trials_a_second(way, given.trials)  # compilers build what they need once
+        trials_a_second(way, given.trials)  # so that compilers have built what they need once
         table.add_column(way.name, justify="right")
     for name, layer in LAYERS.items():
         found: dict[str, list[float]] = {way.name: [] for way in WAYS}

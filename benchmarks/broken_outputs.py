@@ -1,4 +1,4 @@
-"""Mistakes in the outputs of a right program: made from what a reference gives and what is allowed."""
+"""Mistakes in the outputs of a right program, made from the reference's outputs and the allowed error."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Change = Callable[[Array, Array, float, random.Random], None]
 
 
 def rounded(expected: Array, dtype: str) -> Array:
-    """What a perfect program gives."""
+    """The outputs of a perfect program."""
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(expected).astype(dtype)
 
 
 def right(expected: Array, dtype: str, allowed: float, rng: random.Random) -> Array:
-    """Outputs off by up to all that is allowed: some everywhere, some at the limit."""
+    """Outputs with up to the allowed error: some in all elements, some at the limit."""
     best = rounded(expected, dtype)
     if best.dtype.kind != "f":
         return best
@@ -83,7 +83,7 @@ def _times_the_bound(found: Array, expected: Array, allowed: float, rng: random.
 
 
 def _cancelling(found: Array, expected: Array, allowed: float, rng: random.Random) -> None:
-    """Errors that add up to nothing."""
+    """Errors that cancel in a sum."""
     begin = _at(found, rng)
     some = found[begin : begin + 16]
     away = np.where(np.arange(some.size) % 2, 1, -1) * (20 * allowed if found.dtype.kind == "f" else 1)

@@ -1,4 +1,4 @@
-"""Programs that were broken on purpose: does a device find out what this machine finds out, and do right programs pass?
+"""Programs that were broken on purpose: does a device detect what this machine detects, and do right programs pass?
 
     python benchmarks/broken_programs.py [--device native|qemu-aarch64|qemu-arm|qemu-riscv64] [--broken 1000] [--right 10000] [--seed 0]
 
@@ -43,15 +43,15 @@ from ansor.tasks.task import SearchTask
 from ansor.te.tensor import Tensor
 
 Array = NDArray[np.generic]
-TARGET = "cpu -mcpu=x86-64 -threads=1"  # vectors of 128 bits and no instructions by name: C that builds for every processor
+TARGET = "cpu -mcpu=x86-64 -threads=1"  # vectors of 128 bits and no named instructions: C that builds for every processor
 DEVICES = {
     "native": (triple_here(), "native", ()),
     "qemu-aarch64": ("aarch64-linux-musl", "cortex_a76", ("qemu-aarch64", "-cpu", "cortex-a76")),
     "qemu-arm": ("arm-linux-musleabihf", "cortex_a7", ("qemu-arm",)),
     "qemu-riscv64": ("riscv64-linux-musl", "sifive_u74", ("qemu-riscv64",)),
 }
-PROGRAMS = 4  # by random schedules, of each operator
-FAR = 16.0  # times the bound: what sums of blocks must show
+PROGRAMS = 4  # of each operator, with random schedules
+FAR = 16.0  # times the bound: errors that sums of blocks must detect
 
 
 def product(dtype: str, n: int = 20, m: int = 24, k: int = 33, wide: str = "") -> list[Tensor]:
@@ -101,7 +101,7 @@ OPERATORS: dict[str, Callable[[], list[Tensor]]] = {
 
 @dataclass
 class Tally:
-    """What was seen. `disagreed`, `missed` and `alarms` are what must not be."""
+    """Counts of outcomes. `disagreed`, `missed` and `alarms` have to stay empty."""
 
     compared: int = 0
     wrong: int = 0
@@ -115,7 +115,7 @@ class Tally:
 
     @property
     def clean(self) -> bool:
-        """Nothing went wrong."""
+        """Whether nothing went wrong."""
         return not (self.disagreed or self.missed or self.alarms)
 
 
@@ -130,13 +130,13 @@ class Bench:
         self._count = 0
 
     def built(self, source: CSource) -> Path | None:
-        """The program of a source, None when it does not compile."""
+        """The program of a source; None if it does not compile."""
         self._count += 1
         making = self._toolchain.build([source], "program", self.folder / f"program{self._count}", timeout=120)
         return making.artifacts[0].path if making.artifacts else None
 
     def run(self, program: Path, mode: str, kept: Path | str, lines: Sequence[str], seconds: float = 20.0) -> Answer:
-        """What a program answers."""
+        """The answer of a program."""
         command = [*self._before, str(program), mode, str(kept)]
         try:
             ended = subprocess.run(command, input=recipe_text(lines), capture_output=True, text=True, timeout=seconds, check=False, cwd=self.folder)
@@ -189,7 +189,7 @@ class Subject:
         return place, read_kept(place.read_bytes(), self.outputs)
 
     def try_text(self, source: CSource, seed: int, kept: tuple[Path, KeptFile], tally: Tally, what: str) -> None:
-        """Run a program and compare what was found on the device with what is found here."""
+        """Build and run a program, and compare the device's verdict with ours."""
         program = self.on.built(source)
         if program is None:
             tally.ended["does not compile"] += 1
@@ -198,7 +198,7 @@ class Subject:
         program.unlink()
 
     def try_program(self, program: Path, source: CSource, sources: dict[str, Source], seed: int, kept: tuple[Path, KeptFile], tally: Tally, what: str) -> None:
-        """The same for a program that was built."""
+        """The same for a program that is built already."""
         measured, place = self.task.measure_task, self.on.folder / "outputs"
         requests = [SumsRequest(one.name, BLOCK, COUNT, key_of(seed, one.name)) for one in self.declared]
         lines = [*input_lines(source.arguments, sources), *check_lines(source, self.outputs, measured.reduction, measured.rounding),
@@ -210,7 +210,7 @@ class Subject:
         self._judge(answer, place.read_bytes(), source, seed, kept[1], tally, what)
 
     def replay(self, arrays: Sequence[Array], seed: int, kept: tuple[Path, KeptFile], tally: Tally, what: str) -> None:
-        """A program that writes these outputs."""
+        """The same for a program that writes these outputs."""
         program, source = self._replay
         sources: dict[str, Source] = {}
         for one, array in zip(self.declared, arrays, strict=True):
@@ -311,7 +311,7 @@ def break_outputs(subject: Subject, count: int, tally: Tally, rng: random.Random
 
 
 def run_right(subject: Subject, count: int, tally: Tally, rng: random.Random) -> None:
-    """Right programs: some of random schedules, others that are off by what rounding may do."""
+    """Right programs: some with random schedules, others with errors that rounding may cause."""
     programs = [(source, program) for source in subject.candidates(PROGRAMS if count > 20 else 1) if (program := subject.on.built(source)) is not None]
     for number in range(-(-count // 10)):
         seed = rng.randrange(1 << 30)
@@ -326,7 +326,7 @@ def run_right(subject: Subject, count: int, tally: Tally, rng: random.Random) ->
 
 
 def tried(device: str, count_broken: int, count_right: int, seed: int, names: Sequence[str] = tuple(OPERATORS)) -> tuple[Tally, Tally]:
-    """What became of broken and of right programs of these operators, so many of each in all."""
+    """The outcomes of broken and of right programs of these operators, in these total numbers."""
     rng, of_broken, of_right = random.Random(seed), Tally(), Tally()
     with bench(device) as on:
         for name in names:
@@ -349,7 +349,7 @@ def _lines(broken_ones: Tally, right_ones: Tally) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print what was found; 1 when something went wrong."""
+    """Print the outcomes; 1 if something went wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=sorted(DEVICES), default="native")
     parser.add_argument("--broken", type=int, default=1000)

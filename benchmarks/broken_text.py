@@ -22,7 +22,7 @@ _FLOAT = re.compile(r"\b0\.0f?\b|\(f32x\d+\)\{\}")
 
 @dataclass(frozen=True)
 class Mistake:
-    """A kind of mistake: where it can be made, and what stands there then."""
+    """A kind of mistake: where it can be made, and the replacement."""
 
     name: str
     places: re.Pattern[str]

@@ -2,9 +2,9 @@
 
     python benchmarks/call.py [--threads 1 2] [--repeats 9] [--clock wall]
 
-Microseconds of a call: the least and the median of several rows of calls. Times of NumPy's arrays come in two columns: as NumPy makes them, and aligned, as
-kernels give them and use them without a copy. Programs are picked without measuring. `--clock cpu` counts the processor's time of all threads, for a machine
-that does other things. NumPy uses the threads that it was started with.
+Microseconds of a call: the least and the median of several rows of calls. There are two columns for NumPy's arrays: as NumPy allocates them, and aligned, as
+kernels return them and use them without a copy. Programs are picked without measuring. `--clock cpu` counts processor time of all threads, for a machine
+with other work. NumPy uses the threads that it was started with.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ansor.measure.result_memory import aligned_empty
 
 Array = NDArray[np.generic]
 ROW_SECONDS = 0.02
-"""A row of calls takes about so long."""
+"""About how long a row of calls takes."""
 WORK: tuple[tuple[str, str, tuple[int, ...]], ...] = (
     ("16 x 16 x 16", "matmul", (16, 16, 16)), ("64 x 64 x 64", "matmul", (64, 64, 64)), ("256 x 256 x 256", "matmul", (256, 256, 256)),
     ("convolution 3x3, 14 x 14, 64 to 64", "conv2d", (1, 14, 14, 64, 64)),
@@ -43,7 +43,7 @@ Row = Callable[[int], object]
 
 
 def in_a_row(call: Callable[[], object]) -> Row:
-    """Does so many calls from Python."""
+    """A row of calls from Python."""
 
     def row(calls: int) -> None:
         for _ in range(calls):
@@ -53,7 +53,7 @@ def in_a_row(call: Callable[[], object]) -> Row:
 
 
 def bare(kernel: Kernel, values: list[Array]) -> Row:
-    """Does so many calls from C."""
+    """A row of calls from C."""
     library = ctypes.CDLL(str(cached_library(find_compiler(), "repeat", REPEAT)))
     library.repeat.argtypes, library.repeat.restype = [ctypes.c_void_p] * 5 + [ctypes.c_long], None
     given = iter(values)
@@ -73,7 +73,7 @@ def _buffer(kernel: Kernel, argument: Argument, given: Iterator[Array]) -> Array
 
 
 def aligned(value: Array) -> Array:
-    """A copy that kernels use as it is."""
+    """An aligned copy, which kernels use without another copy."""
     copy = aligned_empty(value.shape, value.dtype.name)
     copy[...] = value
     return copy
@@ -97,10 +97,10 @@ def ways(name: str, kernel: Kernel) -> dict[str, Row]:
 
 
 def measured(rows: dict[str, Row], repeats: int, clock: Callable[[], float]) -> dict[str, list[float]]:
-    """Microseconds of a call in each of so many rows; ways take turns."""
+    """Microseconds of a call in each row; the ways alternate."""
     counts, times = {}, {name: [] for name in rows}  # type: dict[str, int], dict[str, list[float]]
     for name, row in rows.items():
-        row(3)  # the first two calls are slow, and what is there once is made
+        row(3)  # the first two calls are slow, as they build what is needed once
         start = time.perf_counter()
         row(10)
         counts[name] = max(10, round(ROW_SECONDS / ((time.perf_counter() - start) / 10)))

@@ -1,4 +1,4 @@
-"""What the benchmarks share: two programs side by side, one thread for everybody, tables. Timing in turns is `ansor.measure.interleaved`."""
+"""What the benchmarks share: comparing two programs, one thread for all libraries, tables. Interleaved timing is in `ansor.measure.interleaved`."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def side_by_side(task: SearchTask, ours: Best, theirs: Best, turns: int, limit: 
 
 
 def calls(task: SearchTask, kernels: Mapping[str, Kernel]) -> dict[str, Callable[[], object]]:
-    """Calls of kernels of one task, all on the same numbers of chance; constants are bound, and buffers are there and aligned: kernels alone are timed."""
+    """Calls of kernels of one task on the same random numbers; constants are bound, and buffers are allocated and aligned, so that only kernels are timed."""
     values = inputs_of(task)
     return {name: _call(kernel, values) for name, kernel in kernels.items()}
 
 
 def inputs_of(task: SearchTask) -> dict[str, NDArray[np.generic]]:
-    """Numbers of chance for all inputs and constants, the same each time; what chooses an element is within bounds."""
+    """Random numbers for all inputs and constants, the same each time; indices are within bounds."""
     rng, ranges = np.random.default_rng(0), input_ranges(task.dag)
     return {one.name: (rng.random(one.shape) * 2 - 1).astype(one.dtype) if one.dtype.startswith("float") else
             rng.integers(*ranges.get(one.name, (-100, 99)), one.shape, endpoint=True).astype(one.dtype) for one in task.dag.inputs}  # fmt: skip
@@ -61,14 +61,14 @@ def _call(kernel: Kernel, values: Mapping[str, NDArray[np.generic]]) -> Callable
 
 
 def use_threads(threads: int) -> None:
-    """PyTorch on as many threads as we."""
+    """Make PyTorch use as many threads as we do."""
     import torch
 
     torch.set_num_threads(threads)
 
 
 def in_one_thread() -> None:
-    """Start this program again with libraries told to use one thread: they read it when they are loaded, which has happened by now."""
+    """Restart this program with libraries set to one thread: they read the setting when they are loaded, which has happened by now."""
     wanted = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     if any(os.environ.get(name) != value for name, value in wanted.items()):
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **wanted})
@@ -85,7 +85,7 @@ def peak_of(target: Target) -> Peak:
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """A parser whose help is the module's head."""
+    """A parser whose help is the module's docstring."""
     return argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
@@ -96,7 +96,7 @@ def add_target(options: argparse.ArgumentParser) -> None:
 
 
 def console() -> Console:
-    """Where tables go; into a file or a pipe no line is cut."""
+    """Where tables are printed; lines into a file or a pipe are not cut."""
     made = Console(highlight=False)
     if not made.is_terminal:
         made.width = 200
@@ -119,13 +119,13 @@ def geomean(values: Sequence[float]) -> float:
 
 
 def machine_line() -> str:
-    """What was measured where and when, and how busy the machine is: a load near the number of cores makes timings mean little."""
+    """Where and when this was measured, and how busy the machine is: with a load near the number of cores, timings mean little."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     return f"{provenance.here()}, load {load:.1f}"
 
 
 def records_at(folder: str | None, name: str) -> Path | None:
-    """The record file of one thing in the folder of `--records`; None without one."""
+    """The record file for a name in the folder of `--records`; None without one."""
     return Path(folder) / f"{name}.jsonl" if folder else None
 
 

@@ -19,9 +19,9 @@ class Curve:
     elapsed: tuple[float, ...]
 
     def at_trial(self, count: int) -> float:
-        """Seconds of the best program after so many trials."""
+        """Seconds of the best program after this many trials."""
         return self.best[min(count, len(self.best)) - 1]
 
     def at(self, seconds: float) -> float:
-        """Seconds of the best program after so much wall time; infinite before the first."""
+        """Seconds of the best program after this much wall time; infinite before the first."""
         return min((best for best, elapsed in zip(self.best, self.elapsed, strict=True) if elapsed <= seconds), default=math.inf)

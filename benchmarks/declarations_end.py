@@ -1,8 +1,8 @@
-"""Declarations that could grow without bound: seconds of the processor, memory and C of each, up to the C of the program chosen with `trials=0`.
+"""Declarations that could grow without bound: the processor time, memory and C size of each, up to the C of the program chosen with `trials=0`.
 
     python benchmarks/declarations_end.py [name ...]
 
-Each runs in a process of its own, and gets 60 s at most. The peak of memory is that of its process; Python and NumPy take about 40 MB of it.
+Each runs in a process of its own, for at most 60 s. The memory is the peak of that process; Python and NumPy take about 40 MB of it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def matmuls(count: int) -> Tensors:
 
 
 def row_sums(count: int) -> Tensors:
-    """Each row summed and added to what was summed, again and again."""
+    """Each row's sum, added to the row, repeatedly."""
     x = value = te.placeholder((8, 64), name="x")
     for k in range(count):
         value = _row_sum(value, k)
@@ -59,7 +59,7 @@ def attention(batch: int = 8, length: int = 128, depth: int = 64) -> Tensors:
 
 
 def read_twice(count: int) -> Tensors:
-    """Stages that read the one before at the same place twice."""
+    """Stages that read the stage before twice at the same place."""
     x = te.placeholder((64,), name="x")
 
     def stage(t: Tensor, k: int) -> Tensor:
@@ -69,7 +69,7 @@ def read_twice(count: int) -> Tensors:
 
 
 def exponentials(count: int) -> Tensors:
-    """Stages that are too dear to be computed twice."""
+    """Stages that are too expensive to be computed twice."""
     x = te.placeholder((256, 64), name="x")
 
     def stage(t: Tensor, k: int) -> Tensor:
@@ -94,7 +94,7 @@ def nested(times: int) -> Tensors:
 
 
 def choices(times: int) -> Tensors:
-    """A choice in the other side of a choice, each guarding a read."""
+    """A choice in the else branch of a choice, each guarding a read."""
     def value(x: Tensor, i: Expr) -> Expr:
         return reduce(lambda e, k: te.if_then_else(i > k % 63, x[i - k % 63 - 1] * float(k), e), range(times), x[i])
 
@@ -112,18 +112,18 @@ def wide(terms: int) -> Tensors:
 
 
 def maxima(times: int) -> Tensors:
-    """The greatest of many."""
+    """The maximum of many."""
     return _elementwise(lambda x, i: reduce(lambda e, k: te.max(e, x[i] * float(k)), range(times), x[i]))
 
 
 def long_reduction(log2: int) -> Tensors:
-    """The greatest of 2^log2 bytes."""
+    """The maximum of 2^log2 bytes."""
     x, r = te.placeholder((1 << log2,), "int8", name="x"), te.reduce_axis((0, 1 << log2), name="r")
     return [x, te.compute((1,), lambda i: te.max(x[r], axis=r), name="y")]
 
 
 def huge(*shape: int) -> Tensors:
-    """A value everywhere."""
+    """A constant in every element."""
     x = te.placeholder((1,), name="x")
     return [x, te.compute(shape, lambda *at: x[0] + 1.0, name="y")]
 
@@ -157,7 +157,7 @@ DECLARATIONS: dict[str, Callable[[], Tensors]] = {
 
 
 def run(name: str) -> None:
-    """Prints what one declaration took, as JSON."""
+    """Print the costs of one declaration as JSON."""
     from ansor.cost_model.pretrained import pretrained
     from ansor.run.zero_tuning import pick
     from ansor.tasks.task import SearchTask

@@ -1,9 +1,9 @@
-"""Whether it matters how a declaration is written: twenty operators in sixteen disguises, and in several over each other.
+"""Does it matter how a declaration is written? Twenty operators in sixteen disguises, and in several disguises at once.
 
     python benchmarks/disguises.py [--seeds 5] [--picks]
 
-A row for each disguise: of how many operators the key is that of the plain declaration, as it is written and in the normal form. `--picks`: also of how many
-the picked program is the same C but for names, which takes minutes.
+A row for each disguise: for how many operators the key equals that of the plain declaration, as it is written and in the normal form. `--picks`: also for how
+many the picked program is the same C except for names, which takes minutes.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _same(declare: Callable[[], Sequence[Tensor]], names: Sequence[str], seed: i
 
 
 def _text(tensors: Sequence[Tensor]) -> str:
-    """The C of the pick, names numbered as they come."""
+    """The C of the pick, with names numbered in order of appearance."""
     numbers: dict[str, str] = {}
     source = ansor.auto_schedule(ansor.SearchTask(tensors=tensors), trials=0, progress=False).source
     return NAMES.sub(lambda found: numbers.setdefault(found[0], f"n{len(numbers)}"), source)

@@ -1,9 +1,9 @@
-"""Constants of ansor.search.expected_gain from record files, how well they predict, and what the scheduler makes of them.
+"""Fits the constants of ansor.search.expected_gain to record files, and shows how well they predict, and what the scheduler achieves with them.
 
     python benchmarks/expected_gain.py build/records/*.jsonl
 
-Nothing is measured: recorded trials are replayed. Prints the constants (to be copied by hand), gains expected beside gains seen, and what one network of all
-these operators would have reached under three ways to share trials.
+Nothing is measured: recorded trials are replayed. Prints the constants (to be copied by hand), expected and observed gains, and what one network of all
+these operators would have reached with three ways to share trials.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from ansor.search.task_scheduler import TaskInfo, TaskScheduler
 from ansor.support.text import counted
 
 FEWEST = 64
-"""A file with fewer trials tells nothing of how curves go on."""
+"""A file with fewer trials does not show how curves continue."""
 STEP, AHEAD = 8, (16, 32, 64)
 LONG = 64
-"""Trials without a better program; moments after so many tell the patience."""
+"""Trials without a better program after which a moment is used to fit the patience."""
 PATIENCES: tuple[float, ...] = (16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 128, 256, 1_000_000)
 FOLDS = 8
 BUDGETS = (500, 1000, 2000)
@@ -63,7 +63,7 @@ def curves_of(path: Path) -> Iterator[Curve]:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Moments of all curves: what was known (`trials`, `since`), how many trials came (`more`), the share they saved (`seen`). Each curve weighs the same."""
+    """Moments of all curves: what was known (`trials`, `since`), how many trials followed (`more`), the share they saved (`seen`). Curves weigh the same."""
 
     curve: NDArray[np.int64]
     trials: Floats
@@ -74,7 +74,7 @@ class Points:
 
 
 def points_of(curves: Sequence[Curve]) -> Points:
-    """Every eighth trial of each curve, and what the next 16, 32, 64 trials brought, as far as they were recorded."""
+    """Every eighth trial of each curve, and the gain of the next 16, 32, 64 trials, as far as they were recorded."""
     rows = [
         (number, trials, curve.since(trials), more, 1 - curve.best[trials + more - 1] / curve.best[trials - 1])
         for number, curve in enumerate(curves)
@@ -94,7 +94,7 @@ def predicted(points: Points, slope: float, patience: float) -> Floats:
 
 
 def slope_of(points: Points, patience: float, among: NDArray[np.bool_]) -> float:
-    """The slope for which gains expected have the mean of gains seen, by halving."""
+    """The slope for which expected gains have the mean of observed gains, by bisection."""
     weight = points.weight * among
     low, high = 0.0, 1.0
     for _ in range(50):
@@ -104,7 +104,7 @@ def slope_of(points: Points, patience: float, among: NDArray[np.bool_]) -> float
 
 
 def fitted(points: Points, among: NDArray[np.bool_]) -> tuple[float, float]:
-    """Slope and patience of some of the points: both for all of them and for those long without a better program, expected is seen on the mean."""
+    """Slope and patience fitted to some of the points: mean expected and observed gains agree over all, and over those long without a better program."""
     slopes = {patience: slope_of(points, patience, among) for patience in PATIENCES}
     late = among & (points.since >= LONG)
 
@@ -117,7 +117,7 @@ def fitted(points: Points, among: NDArray[np.bool_]) -> tuple[float, float]:
 
 
 def unseen(points: Points) -> Floats:
-    """Gains expected of each operator by constants fitted to others."""
+    """Expected gains of each operator with constants fitted to the others."""
     found = np.zeros_like(points.seen)
     for fold in range(FOLDS):
         here = points.curve % FOLDS == fold
@@ -126,12 +126,12 @@ def unseen(points: Points) -> Floats:
 
 
 def in_use(points: Points) -> Floats:
-    """What the package expects of all points."""
+    """Expected gains of all points with the package's constants."""
     return np.array([expected_gain(int(t), int(s), m) for t, s, m in zip(points.trials, points.since, points.more, strict=True)])
 
 
 def show_calibration(points: Points, out: Callable[[object], None]) -> None:
-    """Mean gains, by how many trials were to come, how many had been, and how much was expected."""
+    """Mean gains, by the number of trials that followed, the number before, and the expected gain."""
     expected, held_out = in_use(points), unseen(points)
     shown = common.table("gain of the next trials, %", ["next", "after"], ["moments", "operators", "expected", "by fit to others", "seen", "none seen"])
     parts = [
@@ -160,14 +160,14 @@ def show_calibration(points: Points, out: Callable[[object], None]) -> None:
 
 @dataclass
 class Replay:
-    """A network of all operators, each used once, tuned again out of the records. `limit`: trials, or seconds of tuning if `by_time`."""
+    """A network of all operators, each used once, tuned again from the records. `limit`: trials, or seconds of tuning if `by_time`."""
 
     curves: Sequence[Curve]
     limit: float
     by_time: bool = False
 
     def reached(self, shared: Callable[[Replay], Iterator[int]]) -> list[float]:
-        """Best seconds of each operator at the end. A round costs what its trials cost when they were recorded."""
+        """Best seconds of each operator at the end. A round takes as long as its trials took when they were recorded."""
         self.trials = [0] * len(self.curves)
         self.rounds: list[list[float]] = [[] for _ in self.curves]  # best seconds after each
         self.spent = 0.0
@@ -193,7 +193,7 @@ class Replay:
 
 
 def in_turns(replay: Replay) -> Iterator[int]:
-    """Everyone the same."""
+    """The same number of trials for each."""
     while left := replay.open():
         yield min(left, key=lambda index: (replay.trials[index], index))
 
@@ -212,7 +212,7 @@ def by_trend(replay: Replay) -> Iterator[int]:
 
 
 def by_expected_gain(replay: Replay) -> Iterator[int]:
-    """The scheduler as it is."""
+    """The package's scheduler."""
     scheduler = TaskScheduler([TaskInfo() for _ in replay.curves])
     while (index := scheduler.next_task()) is not None:
         before = replay.trials[index]
@@ -223,9 +223,9 @@ def by_expected_gain(replay: Replay) -> Iterator[int]:
 
 
 def show_replay(curves: Sequence[Curve], out: Callable[[object], None]) -> None:
-    """Sum of best times beside the least that is in the records; all operators as slow as they are, and made equally slow."""
+    """Sum of best times relative to the least in the records, with the operators' own times, and with times scaled to be equal."""
     shown = common.table(f"one network of {counted(len(curves), 'operator')}: sum of best times / sum of all recorded best times", ["operators", "budget"],
-                         ["in turns", "by trend (before)", "by expected gain"])  # fmt: skip
+                         ["equal shares", "by trend (before)", "by expected gain"])  # fmt: skip
     equal = [Curve(curve.name, curve.best / curve.best[-1], curve.spent) for curve in curves]
     whole = sum(float(curve.spent[-1]) for curve in curves)
     limits = [(f"{trials} trials", float(trials), False) for trials in BUDGETS]

@@ -1,13 +1,13 @@
-"""What a farm costs, and what it survives. Everything runs on this machine: a scheduler and workers, started as people start them.
+"""Overhead, scaling and fault tolerance of a farm. Everything runs on this machine: a scheduler and workers, started as users start them.
 
     python benchmarks/farm.py faults [--trials 1000]         workers killed and cut off at random moments: each trial once, or reported
-    python benchmarks/farm.py overhead [--trials 200]        milliseconds that a trial takes more than on the same device directly
-    python benchmarks/farm.py scaling [--milliseconds 200]   1, 2, 4, 8 devices that wait
+    python benchmarks/farm.py overhead [--trials 200]        extra milliseconds for a trial, compared with using the same device directly
+    python benchmarks/farm.py scaling [--milliseconds 200]   1, 2, 4, 8 devices that only wait
     python benchmarks/farm.py boards [--trials 400]          ResNet-18 on one and on four emulated boards that answer late
-    python benchmarks/farm.py thousand [--devices 1000]      Dask's scheduler with so many workers: jobs a second, processor time for each
+    python benchmarks/farm.py thousand [--devices 1000]      Dask's scheduler with this many workers: jobs per second, processor time for each
 
-Devices of the first three are pretended: they wait, and give a cost. These end with status 1 where a farm falls short: a trial neither measured exactly once
-nor reported, more than 15 ms a trial, less than 0.9 of linear. Nothing was known to anything before.
+The first three use simulated devices, which wait and return a cost. They exit with 1 if a farm falls short: a trial neither measured exactly once nor
+reported, more than 15 ms of overhead for a trial, less than 0.9 of linear scaling. Every run starts without records or caches.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ LEAST_SCALING = 0.9
 
 
 def measured(devices: str | Sequence[str], jobs: Sequence[Job]) -> tuple[list[Observation | Failure], float]:
-    """What became of jobs, and the seconds that all took."""
+    """The outcomes of jobs, and the total seconds."""
     opened = open_devices(devices, TARGET, lambda text: console().print(text))
     queue = DeviceQueue(opened)
     try:
@@ -65,7 +65,7 @@ def measured(devices: str | Sequence[str], jobs: Sequence[Job]) -> tuple[list[Ob
 
 
 def faults(folder: Path, trials: int) -> bool:
-    """Four workers of two keys; two are killed, one is cut off and comes back. Beside the same without faults."""
+    """Four workers with two keys, of which two are killed, and one is disconnected and comes back; compared with a run without faults."""
     undisturbed = run_jobs(folder / "undisturbed", trials, 10, faults=False)
     disturbed = run_jobs(folder / "disturbed", trials, 10, faults=True)
     right = True
@@ -78,11 +78,11 @@ def faults(folder: Path, trials: int) -> bool:
 
 
 def overhead(folder: Path, trials: int) -> bool:
-    """In turns: the device directly, and through a farm. Whether it is at most MOST_OVERHEAD_MS for one job on its way at a time, the dearer of the two."""
+    """Alternates between the device itself and a farm. True if the overhead is at most MOST_OVERHEAD_MS with one job in flight, which is the worse case."""
     folder.mkdir(exist_ok=True)
     text = f"pretended:direct,{folder},20"
     jobs = [job(folder, str(number + 1)) for number in range(trials)]
-    rows: dict[str, list[float]] = {"directly": [], "one job on its way": [], "two": []}
+    rows: dict[str, list[float]] = {"directly": [], "one job in flight": [], "two": []}
     with Cluster(folder / "farm") as cluster:
         cluster.pretended("board", "one", 20)
         for _ in range(3):
@@ -91,20 +91,20 @@ def overhead(folder: Path, trials: int) -> bool:
             for one in jobs[1:]:
                 device.run(one)
             rows["directly"].append((time.monotonic() - started) / (trials - 1))
-            for name, slots in (("one job on its way", 1), ("two", 2)):
+            for name, slots in (("one job in flight", 1), ("two", 2)):
                 rows[name].append(measured(f"farm://{cluster.url}?key=board&slots={slots}", jobs)[1] / (trials - 1))
     table = Table("", "ms a trial", "more than directly")
     direct = statistics.median(rows["directly"])
     for name, seconds in rows.items():
         table.add_row(name, f"{1e3 * statistics.median(seconds):.1f}", f"{1e3 * (statistics.median(seconds) - direct):.1f}")
     console().print(table)
-    more = 1e3 * (statistics.median(rows["one job on its way"]) - direct)
-    console().print(f"{more:.1f} ms a trial; at most {MOST_OVERHEAD_MS:g} asked")
+    more = 1e3 * (statistics.median(rows["one job in flight"]) - direct)
+    console().print(f"{more:.1f} ms a trial; the limit is {MOST_OVERHEAD_MS:g}")
     return more <= MOST_OVERHEAD_MS
 
 
 def scaling(folder: Path, milliseconds: float, trials: int = 40) -> bool:
-    """The same time for each device, whatever their number: trials grow with it. Whether the rate grows by at least LEAST_SCALING of their number."""
+    """The number of trials grows with the devices, so each device takes the same time. True if the rate grows by at least LEAST_SCALING of their number."""
     table = Table("devices", "trials/s", "of linear")
     folder.mkdir(exist_ok=True)
     with Cluster(folder / "farm") as cluster:
@@ -118,18 +118,18 @@ def scaling(folder: Path, milliseconds: float, trials: int = 40) -> bool:
             least = min(least, rate / first / count)
             table.add_row(str(count), f"{rate:.2f}", f"{rate / first / count:.2f}")
     console().print(table)
-    console().print(f"{least:.2f} of linear; at least {LEAST_SCALING:g} asked")
+    console().print(f"{least:.2f} of linear; the limit is {LEAST_SCALING:g}")
     return least >= LEAST_SCALING
 
 
 def boards(folder: Path, trials: int, delay: float, pixels: int, agents: bool) -> None:
-    """The same tasks with one board and with four: emulators, or agents that use them, whose answers come late. Best programs are counted by an emulator."""
+    """The same tasks with one board and with four: emulators, or agents that use them, and answer late. An emulator counts instructions of the best programs."""
     import torch
 
     tasks, weights = extract_tasks(NETWORKS["resnet18"].model(), (torch.zeros(1, 3, pixels, pixels),), BOARD)
     rows: list[tuple[float, float]] = []
     for task in tasks:
-        pick(task)  # what is worked out once for each task is not part of either
+        pick(task)  # so that what is derived once for each task is part of neither
     with Cluster(folder / "farm") as cluster:
         for count in (1, 4):
             for number in range(count):
@@ -147,7 +147,7 @@ def boards(folder: Path, trials: int, delay: float, pixels: int, agents: bool) -
 
 
 def _instructions(states: Sequence[TaskState]) -> float:
-    """Of the best programs, as often as the network runs them; infinite where one has no program."""
+    """Instructions of the best programs, weighted by their uses in the network; infinite if a task has no program."""
     total = 0.0
     with Measurer(BOARD, "qemu-aarch64") as measurer:
         for state in states:
@@ -160,14 +160,14 @@ def _instructions(states: Sequence[TaskState]) -> float:
 
 
 def main() -> int:
-    """Runs one of them. Gives 1 where one of the first three falls short."""
+    """Run one of the five. Returns 1 if one of the first three falls short."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("faults", "overhead", "scaling", "boards", "thousand"))
     parser.add_argument("--trials", type=int)
     parser.add_argument("--milliseconds", type=float, default=200.0)
-    parser.add_argument("--delay", type=float, default=0.4, help="seconds that a board's answer comes late")
-    parser.add_argument("--pixels", type=int, default=32, help="of the images that the network of `boards` reads: emulators take their time for larger ones")
-    parser.add_argument("--agents", action="store_true", help="boards are agents that run programs under emulators which count; without it, emulators")
+    parser.add_argument("--delay", type=float, default=0.4, help="delay of a board's answer, in seconds")
+    parser.add_argument("--pixels", type=int, default=32, help="size of the images for `boards`; emulators take long for larger ones")
+    parser.add_argument("--agents", action="store_true", help="boards are agents that run programs under an emulator that counts, instead of emulators")
     parser.add_argument("--devices", type=int, default=1000)
     asked = parser.parse_args()
     os.environ["ANSOR_FARM"] = "/nonexistent"

@@ -1,4 +1,4 @@
-"""Dask's scheduler with a thousand workers: real ones, in a few processes, whose jobs wait. See `farm.py`."""
+"""Dask's scheduler with a thousand real workers, in a few processes, whose jobs only wait. See `farm.py`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JOB_SECONDS = 1.0
 
 
 def thousand(devices: int, jobs: int) -> None:
-    """Start them, hand out jobs as many clients would, and print what the scheduler took."""
+    """Start the workers, submit jobs as many clients would, and print the scheduler's load."""
     here = str(Path(__file__).resolve())
     scheduler = subprocess.Popen([sys.executable, here, "scheduler"], stdout=subprocess.PIPE, text=True)
     assert scheduler.stdout is not None

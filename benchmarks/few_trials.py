@@ -1,13 +1,13 @@
-"""What a short tuning run reaches of a long one.
+"""How near a short tuning run comes to a long one.
 
-    python benchmarks/few_trials.py                                       # 64 trials beside 1000, twelve operators: half an hour
+    python benchmarks/few_trials.py                                       # 64 trials against 1000, twelve operators: half an hour
     python benchmarks/few_trials.py --only softmax --long 256
-    python benchmarks/few_trials.py --records build/few                   # what is there is not measured again
+    python benchmarks/few_trials.py --records build/few                   # what is recorded there is not measured again
 
-Each operator is tuned twice, with another seed, and the fastest programs of both runs are timed in turns in one process, with constants bound: times that runs
-note themselves are the least of many, and minutes apart. `share`: speed of the short run's program relative to the long one's, median and middle 80 % of the
-turns; the last two columns are the seconds of the runs. No operator is one of the data set that the package's model learned from, but their families
-are, and the search was made by looking at them: `pristine.py` has others.
+Each operator is tuned twice, with different seeds, and the fastest programs of both runs are timed alternately in one process, with constants bound: times in
+the runs' own records are the least of many, and minutes apart. `share`: speed of the short run's program relative to the long one's, median and middle 80 % of
+the turns; the last two columns are the seconds of the runs. No operator is in the data set that the package's model learned from, but their families are, and
+the search was developed with them: `pristine.py` has others.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> int:
     unknown = next((name for name in given.only or () if name not in operators), None)
     if unknown is not None:
         options.error(f"asked for {unknown}, which is none of {', '.join(operators)}")
-    shown = table(f"best of {given.trials} trials beside the best of {given.long}, {target}", ["operator"],
+    shown = table(f"best of {given.trials} trials against the best of {given.long}, {target}", ["operator"],
                   [f"{given.trials} trials, ms", f"{given.long} trials, ms", "share", "seconds", "seconds"])
     shares = []
     for name in given.only or operators:
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def tuned(task: SearchTask, trials: int, seed: int, records: Path | None) -> tuple[Best, float]:
-    """The best program of so many trials, those in `records` included, and the seconds it took to find it."""
+    """The best program of this many trials, including those in `records`, and the seconds it took to find it."""
     begin = time.perf_counter()
     if records is not None:
         records.parent.mkdir(parents=True, exist_ok=True)

@@ -5,10 +5,10 @@
     python benchmarks/figures.py --run pristine   # run the command of some, keep what it prints in build/figures, write its table and its line into the page
     python benchmarks/figures.py --write          # write the lines again, as the model has changed
 
-`docs/figures.json` has an entry for each: page and heading, the command, commit, machine, date, and the digest of the model in the package (`null` where none
-takes part, "none" before there was one). A page has a line that says so under the heading. A test fails where a page has a table of figures without such a
-line, or a line that is not as it should be: one that was true of an earlier model has to say that. `before`: when it was measured is not known, but that it was
-before this commit. Without a commit, it was not measured yet.
+`docs/figures.json` has an entry for each: page and heading, the command, commit, machine, date, and the digest of the model in the package (`null` if no model
+takes part, "none" before there was one). The page has a line with these facts under the heading. A test fails if a page has a table of figures without such a
+line, or with a wrong one: figures of an earlier model have to say so. `before`: the commit of the measurement is not known, but it was before this one.
+Without a commit, the figures were not measured yet.
 
 Where a command has `--markdown FILE`, the page's table stands between two comments with the name, and is written by `--run`.
 """
@@ -52,12 +52,12 @@ class Figures:
 
     @property
     def is_older(self) -> bool:
-        """Whether the model in the package is another one than that of the figures."""
+        """Whether the package's model differs from that of the figures."""
         return bool(self.commit) and self.model is not None and self.model != package_version()
 
     @property
     def line(self) -> str:
-        """What the page has to say."""
+        """The line that the page has to have."""
         if not self.commit:
             return f"Figures `{self.name}`: measured nowhere yet."
         when = f"before commit {self.commit} ({self.date})" if self.before else f"at commit {self.commit}, {self.date}"
@@ -87,7 +87,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def with_line(text: str, figures: Figures) -> str:
-    """A page with the line of these figures as it should be. Raises LookupError where the page has none with this name."""
+    """The page with the right line for these figures. Raises LookupError if the page has none with this name."""
     pattern = re.compile(rf"^Figures `{re.escape(figures.name)}`: measured .*?(?=\n\n|\n*\Z)", re.MULTILINE | re.DOTALL)
     if not pattern.search(text):
         raise LookupError(f"{figures.page} has no line that begins with \"Figures `{figures.name}`: measured\"; write one under the heading {figures.heading}")
@@ -95,7 +95,7 @@ def with_line(text: str, figures: Figures) -> str:
 
 
 def with_table(text: str, figures: Figures, table: str) -> str:
-    """A page with another table between its comments; without these as it is."""
+    """The page with another table between its comments; unchanged without these."""
     begin, end = f"<!-- {figures.name} -->", f"<!-- end of {figures.name} -->"
     before, found, rest = text.partition(begin)
     _, closed, after = rest.partition(end)
@@ -127,7 +127,7 @@ def run(figures: Figures) -> Figures:
 
 
 def shown(entries: Sequence[Figures]) -> Iterator[str]:
-    """A paragraph for each."""
+    """A paragraph for each entry."""
     for one in entries:
         yield f"{'OLDER ' if one.is_older else ''}{one.name}, {one.page}, {one.heading}\n    {one.line}\n    {one.command}"
 

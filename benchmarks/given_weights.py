@@ -1,8 +1,8 @@
-"""The operators of the suite with every operand an input, weights too: what the model picks without a trial beside PyTorch eager, one thread each.
+"""The operators of the suite with every operand an input, even weights: what the model picks without a trial, compared with PyTorch eager, one thread each.
 
     python benchmarks/given_weights.py [--trials 0] [--seconds 1.5] [NAME ...]
 
-Each row: PyTorch's best time over ours, in turns. The model learned of operators with constants alone; a mark says of which.
+Each row: PyTorch's best time over ours, timed alternately. The model learned only from operators with constants; marks say from which.
 """
 
 from __future__ import annotations

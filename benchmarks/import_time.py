@@ -1,8 +1,8 @@
-"""How long `import ansor` takes, beside an interpreter that imports nothing.
+"""How long `import ansor` takes, compared with an interpreter that imports nothing.
 
     python benchmarks/import_time.py
 
-Processes are started in turns. Fails when the import takes 0.3 s or more, or brings in torch or lightgbm.
+Processes are started alternately. Fails if the import takes 0.3 s or more, or loads torch or lightgbm.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ STATEMENTS = {
 
 
 def run(statement: str) -> str:
-    """Run a statement in a new interpreter; gives what it printed."""
+    """Run a statement in a new interpreter; returns its output."""
     return subprocess.run([sys.executable, "-c", statement], check=True, capture_output=True, text=True).stdout
 
 
 def heavy_after(statement: str) -> list[str]:
-    """Which of the heavy packages a statement brings in."""
+    """Which of the heavy packages a statement loads."""
     return run(f"{statement}\nimport sys\nprint(*[name for name in {HEAVY!r} if name in sys.modules])").split()
 
 

@@ -1,11 +1,11 @@
-"""Kill tuning runs in the middle of things, and see that nothing is lost.
+"""Kill tuning runs at random moments, and check that nothing is lost.
 
     python benchmarks/kill.py                    # 20 kills
     python benchmarks/kill.py --kills 3 --trials 24 --longest 3
 
 A child process tunes a small matrix product and appends to a record file; it gets SIGKILL at a random moment, from importing NumPy to writing
-a record. After each kill the file has to load, every trial that the child told of has to be in it, no program may be in it twice, and no
-process of the child's may live on. At last a run is left alone: it has to end with exactly the budget.
+a record. After each kill the file has to load, every trial that the child reported has to be in it, no program may be in it twice, and no
+process of the child may survive. The last run is not killed: it has to end with exactly the budget.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ansor.te.tensor import Tensor
 SIZE = 48
 MEASURED = "measured"
 DYING_SECONDS = 10.0
-"""How long after the kill the worker and the compilers may live."""
+"""How long the worker and the compilers may live after the kill."""
 
 
 def declared() -> list[Tensor]:
@@ -43,7 +43,7 @@ def declared() -> list[Tensor]:
 
 
 def tune(records: Path, trials: int) -> None:
-    """The child: says a word after every trial, which by then is recorded."""
+    """The child: prints a word after every trial, which is recorded by then."""
     from ansor import api
     from ansor.run.states import Progress
 
@@ -55,7 +55,7 @@ def tune(records: Path, trials: int) -> None:
 
 @dataclass(frozen=True)
 class Life:
-    """A child's life: seconds it had, its exit status, the trials it told of, and its processes that outlived it."""
+    """A child's life: its seconds, its exit status, the trials that it reported, and its processes that outlived it."""
 
     seconds: float
     status: int
@@ -64,7 +64,7 @@ class Life:
 
 
 def live(records: Path, trials: int, seconds: float | None) -> Life:
-    """Start a child, and kill it after so many seconds (None: let it finish)."""
+    """Start a child, and kill it after this many seconds (None: let it finish)."""
     start = time.monotonic()
     command = [sys.executable, str(Path(__file__).resolve()), "--child", str(records), "--trials", str(trials)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as child:
@@ -73,7 +73,7 @@ def live(records: Path, trials: int, seconds: float | None) -> Life:
                 child.wait(seconds)
             except subprocess.TimeoutExpired:
                 os.kill(child.pid, signal.SIGKILL)
-        # Nothing but the child writes to the pipe, which holds thousands of these lines.
+        # Only the child writes to the pipe, which can hold thousands of these lines.
         assert child.stdout is not None
         told = sum(line.startswith(MEASURED) and line.endswith("\n") for line in child.stdout)
         status = child.wait()
@@ -82,7 +82,7 @@ def live(records: Path, trials: int, seconds: float | None) -> Life:
 
 
 def orphans_of(session: int) -> int:
-    """Processes of a session that are there when they had time to notice the end of its leader."""
+    """Processes of a session that are still there after they had time to notice the end of its leader."""
     deadline = time.monotonic() + DYING_SECONDS
     while (left := _of_session(session)) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -120,7 +120,7 @@ def faults(loaded: Loaded, before: int, life: Life, allowed_torn: int) -> list[s
 
 
 def recorded(records: Path) -> Loaded:
-    """What the file holds; nothing as long as there is none."""
+    """The contents of the file; empty while there is none."""
     return load(records) if records.exists() else Loaded((), (), {})
 
 
@@ -140,7 +140,7 @@ def main() -> int:
 
 
 def killed(records: Path, kills: int, trials: int, longest: float, moment: Callable[[float, float], float]) -> int:
-    """Kill, look, kill, ..., finish, look; gives the exit status."""
+    """Kill, check, kill, ..., finish, check; returns the exit status."""
     out = console()
     shown = table(f"kill -9 at {kills} moments, budget {trials}", ["run"], ["lived", "status", "trials before", "told of", "recorded", "torn lines", "faults"])
     wrong, torn = False, 0

@@ -1,4 +1,4 @@
-"""Operators three times: declared in `te`, as the PyTorch call that its users write, and as ONNX nodes.
+"""Each operator in three forms: declared in `te`, as the PyTorch call that users write, and as ONNX nodes.
 
 Every function here makes an `Operator` of given sizes. Convolutions are NCHW, so that all sides get the same tensors. Weights of networks are constants: each
 side gets them the way its users give them, ahead of time (ours binds and packs them, Inductor freezes them, ONNX Runtime has them as initialisers), except
@@ -53,7 +53,7 @@ class Operator:
 
     @property
     def our_constants(self) -> Tensors:
-        """What our kernel's constants are bound to, by name."""
+        """The values that our kernel's constants are bound to, by name."""
         return self.constants if self.bound is None else self.bound
 
     def reference(self) -> torch.Tensor:
@@ -116,8 +116,8 @@ def transposed_conv(n: int, ci: int, size: int, co: int, kernel: int, stride: in
 def capsule(n: int, size: int, ci: int, co: int, kernel: int, stride: int, padding: int, edge: int = 4) -> Operator:
     """2-d convolution of edge x edge matrices: data [N, H, W, I, K, CI], weights [KH, KW, K, J, CI, CO] constant, output [N, H, W, I, J, CO].
 
-    Nobody else has it as one operator. Others take each row of a matrix for an image: a plain convolution of N * I images from K * CI to J * CO channels,
-    with the weights in its order ahead of time, between a transposition of the data and one of the result.
+    The other libraries do not have it as one operator. There each row of a matrix is an image: a plain convolution of N * I images from K * CI to J * CO
+    channels, with the weights reordered ahead of time, between a transposition of the data and one of the result.
     """
     data, weight = _random(n, size, size, edge, edge, ci), _random(kernel, kernel, edge, edge, ci, co, seed=1)
     images, out = n * edge, (size + 2 * padding - kernel) // stride + 1
@@ -149,7 +149,7 @@ def matrix_norm(n: int, rows: int, columns: int) -> Operator:
 
 
 def matmul(n: int, m: int, k: int) -> Operator:
-    """A [n, k] times B [k, m]. Both come with each call: whatever packing helps happens inside it."""
+    """A [n, k] times B [k, m]. Both are arguments of each call, so any packing happens inside it."""
     return _operator({"A": _random(n, k), "B": _random(k, m, seed=1)}, {}, nn.matmul, torch.mm, [Node("MatMul", ("A", "B"))])
 
 
@@ -159,7 +159,7 @@ def matrix_vector(n: int, k: int) -> Operator:
 
 
 def int8_matmul(size: int) -> Operator:
-    """A times B, square, int8 to int32; both come with each call."""
+    """A times B, square, int8 to int32; both are arguments of each call."""
     draw = torch.Generator().manual_seed(0)
     a, b = (torch.randint(-128, 128, (size, size), dtype=torch.int8, generator=draw) for _ in range(2))
     return _operator(
@@ -239,7 +239,7 @@ def attention_scores(n: int, length: int, heads: int, depth: int) -> Operator:
         Node("MatMul", ("q_heads", "k_heads"), "scores"),
         Node("Softmax", ("scores",), attributes={"axis": -1}),
     ]
-    scale = math.sqrt(1 / depth)  # so that a softmax of them is not all in one place
+    scale = math.sqrt(1 / depth)  # so that a softmax of them is not concentrated in one element
     return _operator(
         {"q": scale * _random(*shape), "k": _random(*shape, seed=1)}, {}, build,
         lambda q, k: torch.softmax(q.permute(0, 2, 1, 3) @ k.permute(0, 2, 3, 1), -1), nodes,

@@ -2,8 +2,8 @@
 
     python benchmarks/micro_baselines.py [WORDS ...] [--trials 64] [--seeds 3]
 
-WORDS: rows whose names or boards contain one of them; all by default. The C is in micro_kernels/, written from the published descriptions of what people
-use; it gets its weights in the order that it wants. Every result is proved. Costs are exact, so it does not matter what else runs. Needs the simulators.
+WORDS: rows whose names or boards contain one of them; all by default. The C is in micro_kernels/, written from published descriptions of common kernels; it
+gets its weights in its own order. Every result is checked. Costs are exact, so other work on the machine does not matter. Needs the simulators.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ class Geometry:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the input."""
+        """The shape of the input."""
         return (1, self.height, self.width, self.into) if self.taps else (1, self.into)
 
     def sizes(self) -> dict[str, int]:
-        """The names that the C has for them."""
+        """The sizes by their names in the C."""
         height, width = ((size + 2 * self.pad - self.taps) // self.stride + 1 for size in (self.height, self.width))
         named = {"HEIGHT": self.height, "WIDTH": self.width, "IN": self.into, "OUT": self.out, "TAPS_Y": self.taps, "TAPS_X": self.taps}
         return named | {"STRIDE": self.stride, "PAD": self.pad, "OUT_HEIGHT": height, "OUT_WIDTH": width}
 
     def operator(self, wide: bool) -> Convolution | Dense:
-        """With constants of the right shapes; wide: weights of 16 bits."""
+        """The operator with constants of the right shapes; wide: weights of 16 bits."""
         form = Form(wide=True, multiple=2) if wide else SIGNED
         bias = np.zeros(self.out, np.int32)
         rescale = Rescale(bias, HIGH_WORD, 0, rounds=False)
@@ -80,10 +80,10 @@ class Rescaled(SearchTask):
 
 @dataclass(frozen=True)
 class Row:
-    """What is compared. files: C by hand, of which the best counts, without any the plain loops; most: instructions of a tuned kernel, in those of that, that
-    are wanted.
+    """A comparison. files: handwritten C, of which the best counts, or the plain loops if there is none; most: the limit on the instructions of a tuned kernel,
+    relative to those.
 
-    wide: weights have 16 bits, as `ansor.compile_int8` stores them for this board; those of the C by hand, and of the plain loops, have 8.
+    wide: weights have 16 bits, as `ansor.compile_int8` stores them for this board; those of the handwritten C, and of the plain loops, have 8.
     as_declared: the C takes the weights of a convolution as [y, x, in, out].
     """
 
@@ -96,7 +96,7 @@ class Row:
     as_declared: bool = False
 
     def task(self, *, wide: bool = False) -> SearchTask:
-        """Its declaration, for its board."""
+        """The task of its declaration, for its board."""
         tensors = declaration(self.geometry.operator(wide), [self.geometry.shape])
         return Rescaled(tensors=tensors, target=f"micro -board={self.board}", name=self.name)
 
@@ -127,7 +127,7 @@ ROWS = (
 
 @dataclass(frozen=True)
 class Result:
-    """Instructions: plain loops, the best C by hand, and a tuned program for each seed."""
+    """Instructions of the plain loops, the best handwritten C, and a tuned program for each seed."""
 
     row: Row
     plain: float
@@ -151,7 +151,7 @@ def plain(task: SearchTask, entry: str = "plain") -> CSource:
 
 
 def by_hand(row: Row, task: SearchTask, file: str) -> CSource:
-    """C by hand with the sizes of a row. Its weights are [out, y, x, in] or, where a row says so, [y, x, in, out]; of a dense layer [out, in]."""
+    """Handwritten C with the sizes of a row. Its weights are [out, y, x, in] or, if the row says so, [y, x, in, out]; of a dense layer [out, in]."""
     given, turned = plain(task, "by_hand"), not (row.geometry.depthwise or row.as_declared)
     sizes = ", ".join(f"{name} = {size}" for name, size in row.geometry.sizes().items())
     arguments = tuple(replace(one, pack=_outputs_first(one)) if one.name == "weights" and turned else one for one in given.arguments)
@@ -159,7 +159,7 @@ def by_hand(row: Row, task: SearchTask, file: str) -> CSource:
 
 
 def _outputs_first(weights: Argument) -> Pack:
-    """The order with the last dimension in front."""
+    """The layout with the last dimension first."""
     *taps, out = weights.shape
     rank = len(weights.shape)
     strides = [tuple(int(loop == dimension + 1) for loop in range(rank)) for dimension in range(rank - 1)]
@@ -167,7 +167,7 @@ def _outputs_first(weights: Argument) -> Pack:
 
 
 def counted(task: SearchTask, source: CSource) -> float:
-    """Instructions of one run, whose results are right."""
+    """Instructions of one run, whose results are checked."""
     with Measurer(task.target, None) as measurer, closing(measurer.measure([Candidate(task.measure_task, source, None)])) as results:
         (found,) = results
     assert found.failure is None and found.cost is not None, found.failure

@@ -1,4 +1,4 @@
-"""The networks that `networks.py` compares, as the transformers library has them or written here, with seeded random weights."""
+"""The networks that `networks.py` compares, from the transformers library or written here, with seeded random weights."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Network:
     inputs: Callable[[int], Inputs]
 
     def model(self) -> nn.Module:
-        """In evaluation mode, the same weights in each process. Batch norms have the statistics of a batch, as training would leave them."""
+        """The model in evaluation mode, with the same weights in each process. Batch norms have the statistics of a batch, as after training."""
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)
             model = self.make()

@@ -1,4 +1,4 @@
-"""What came of a network in `networks.py`, and the file of results: one JSON line each."""
+"""The result of a network in `networks.py`, and the file of results, with a line of JSON for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansor.measure.interleaved import Ratio
 
 @dataclass(frozen=True)
 class Settings:
-    """What a result depends on beside the network."""
+    """What a result depends on besides the network."""
 
     target: str
     processor: str
@@ -24,7 +24,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Result:
-    """A network. seconds: of a call, by side; ratios: seconds of each rival over ours; ready: first and second `ansor.compile`; others: as the head says."""
+    """A network. seconds: of a call, by side; ratios: seconds of each rival over ours; ready: first and second `ansor.compile`; others: see `networks.py`."""
 
     name: str
     settings: Settings

@@ -1,16 +1,16 @@
-"""Whole networks compared with PyTorch eager and ONNX Runtime: compile or tune, compare outputs, then run all of them in turns in one process.
+"""Whole networks compared with PyTorch eager and ONNX Runtime: compile or tune, compare outputs, then time all of them alternately in one process.
 
     python benchmarks/networks.py                                          # 15 networks, nothing tuned, one thread, batch 1
     python benchmarks/networks.py resnet18 bert --batch 8 --threads 2
     python benchmarks/networks.py resnet50 --minutes 10 --records build/networks
     python benchmarks/networks.py resnet18 --kernels                       # a row for each kernel, too
-    python benchmarks/networks.py --table --plot build/networks.svg        # runs nothing: what the results file has
+    python benchmarks/networks.py --table --plot build/networks.svg        # runs nothing: shows the results file
 
 Each network is a process of its own. A finished one is a line in the results file; with the same settings it is not run again. Ratios are those of single
 turns: median, and the range of the middle 80 %; above 1, ours is faster. `error`: largest difference from PyTorch's output over its largest element.
-`own`: share of the time of a call that is spent in our kernels. `sum`: of the steps, timed one by one in their order, over the time of a call. `ready`:
+`own`: share of a call's time that is spent in our kernels. `sum`: total time of the steps, timed one by one in their order, over the time of a call. `ready`:
 seconds of `ansor.compile` in a new process, the first time (or with the records of the tuning) and once more. `trials` are those of the whole network.
-Weights are random. Exits with 1 when a network is slower than ONNX Runtime, or wrong.
+Weights are random. Exits with 1 if a network is slower than ONNX Runtime, or wrong.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ RIVALS = ("eager", "onnxruntime")
 
 
 def compiled(name: str, model: torch.nn.Module, inputs: Inputs, given: argparse.Namespace, out: Console) -> tuple[CompiledNetwork, list[TaskState]]:
-    """Tuned within the budget, and built."""
+    """Tune a network within the budget, and build it."""
     states: list[TaskState] = []
     network = api.compile(
         model, inputs, str(target_of(given)), trials=given.trials, minutes=given.minutes, min_gain=0.0, records=records_at(given.records, name),
@@ -59,7 +59,7 @@ def compiled(name: str, model: torch.nn.Module, inputs: Inputs, given: argparse.
 
 
 def show_kernels(network: CompiledNetwork, seconds: Sequence[float], states: Sequence[TaskState], out: Console) -> None:
-    """One row for each task: uses, seconds of all, share, rate."""
+    """Print a row for each task: uses, their total seconds, share, rate."""
     uses: dict[str, list[float]] = defaultdict(list)
     for (name, _), one in zip(network.steps, seconds, strict=True):
         uses[name].append(one)
@@ -96,12 +96,12 @@ def run(name: str, given: argparse.Namespace, out: Console) -> Result:
 
 
 def settings_of(given: argparse.Namespace) -> Settings:
-    """Of this call."""
+    """The settings of this run."""
     return Settings(str(target_of(given)), processor_name(), given.batch, given.trials, given.minutes, given.turns)
 
 
 def ready_again(name: str, given: argparse.Namespace, out: Console) -> float:
-    """Seconds of compiling what was compiled or tuned before."""
+    """Seconds of compiling a network that was compiled or tuned before."""
     model, inputs = NETWORKS[name].model(), NETWORKS[name].inputs(given.batch)
     given.trials, given.minutes = 0, None
     begin = time.perf_counter()
@@ -110,7 +110,7 @@ def ready_again(name: str, given: argparse.Namespace, out: Console) -> float:
 
 
 def child(name: str, given: argparse.Namespace, what: str) -> object:
-    """A process of its own, whose last line is JSON."""
+    """Run a process of its own, whose last line is JSON."""
     command = [sys.executable, *sys.argv, "--child", what, "--only", name]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -122,7 +122,7 @@ def child(name: str, given: argparse.Namespace, what: str) -> object:
 
 
 def show(results: Sequence[Result], given: argparse.Namespace, out: Console) -> None:
-    """The table, and what comes of it."""
+    """Print the table and its summary."""
     columns = ["ours", "eager / ours", "ONNX Runtime / ours", "error", "own", "sum", "trials", "ready"]
     shown = table(f"{target_of(given)}, batch {given.batch}, medians of {given.turns} turns, middle 80 %", ["network"], columns)
     for one in results:

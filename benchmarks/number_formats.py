@@ -1,16 +1,16 @@
-"""Networks in int8 and bfloat16 compared with float32, and with ONNX Runtime's int8: all of them in turns in one process.
+"""Networks in int8 and bfloat16 compared with float32, and with ONNX Runtime's int8, timed alternately in one process.
 
     python benchmarks/number_formats.py                                    # ResNet-18, ResNet-50 and BERT, nothing tuned, one thread, batch 1
     python benchmarks/number_formats.py resnet50 --trials 200
     python benchmarks/number_formats.py bert --formats int8
 
 Each network is a process of its own. Weights are random. int8: one ONNX file in QDQ format, which onnxruntime quantises (activations uint8, weights int8 for
-each channel), for both; our call begins and ends with stored bytes, theirs with floats. Networks of tokens have floats between their products: ours is what
-PyTorch's PT2E makes with its quantizer for x86, compiled by `ansor.compile`; theirs the file with the products by weights quantised, as in that one.
+each channel), for both; our call begins and ends with stored bytes, theirs with floats. Networks of tokens have floats between their products: ours is the
+graph that PyTorch's PT2E makes with its quantizer for x86, compiled by `ansor.compile`; theirs is the file with products by weights quantised in the same way.
 bfloat16: the module after `.bfloat16()`, compiled by `ansor.compile`.
 Ratios are those of single turns: median, and the range of the middle 80 %; above 1, the format named last is faster. `error`: largest difference from the
-float32 output over its largest element. `exact`: whether our int8 gives every byte of the integer reference; there is none where floats are between. What
-cannot be compiled is told below the table.
+float32 output over its largest element. `exact`: whether our int8 gives every byte of the integer reference; empty if there are floats in between. The lines
+below the table say what cannot be compiled.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ Call = Callable[[], object]
 FORMATS = ("int8", "bf16")
 WARM = 0.05
 RATIOS = {"ORT int8 / int8": ("ORT int8", "int8"), "fp32 / int8": ("fp32", "int8"), "fp32 / bf16": ("fp32", "bf16")}
-"""Column -> whose seconds are divided by whose."""
+"""Column -> the two sides whose seconds are divided."""
 
 
 class Options(TypedDict):
-    """What all compilations are asked for."""
+    """The options of all compilations."""
 
     target: str
     trials: int
@@ -58,7 +58,7 @@ class Options(TypedDict):
 
 @dataclass(frozen=True)
 class Result:
-    """seconds: of a call, by side; ratios: by column; errors: by side; exact: of int8; refused: side -> why there is none."""
+    """seconds: of a call, by side; ratios: by column; errors: by side; exact: of int8; refused: side -> why it has no result."""
 
     name: str
     seconds: Mapping[str, float]
@@ -69,7 +69,7 @@ class Result:
 
 
 def quantised(model: torch.nn.Module, inputs: Inputs, folder: Path, products_only: bool) -> Path:
-    """The model as an ONNX file in QDQ format. products_only: with weights, everything else in floats."""
+    """The model as an ONNX file in QDQ format. products_only: quantise only products by weights, and leave everything else in floats."""
     from onnxruntime import quantization
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -96,7 +96,7 @@ def pt2e(model: torch.nn.Module, inputs: Inputs) -> torch.fx.GraphModule:
     from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as inductor
 
     exported = torch.export.export(model, inputs).module()
-    exported.graph.eliminate_dead_code()  # the quantizer stumbles over layers whose results nobody reads
+    exported.graph.eliminate_dead_code()  # the quantizer fails on layers whose results are not read
     exported.recompile()
     prepared = prepare_pt2e(exported, inductor.X86InductorQuantizer().set_global(inductor.get_default_x86_inductor_quantization_config()))
     prepared(*inputs)
@@ -154,14 +154,14 @@ def error(found: object, wanted: object) -> float:
 
 
 def child(name: str) -> Result:
-    """The result of a process of its own, whose last line is JSON."""
+    """The result from a process of its own, whose last line is JSON."""
     finished = subprocess.run([sys.executable, *sys.argv, "--child", name], stdout=subprocess.PIPE, text=True, check=True)
     fields = json.loads(finished.stdout.splitlines()[-1])
     return Result(**fields | {"ratios": {column: Ratio(**one) for column, one in fields["ratios"].items()}})
 
 
 def show(results: Sequence[Result], given: argparse.Namespace, out: Console) -> None:
-    """The table, and below it what is missing in it."""
+    """Print the table, and below it what is missing."""
     sides = ("fp32", "int8", "ORT int8", "bf16")
     columns = [*sides, *RATIOS, "exact", *(f"error {side}" for side in FORMATS)]
     shown = table(f"{target_of(given)}, batch 1, medians of {given.turns} turns, middle 80 %", ["network"], columns)
@@ -180,7 +180,7 @@ def show(results: Sequence[Result], given: argparse.Namespace, out: Console) -> 
 def main() -> int:
     options = parser(__doc__)
     options.add_argument("names", nargs="*", choices=[*NETWORKS, []], metavar="network", help=f"of {', '.join(NETWORKS)} (default: {' '.join(CHOSEN)})")
-    options.add_argument("--formats", nargs="+", choices=FORMATS, default=FORMATS, help="beside float32 (default: all)")
+    options.add_argument("--formats", nargs="+", choices=FORMATS, default=FORMATS, help="compared with float32 (default: all)")
     options.add_argument("--trials", type=int, default=0, help="programs measured for a network in each format (default: %(default)s)")
     options.add_argument("--turns", type=int, default=30, help="turns of the comparison (default: %(default)s)")
     options.add_argument("--child", help=argparse.SUPPRESS)

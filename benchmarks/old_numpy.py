@@ -1,4 +1,4 @@
-"""What TVM 0.9's tests use of the NumPy of their time and later ones removed: `np.infty`, `np.reshape(newshape=)`, and lists of slices as an index."""
+"""Parts of NumPy that TVM 0.9's tests use and later versions removed: `np.infty`, `np.reshape(newshape=)`, and lists of slices as an index."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INDEX = "_as_old_numpy_took_it"
 
 
 def install() -> None:
-    """The names are there again."""
+    """Put the names back."""
     vars(numpy)["infty"] = numpy.inf
     reshape = numpy.reshape
 
@@ -30,7 +30,7 @@ class OldIndices(ast.NodeTransformer):
     """`a[name]` becomes `a[index(name)]`."""
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
-        """Names only: what is written out in brackets is a tuple already."""
+        """Only for names: an index that is written out in brackets is a tuple already."""
         self.generic_visit(node)
         if isinstance(node.slice, ast.Name):
             node.slice = ast.copy_location(ast.Call(ast.Name(INDEX, ast.Load()), [node.slice], []), node.slice)

@@ -1,14 +1,14 @@
-"""The operator tests of the package onnx through `ansor.compile`: which pass, which partly run in PyTorch, which are refused.
+"""Runs the operator tests of the package onnx through `ansor.compile`: which pass, which partly run in PyTorch, which are refused.
 
     python benchmarks/onnx_operators.py                       # every node test of one operator: some minutes, nothing is built
-    python benchmarks/onnx_operators.py --expanded            # also those of operators as the graphs of others that define them
-    python benchmarks/onnx_operators.py --only conv pool      # those whose names hold a word
-    python benchmarks/onnx_operators.py --build               # with kernels built, as networks have them
+    python benchmarks/onnx_operators.py --expanded            # also operators that are expanded into the graphs that define them
+    python benchmarks/onnx_operators.py --only conv pool      # only tests whose names contain one of the words
+    python benchmarks/onnx_operators.py --build               # build the kernels, as networks do
 
-Each node test of `onnx.backend.test` is a model of one operator with inputs and outputs. Operands that shapes depend on are constants of exported models; the
-tests hand them in as inputs, so here they become constants of the model. A line counts the tests of one operator: `own` run in our kernels alone, `torch` at
-least partly in PyTorch, `refused` got a sentence of ours, `wrong` gave another result, `raw` an error that is not ours. `none` are not of a network of tensors:
-training, sequences, optional values, strings, other domains, and dtypes that NumPy does not have. Exits with 1 where anything is wrong or raw.
+Each node test of `onnx.backend.test` is a model of one operator with inputs and outputs. Operands that shapes depend on are constants in exported models; the
+tests pass them as inputs, so here they become constants of the model. A line counts the tests of one operator: `own` run only in our kernels, `torch` at
+least partly in PyTorch, `refused` got a sentence of ours, `wrong` gave another result, `raw` an error that is not ours. `none` are not networks of tensors:
+training, sequences, optional values, strings, other domains, and dtypes that NumPy does not have. Exits with 1 if anything is wrong or raw.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ NOT_OF_NETWORKS = ("Adagrad", "Adam", "Momentum", "Gradient", "SequenceInsert", 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A test, its operator, and what came of it; `said`: why."""
+    """A test, its operator, and its outcome; `said`: the reason."""
 
     name: str
     operator: str
@@ -72,7 +72,7 @@ class Case:
 
 
 def cases() -> list[Case | Outcome]:
-    """All node tests; an outcome where the test is of no network of tensors."""
+    """All node tests; an outcome for those that are not networks of tensors."""
     from onnx.backend.test.loader import load_model_tests
 
     return [_case(test) for test in load_model_tests(kind="node")]
@@ -89,7 +89,7 @@ def _case(test: Any) -> Case | Outcome:
 
 
 def judged(case: Case, build: bool) -> Outcome:
-    """Compiles and calls one model, with as many of its inputs as constants as it takes."""
+    """Compile and call one model, with as many of its inputs turned into constants as it needs."""
     model, inputs = case.model, dict(zip((one.name for one in case.model.graph.input), case.inputs, strict=False))
     while True:
         try:
@@ -114,7 +114,7 @@ def judged(case: Case, build: bool) -> Outcome:
 
 
 def _equal(found: NDArray[Any], wanted: NDArray[Any]) -> bool:
-    """By the bounds of onnx's own runner."""
+    """Whether results are equal within the bounds of onnx's own runner."""
     return found.shape == wanted.shape and found.dtype == wanted.dtype and bool(np.allclose(found, wanted, rtol=1e-3, atol=1e-5, equal_nan=True))
 
 
@@ -140,7 +140,7 @@ def _network(model: Any, inputs: Sequence[NDArray[Any]], build: bool) -> Compile
 
 
 def table(found: Sequence[Outcome]) -> list[str]:
-    """A line for each operator, and one for all."""
+    """A line for each operator, and one for the total."""
     return outcome_lines("operator", [(one.operator, one.outcome) for one in found], OUTCOMES)
 
 

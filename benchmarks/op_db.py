@@ -1,15 +1,15 @@
-"""PyTorch's own database of operators through `ansor.compile`: which run in our kernels, and whether all results are right.
+"""Runs PyTorch's own database of operators through `ansor.compile`: which run in our kernels, and whether all results are right.
 
     python benchmarks/op_db.py                                # every operator: some minutes
-    python benchmarks/op_db.py --only softmax linalg          # those whose names hold a word
-    python benchmarks/op_db.py --numpy                        # our declarations as NumPy reads them, without building anything: a minute or two
+    python benchmarks/op_db.py --only softmax linalg          # only operators whose names contain one of the words
+    python benchmarks/op_db.py --numpy                        # run our declarations in NumPy, without building anything: a minute or two
     python benchmarks/op_db.py --results build/op_db.jsonl    # a line for each operator, too
 
 Each entry of `torch.testing._internal.common_methods_invocations.op_db` that has samples of float32 is a module of that one operator, compiled for the first
-of them, with PyTorch's kernels left out and nothing measured. A line counts the operators of one group: `own` run in our kernels alone, `mixed` partly
+of them, with PyTorch's kernels left out and nothing measured. A line counts the operators of one group: `own` run only in our kernels, `mixed` partly
 in PyTorch, `torch` wholly there; `refused` got a sentence of ours; `wrong` gave another result than PyTorch, `raw` an error that is not ours,
 `late` no answer in time. `none` have nothing to compare: no sample of float32, or PyTorch itself raises an error. Random results are compared by
-shape and dtype. Exits with 1 where anything is wrong, raw or late.
+shape and dtype. Exits with 1 if anything is wrong, raw or late.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PREFIXES = ("nn.functional", "linalg", "special", "masked", "fft", "signal", "sp
 
 @dataclass(frozen=True)
 class Outcome:
-    """One operator, by its name and variant, and what came of it; `said`: why."""
+    """One operator, by its name and variant, and its outcome; `said`: the reason."""
 
     name: str
     group: str
@@ -74,7 +74,7 @@ class Single(torch.nn.Module):
 
 
 class Seen(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch's own omission
-    """Sees whether an operator draws random numbers. The database seeds PyTorch for each, so that results of two calls do not tell."""
+    """Detects whether an operator draws random numbers. The database seeds PyTorch for each, so the results of two calls do not show it."""
 
     random = False
 
@@ -91,7 +91,7 @@ def entries() -> dict[str, object]:
 
 
 def group_of(entry: object) -> str:
-    """By the name, then by the kind that PyTorch's database gives an operator."""
+    """The group of an operator, by its name, then by its kind in PyTorch's database."""
     name = getattr(entry, "name", "")
     for prefix in PREFIXES:
         if name.startswith(prefix):
@@ -100,7 +100,7 @@ def group_of(entry: object) -> str:
 
 
 def judged(name: str, entry: object, by_numpy: bool) -> Outcome:
-    """Compiles and calls one operator."""
+    """Compile and call one operator."""
     group = group_of(entry)
     made = _sample(entry)
     if isinstance(made, str):
@@ -131,7 +131,7 @@ def _sample(entry: object) -> tuple[Single, tuple[torch.Tensor, ...]] | str:
     if torch.float32 not in getattr(entry, "dtypes", ()):
         return "no samples of float32"
     torch.manual_seed(0)
-    # All of them: a generator that is left half used would end while PyTorch is tracing, and be traced.
+    # All of them: a generator that is not exhausted would be closed while PyTorch is tracing, and be traced.
     samples = list(entry.sample_inputs("cpu", torch.float32, requires_grad=False))  # type: ignore[attr-defined]
     if not samples:
         return "no samples of float32"
@@ -149,7 +149,7 @@ def _network(module: Single, tensors: tuple[torch.Tensor, ...], by_numpy: bool) 
 
 
 def _equal(wanted: object, found: object, tolerance: float) -> bool:
-    """Whether results have the same structure, shapes and dtypes, and values that differ by so much of the largest; infinite: any values."""
+    """Whether results have the same structure, shapes and dtypes, and values within this tolerance, relative to the largest; infinite: any values."""
     ones, tree = pytree.tree_flatten(wanted)
     others, other_tree = pytree.tree_flatten(found)
     return len(ones) == len(others) and all(map(lambda one, other: _equal_leaves(one, other, tolerance), ones, others))
@@ -192,7 +192,7 @@ def work(connection: Connection, by_numpy: bool) -> None:
 
 
 class Child:
-    """A process that is ended where an operator takes too long, or takes the process with it."""
+    """A process that is replaced if an operator takes too long, or crashes it."""
 
     def __init__(self, by_numpy: bool) -> None:
         context = multiprocessing.get_context("spawn")
@@ -203,13 +203,13 @@ class Child:
         self.connection.recv()
 
     def end(self) -> None:
-        """Waits for its end, so that nobody takes it for alive."""
+        """End the process, and wait until it is gone."""
         self.process.join(timeout=1.0)
         self.process.kill()
         self.process.join()
 
     def outcome(self, name: str, group: str, seconds: float) -> Outcome:
-        """Of one operator; `late` and `raw` leave the process dead."""
+        """The outcome of one operator; after `late` and `raw` the process is dead."""
         self.connection.send(name)
         if not self.connection.poll(seconds):
             self.end()
@@ -223,7 +223,7 @@ class Child:
 
 
 def judge_all(names: Sequence[str], by_numpy: bool, seconds: float, each: Callable[[Outcome], None]) -> list[Outcome]:
-    """One after another."""
+    """The outcomes of all operators, one after another."""
     known = entries()
     found: list[Outcome] = []
     child = Child(by_numpy)
@@ -237,7 +237,7 @@ def judge_all(names: Sequence[str], by_numpy: bool, seconds: float, each: Callab
 
 
 def table(found: Sequence[Outcome]) -> list[str]:
-    """A line for each group, and one for all."""
+    """A line for each group, and one for the total."""
     return outcome_lines("group", [(one.group, one.outcome) for one in found], OUTCOMES)
 
 

@@ -1,10 +1,10 @@
-"""The three sets of operators that figures are about, by families: what the model learned from, what else was looked at, and what nothing was chosen on.
+"""The three sets of operators in figures, by families: those the model learned from, others that the project was tuned on, and those nothing was tuned on.
 
     python benchmarks/operator_sets.py                # each operator of the benchmarks with its set, and how much of it the model knows
-    python benchmarks/operator_sets.py --networks     # families of the networks that are in neither of the first two sets; some minutes
+    python benchmarks/operator_sets.py --networks     # families in the networks that are in neither of the first two sets; some minutes
 
-A family is what `ansor.dataset.family` makes of a declaration, whatever its sizes. So an operator of the suite in a size that the model has not seen is of the
-first set. Tables mark what the model knows with the signs of `MARKS`.
+A family is what `ansor.dataset.family` returns for a declaration, whatever its sizes. So an operator of the suite in a size that the model has not seen is in
+the first set. Tables mark what the model knows with the signs of `MARKS`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class OperatorSet:
-    """Some families. why: what makes a figure of one of them worth more or less."""
+    """Some families. why: why a figure of one of them is worth more or less."""
 
     name: str
     why: str
@@ -45,7 +45,7 @@ class OperatorSet:
 
     @property
     def families(self) -> frozenset[tuple[str, ...]]:
-        """Of all its operators."""
+        """The families of all its operators."""
         return _families(self)
 
 
@@ -72,23 +72,23 @@ SETS = (
     OperatorSet(
         "learned",
         "the model in the package was trained on measured programs of these families: four fifths of the tasks of `ansor.dataset.operators`, "
-        "in other sizes than the fifth that was held out. Figures of it say how well programs are told apart that are like those seen before.",
+        "in other sizes than the fifth that was held out. Its figures say how well programs are ranked that are similar to those seen before.",
         _learned,
     ),
     OperatorSet(
         "tuned on",
         "not trained on, but looked at while the project was made: `ESTIMATED`, `AGREED` and `SURE` of `ansor.run.zero_tuning`, the parameters of "
         "the search, features, rules and algorithms were chosen by figures of the held-out tasks, the suite, `twelve_operators`, `short_time`, "
-        "`disguises` and the networks. Most of these are of families of the first set; the others are this one.",
+        "`disguises` and the networks. Most of these are in families of the first set; the others are this set.",
         _tuned_on,
     ),
     OperatorSet(
         "pristine",
-        "nothing was ever chosen on these families. Whoever changes anything because of a figure of one of them moves it to the set above.",
+        "nothing was ever chosen on these families. A family moves to the set above when anything is changed because of one of its figures.",
         _pristine,
     ),
 )
-"""Each family is of the first set that has it."""
+"""Each family belongs to the first set that has it."""
 
 OF_NETWORKS: Mapping[str, str] = {
     "[1 0]": "resnet18",
@@ -110,7 +110,7 @@ OF_NETWORKS: Mapping[str, str] = {
     "sum(([0+r0 r1] * [r0 r1 1]))": "whisper_encoder",
     "sum(([0+r0 1+r1 2+r2 r3] * [r0 r1 r2 r3 3]))": "resnet3d_18",
 }
-"""Families of the networks' kernels that are of neither of the first two sets otherwise, with the network: what `--networks` prints."""
+"""Families of the networks' kernels that are in neither of the first two sets otherwise, with the network: what `--networks` prints."""
 
 
 @cache
@@ -119,7 +119,7 @@ def _families(one: OperatorSet) -> frozenset[tuple[str, ...]]:
 
 
 def set_of(tensors: Sequence[Tensor]) -> str:
-    """The name of the first set that has the family of a declaration. Raises LookupError for one that is of none: put it where it belongs."""
+    """The name of the first set that has the family of a declaration. Raises LookupError if none has it: put it where it belongs."""
     found = reductions(tensors)
     if "; ".join(found) in OF_NETWORKS:
         return "tuned on"
@@ -130,7 +130,7 @@ def set_of(tensors: Sequence[Tensor]) -> str:
 
 
 def mark(tensors: Sequence[Tensor]) -> str:
-    """The sign behind an operator's name in tables: how much of it the model knows."""
+    """The sign after an operator's name in tables, for how much of it the model knows."""
     return MARKS[known_to_model(tensors)]
 
 

@@ -1,20 +1,20 @@
-"""Single operators beside PyTorch eager, PyTorch Inductor and ONNX Runtime: tune, then run all of them in turns in one process.
+"""Single operators compared with PyTorch eager, PyTorch Inductor and ONNX Runtime: tune, then time all of them alternately in one process.
 
     python benchmarks/operators.py                                      # every row, 128 trials each, one thread
     python benchmarks/operators.py --only resnet matmul_512 --records build/records --trials 64
     python benchmarks/operators.py --only bert --rivals eager --results build/bert.jsonl
     python benchmarks/operators.py --table --plot docs/operators-1-thread.svg
 
-A finished row is a line in the results file; a row that is there with the same settings is not run again, so a run that was stopped goes on where it was.
+A finished row is a line in the results file; a row that is there with the same settings is not run again, so a run that was stopped continues where it was.
 `--table` runs nothing: it prints the newest row of each operator for the target.
 
 All sides get the same tensors and threads, with weights of networks ahead of time as their users give them: ours packs constants, Inductor freezes
-them (`max-autotune`), ONNX Runtime has them as initialisers, PyTorch's functions take them in each call. Products of two matrices have no constants: whatever
-packing helps happens inside the timed call. Each call makes a new result, except that ONNX Runtime, called through its IO binding, writes to the same one.
+them (`max-autotune`), ONNX Runtime has them as initialisers, PyTorch's functions take them in each call. Products of two matrices have no constants: any
+packing happens inside the timed call. Each call makes a new result, except that ONNX Runtime, called through its IO binding, writes to the same one.
 Ratios are those of the single turns: median, and the range of the middle 80 %. `error` is the largest difference from a computation in double
 precision, relative to its largest element; a side whose error is too large is shown as wrong and does not count. The peak is that of fp32 arithmetic,
-also for int8. Marks say what the model in the package learned from. `tuned in` is wall time from the declaration to the built kernel. Exits
-with 1 when something asked for was missed.
+even for int8. Marks say what the model in the package learned from. `tuned in` is wall time from the declaration to the built kernel. Exits
+with 1 if an aim was missed.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ from ansor.measure.interleaved import Ratio, interleaved, ratio
 from ansor.run.progress import ProgressView
 from ansor.targets.base import Target
 
-TOLERANCE = 1e-3  # naive sums of a million terms are that far off, and are rounding
+TOLERANCE = 1e-3  # naive sums of a million terms have such rounding errors
 RESULTS = Path("build") / "operators.jsonl"
 STOPPED = "stopped by Ctrl-C"
 
 
 def ours(operator: Operator, target: Target, trials: int, records: Path | None, seed: int, out: Console) -> Ready | Failed:
-    """Our kernel, tuned, constants bound."""
+    """Our kernel, tuned, with constants bound."""
     begin = time.perf_counter()
     view = ProgressView(out)
 
     def said(text: str) -> None:
         view.say(text)
-        if text.startswith(STOPPED):  # a row that was tuned less than the others is none
+        if text.startswith(STOPPED):  # a row that was tuned less than the others does not count
             raise KeyboardInterrupt
 
     try:
@@ -83,7 +83,7 @@ WARM = 0.04
 
 
 def compared(row: Row, operator: Operator, sides: dict[str, Ready | Failed], settings: Settings, seconds: float, peak: float, warm: float = 0.0) -> Result:
-    """All sides checked, and timed in turns for about so many seconds, each warm before its turn."""
+    """Check all sides, and time them alternately for about this many seconds, each warmed up before its turn."""
     load_before = os.getloadavg()[0]
     exact = operator.reference().double()
     errors = {side: error_of(one, exact) for side, one in sides.items() if isinstance(one, Ready)}
@@ -123,7 +123,7 @@ def run_row(row: Row, settings: Settings, target: Target, given: argparse.Namesp
 
 
 def run(rows: list[Row], settings: Settings, target: Target, given: argparse.Namespace, out: Console) -> None:
-    """The rows that the results file does not have, each written when it is finished."""
+    """Run the rows that the results file does not have, and write each when it is finished."""
     finished = done(load(given.results), settings)
     missing = [row for row in rows if row.name not in finished]
     out.print(f"{len(rows)} rows, {len(rows) - len(missing)} of them in {given.results}; {given.trials} trials each, target {target}. {machine_line()}")
@@ -181,7 +181,7 @@ def main() -> int:
         try:
             run(rows, settings, target, given, out)
         except KeyboardInterrupt:
-            out.print(f"stopped; finished rows are in {given.results}, and the same command goes on behind them")
+            out.print(f"stopped; finished rows are in {given.results}, and the same command continues after them")
             return 130
     results = newest(load(given.results), settings.target) if given.table else done(load(given.results), settings)
     if not results:
@@ -191,7 +191,7 @@ def main() -> int:
 
 
 def shown(rows: list[Row], results: dict[str, Result], given: argparse.Namespace, target: Target, out: Console) -> int:
-    """Table, summary, plot; gives the exit status."""
+    """Print the table and summary, and plot; returns the exit status."""
     mine = [results[row.name] for row in rows if row.name in results]
     trials = sorted({result.settings.trials for result in mine})
     title = f"{target.threads} thread(s), {' or '.join(map(str, trials))} trials, peak {max((one.peak_gflops for one in mine), default=0):.0f} GFLOP/s"

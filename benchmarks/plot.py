@@ -1,4 +1,4 @@
-"""The suite as a picture: for every operator the share of the machine's peak, and the speed beside PyTorch eager, ours among the others."""
+"""Plots the suite: for every operator the share of the machine's peak, and the speed relative to PyTorch eager, of ours and the other libraries."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from suite import GROUP_TITLES, Row
 
 INK, FAINT, BAND = "#222222", "#d9dde1", "#f4f6f8"
 MOST_SHARE, LEAST_RATIO, MOST_RATIO = 1.15, 1 / 4, 16.0
-"""What lies beyond is drawn at the edge, with its number beside it."""
+"""Values beyond these limits are drawn at the edge, with their numbers."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a side is drawn. Colours of Okabe and Ito, told apart by every kind of eye; shapes, so that they are not needed."""
+    """How a side is drawn: in the colours of Okabe and Ito, which are safe for colour blindness, and with a shape of its own."""
 
     title: str
     colour: str
@@ -44,7 +44,7 @@ LOOKS = {
 
 @dataclass(frozen=True)
 class Place:
-    """A line of the picture: a row, or the heading of a group."""
+    """A line of the plot: a row, or the heading of a group."""
 
     y: float
     heading: str = ""
@@ -52,7 +52,7 @@ class Place:
 
 
 def draw(path: Path, rows: Sequence[Row], results: Mapping[str, Result], rivals: Sequence[str], title: str) -> None:
-    """Write the picture; its format is that of the file's ending."""
+    """Write the plot; its format follows from the file's ending."""
     places = list(_places(rows, results))
     height = places[-1].y + 1
     with pyplot.rc_context({"font.size": 8.5, "font.family": "sans-serif", "svg.fonttype": "none", "svg.hashsalt": "operators", "text.color": INK}):
@@ -143,7 +143,7 @@ def _ratios(axes: Axes, places: Sequence[Place], rivals: Sequence[str]) -> None:
 
 
 def _faster_than_eager(result: Result, side: str) -> float | None:
-    """Eager's time over a side's time, from medians of turns where there are any."""
+    """Eager's time over a side's time, from medians of turns if there are any."""
     against_us = 1.0 if side == OURS else result.ratio(side)
     eager = result.ratio(EAGER)
     return None if eager is None or not against_us else eager / against_us
@@ -158,7 +158,7 @@ def _dots(axes: Axes, side: str, found: Sequence[tuple[float, float]], least: fl
 
 
 def _numbers(axes: Axes, drawn: Sequence[tuple[float, float]], least: float, most: float, text: Callable[[float], str]) -> None:
-    """What lies beyond an edge, as numbers beside it."""
+    """Values beyond an edge, as numbers next to it."""
     beyond: dict[tuple[float, bool], list[float]] = {}
     for x, y in drawn:
         if not least <= x <= most:

@@ -1,18 +1,17 @@
-"""Operators of families on which nothing was ever chosen: what is picked without measuring beside kernels tuned by measuring, or few trials beside many.
+"""Operators of families on which nothing was ever chosen: kernels picked without measuring against kernels tuned by measuring, or few trials against many.
 
-    python benchmarks/pristine.py                                            # picks beside 200 trials: sixty operators
+    python benchmarks/pristine.py                                            # picks against 200 trials: sixty operators
     python benchmarks/pristine.py --trials 64 --against 1000
     python benchmarks/pristine.py --target "cpu -mcpu=znver3" --threads 2    # AVX2, two threads
     python benchmarks/pristine.py --only min_plus chain --sizes 1            # families, the first size of each
-    python benchmarks/pristine.py --check                                    # times nothing: picks are run and held against the declaration, two minutes
-    python benchmarks/pristine.py --table                                    # runs nothing: what the results file has
+    python benchmarks/pristine.py --check                                    # times nothing: runs picks and compares them with the declaration, two minutes
+    python benchmarks/pristine.py --table                                    # runs nothing: shows the results file
 
-The operators are those of `pristine_operators.py`, two sizes of each family. Each is tuned twice, with another seed, and the fastest programs of both runs are
-timed in turns in one process, with constants bound. With `--trials 0` the first is what the model picks (`trials=0`), which
-is proved before: measured programs always are. `share`: speed of the first program
-relative to the second, median and middle 80 % of the turns;
-marks: how much of the operator the model knows, after all. Each row is written to the results file when it is done; a run with the same settings, commit and
-model goes on where the last one was stopped. `--markdown` writes the table for a page of the docs.
+The operators are those of `pristine_operators.py`, two sizes of each family. Each is tuned twice, with different seeds, and the fastest programs of both runs
+are timed alternately in one process, with constants bound. With `--trials 0` the first is the model's pick (`trials=0`), which is checked first, as measured
+programs always are. `share`: speed of the first program relative to the second, median and middle 80 % of the turns; marks: how much of the operator the
+model knows nevertheless. Each row is written to the results file when it is done; a run with the same settings, commit and model continues where the last one
+was stopped. `--markdown` writes the table for a page of the docs.
 """
 
 from __future__ import annotations
@@ -50,12 +49,12 @@ RESULTS = Path("build") / "pristine.jsonl"
 LONG_SEED = 1000
 TOLERANCE = 1e-3
 AIMS = {(0, 200): (0.90, 0.70), (64, 1000): (0.98, 0.0)}
-"""Trials -> the geometric mean and the least share that are asked for."""
+"""Trials -> the aims for the geometric mean and the least share."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a row depends on beside its operator: rows of other settings are other rows."""
+    """What a row depends on besides its operator: rows with other settings are other rows."""
 
     target: str
     trials: int
@@ -85,7 +84,7 @@ def of_json(line: str) -> Row:
 
 
 def load(path: Path) -> list[Row]:
-    """Rows in a file, oldest first. A line that a stopped run left half written is skipped."""
+    """Rows in a file, oldest first. An incomplete line from a stopped run is skipped."""
     lines = path.read_text().splitlines() if path.exists() else []
     return [of_json(line) for line in lines if line.endswith("}")]
 
@@ -99,13 +98,13 @@ def append(path: Path, row: Row) -> None:
 
 
 def finished(rows: Sequence[Row], settings: Settings, measured: Measured) -> dict[str, Row]:
-    """The rows of these settings, of this commit and model on this machine, whatever day; the newest of each name."""
+    """The newest row of each name with these settings, this commit and model, on this machine, from any day."""
     same = (measured.commit, measured.machine, measured.model)
     return {row.name: row for row in rows if row.settings == settings and (row.measured.commit, row.measured.machine, row.measured.model) == same}
 
 
 def run(name: str, target: Target, settings: Settings, records: str | None) -> Row:
-    """Find both programs, time them in turns."""
+    """Find both programs, and time them alternately."""
     task = SearchTask(tensors=OPERATORS[name](), target=target, name=name)
     few, few_s = found(task, settings.trials, settings.seed, records_at(records, f"{name}-{settings.trials}-{settings.seed}"))
     many, many_s = found(task, settings.against, LONG_SEED + settings.seed, records_at(records, f"{name}-{settings.against}"))
@@ -114,7 +113,7 @@ def run(name: str, target: Target, settings: Settings, records: str | None) -> R
 
 
 def error_of(task: SearchTask, program: Best) -> float:
-    """Largest difference of a program's outputs from what the declaration says, over the largest element; infinite for no number."""
+    """Largest difference of a program's outputs from the declaration's, over the largest element; infinite for NaN."""
     values = inputs_of(task)
     (kernel,) = built([task], [program], CToolchain(find_compiler(task.target.compiler)))
     got = kernel(*(values[one.name] for one in kernel.arguments if one.role != "output"))
@@ -125,7 +124,7 @@ def error_of(task: SearchTask, program: Best) -> float:
 
 
 def proved(task: SearchTask, program: Best) -> Best:
-    """The program, whose outputs are right. Raises RuntimeError for one that is wrong."""
+    """The program, after checking its outputs. Raises RuntimeError if they are wrong."""
     error = error_of(task, program)
     if error > TOLERANCE:
         raise RuntimeError(f"the pick of {task.name} for {task.target} is wrong: error {error:.1e}, more than {TOLERANCE:.0e}")
@@ -133,7 +132,7 @@ def proved(task: SearchTask, program: Best) -> Best:
 
 
 def check(names: Sequence[str], target: Target) -> None:
-    """Prove what is picked for these operators."""
+    """Check the picks for these operators."""
     for name in names:
         task = SearchTask(tensors=OPERATORS[name](), target=target, name=name)
         proved(task, pick(task).program)
@@ -141,7 +140,7 @@ def check(names: Sequence[str], target: Target) -> None:
 
 
 def found(task: SearchTask, trials: int, seed: int, records: Path | None) -> tuple[Best, float]:
-    """The best program of so many trials, those in `records` included, or what is picked without any; and the seconds it took."""
+    """The best program of this many trials, including those in `records`, or the pick without any; and the seconds it took."""
     begin = time.perf_counter()
     if not trials:
         program = pick(task, seed=seed).program
@@ -154,12 +153,12 @@ def found(task: SearchTask, trials: int, seed: int, records: Path | None) -> tup
 
 
 def titles(settings: Settings) -> tuple[str, str]:
-    """Of the two programs."""
+    """The titles of the two programs."""
     return "picked" if not settings.trials else f"{settings.trials} trials", f"{settings.against} trials"
 
 
 def summary(rows: Sequence[Row], settings: Settings) -> list[str]:
-    """Geometric mean and worst, beside what is asked for; also without those that are made of parts which the model knows."""
+    """Geometric mean and worst, compared with the aims; also without operators that consist of parts which the model knows."""
     shares = {row.name: row.share.median for row in rows}
     least, mean = min(shares, key=lambda name: shares[name]), geomean(list(shares.values()))
     asked = AIMS.get((settings.trials, settings.against))
@@ -183,14 +182,14 @@ def markdown(rows: Sequence[Row], settings: Settings) -> str:
 
 
 def origins(rows: Sequence[Row]) -> list[str]:
-    """Where and when they were measured: one line, but for rows of several days."""
+    """Where and when they were measured: one line, or several for rows of different days."""
     return sorted({str(row.measured) for row in rows})
 
 
 def show(rows: Sequence[Row], settings: Settings) -> None:
-    """The table, and what comes of it."""
+    """Print the table and its summary."""
     out, (first, second) = console(), titles(settings)
-    shown = table(f"{first} beside {second}, {settings.target}", ["operator"], [f"{first}, ms", f"{second}, ms", "share", "found in", "found in"])
+    shown = table(f"{first} against {second}, {settings.target}", ["operator"], [f"{first}, ms", f"{second}, ms", "share", "found in", "found in"])
     for row in rows:
         times = (f"{seconds * 1e3:.4f}" for seconds in row.seconds)
         shown.add_row(f"{row.name}{MARKS[row.known]}", *times, str(row.share), *map(short, row.took))

@@ -1,8 +1,8 @@
 """Operators of families that nothing was ever chosen on, in two sizes each: the model in the package did not learn from them, and no constant, rule or
-algorithm was tried on them. They stand for what somebody else declares. `pristine.py` measures them.
+algorithm was tried on them. They stand for operators of users. `pristine.py` measures them.
 
-Families, not sizes, keep them apart (`ansor.dataset.family`): a test holds them against those of the other two sets, which `operator_sets.py` describes.
-Whoever changes anything because of a figure of one of these moves it to `TUNED_ON` there, and puts another family here.
+They differ in family (`ansor.dataset.family`), not in size: a test compares the families with those of the other two sets, which `operator_sets.py` describes.
+If you change anything because of a figure of one of these, move it to `TUNED_ON` there, and add another family here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def heat_3d(n: int) -> list[Tensor]:
 
 
 def sobel(rows: int, columns: int) -> list[Tensor]:
-    """How steep a picture is at each point."""
+    """The gradient of an image at each point."""
     x = te.placeholder((rows + 2, columns + 2), name="x")
 
     def along(i: Expr, j: Expr) -> Expr:
@@ -40,7 +40,7 @@ def sobel(rows: int, columns: int) -> list[Tensor]:
 
 
 def cost_volume(channels: int, rows: int, columns: int, reach: int) -> list[Tensor]:
-    """What two pictures have in common at each place, for each shift of one of them (optical flow)."""
+    """The correlation of two images at each place, for each shift of one of them (optical flow)."""
     a = te.placeholder((channels, rows, columns), name="a")
     b = te.placeholder((channels, rows + reach - 1, columns + reach - 1), name="b")
     c = te.reduce_axis(channels, "c")
@@ -62,7 +62,7 @@ def contraction(n: int) -> list[Tensor]:
 
 
 def upsample(channels: int, size: int) -> list[Tensor]:
-    """Twice as many rows and columns, the new ones half way between the others."""
+    """Twice as many rows and columns, the new ones interpolated between the others."""
     x = te.placeholder((channels, size + 1, size + 1), name="x")
 
     def one(c: Expr, i: Expr, j: Expr) -> Expr:
@@ -110,14 +110,14 @@ def distances(rows: int, others: int, width: int) -> list[Tensor]:
 
 
 def response_norm(channels: int, size: int, window: int) -> list[Tensor]:
-    """Each number less by the squares of its neighbours in other channels (AlexNet)."""
+    """Each number divided by a function of the squares of its neighbours in other channels (AlexNet)."""
     x, c = te.placeholder((channels + window - 1, size, size), name="x"), te.reduce_axis(window, "c")
     near = te.compute((channels, size, size), lambda a, i, j: te.sum(x[a + c, i, j] * x[a + c, i, j], axis=c), name="near")
     return [x, te.compute((channels, size, size), lambda a, i, j: x[a + window // 2, i, j] / te.sqrt(1.0 + 1e-4 * near[a, i, j]), name="y")]
 
 
 def block_matching(blocks: int, side: int, reach: int) -> list[Tensor]:
-    """Sums of absolute differences of blocks of two pictures, for each shift (video)."""
+    """Sums of absolute differences of blocks of two images, for each shift (video)."""
     extent = blocks * side
     a = te.placeholder((extent, extent), "int16", name="a")
     b = te.placeholder((extent + reach - 1, extent + reach - 1), "int16", name="b")
@@ -131,7 +131,7 @@ def block_matching(blocks: int, side: int, reach: int) -> list[Tensor]:
 
 
 def bilinear(batch: int, outputs: int, left: int, right: int) -> list[Tensor]:
-    """A form of two vectors for each output."""
+    """A bilinear form of two vectors for each output."""
     x, y = te.placeholder((batch, left), name="x"), te.placeholder((batch, right), name="y")
     w = te.placeholder((outputs, left, right), name="w", constant=True)
     i, j = te.reduce_axis(left, "i"), te.reduce_axis(right, "j")
@@ -139,7 +139,7 @@ def bilinear(batch: int, outputs: int, left: int, right: int) -> list[Tensor]:
 
 
 def complex_product(n: int) -> list[Tensor]:
-    """The real part of a product of complex matrices, whose parts lie apart."""
+    """The real part of a product of complex matrices, whose real and imaginary parts are separate arrays."""
     a, b, k = te.placeholder((2, n, n), name="a"), te.placeholder((2, n, n), name="b"), te.reduce_axis(n, "k")
     return [a, b, te.compute((n, n), lambda i, j: te.sum(a[0, i, k] * b[0, k, j] - a[1, i, k] * b[1, k, j], axis=k), name="y")]
 
@@ -163,7 +163,7 @@ def grouped_conv_3d(groups: int, channels: int, outputs: int, size: int) -> list
 
 
 def locally_connected(channels: int, outputs: int, size: int) -> list[Tensor]:
-    """A convolution whose weights are others at each place (faces)."""
+    """A convolution with different weights at each place (faces)."""
     x = te.placeholder((channels, size + 2, size + 2), name="x")
     w = te.placeholder((size, size, outputs, channels, 3, 3), name="w", constant=True)
     c, p, q = te.reduce_axis(channels, "c"), te.reduce_axis(3, "p"), te.reduce_axis(3, "q")
@@ -229,14 +229,14 @@ def polynomial(channels: int, places: int, degree: int) -> list[Tensor]:
 
 
 def embedding_bag(bags: int, length: int, words: int, width: int) -> list[Tensor]:
-    """Sums of rows of a table, whose numbers are given."""
+    """Sums of rows of a table, given by their indices."""
     index, table = te.placeholder((bags, length), "int32", name="chosen"), te.placeholder((words, width), name="table")
     n = te.reduce_axis(length, "n")
     return [index, table, te.compute((bags, width), lambda b, d: te.sum(table[index[b, n], d], axis=n), name="y")]
 
 
 def routing(batch: int, inputs: int, outputs: int, width: int, depth: int) -> list[Tensor]:
-    """What each capsule predicts of each of the next layer: a matrix for each pair."""
+    """The predictions of each capsule for each one of the next layer: a matrix for each pair."""
     u, w = te.placeholder((batch, inputs, depth), name="u"), te.placeholder((inputs, outputs, width, depth), name="w", constant=True)
     k = te.reduce_axis(depth, "k")
     return [u, w, te.compute((batch, inputs, outputs, width), lambda b, i, j, d: te.sum(u[b, i, k] * w[i, j, d, k], axis=k), name="y")]
@@ -257,7 +257,7 @@ def triangle(n: int, channels: int) -> list[Tensor]:
 
 
 def bilateral(rows: int, columns: int, window: int) -> list[Tensor]:
-    """A picture made smooth but for its edges: means of neighbours, those alike counting more."""
+    """A filter that smooths an image but keeps its edges: means of neighbours, of which similar ones count more."""
     x, half = te.placeholder((rows + window - 1, columns + window - 1), name="x"), window // 2
 
     def alike(i: Expr, j: Expr, p: Expr, q: Expr) -> Expr:
@@ -279,7 +279,7 @@ def block_cosines(blocks: int, across: int) -> list[Tensor]:
 
 
 def morphology(rows: int, columns: int, window: int) -> list[Tensor]:
-    """How far the largest of the neighbours is above the least, both seen through a shape."""
+    """The difference between dilation and erosion of an image."""
     x = te.placeholder((rows + window - 1, columns + window - 1), name="x")
     shape = te.placeholder((window, window), name="shape", constant=True)
     p, q, r, s = (te.reduce_axis(window, name) for name in "pqrs")

@@ -1,4 +1,4 @@
-"""Where and when something was measured, and of what: figures mean little without."""
+"""Where and when something was measured, and with which version: figures mean little without it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Measured:
-    """commit: of this package, with a + where code had changes; date: ISO's; model: a digest of the one in the package."""
+    """commit: of this package, with a + if code had changes; date: in ISO format; model: a digest of the package's."""
 
     commit: str
     machine: str
@@ -31,12 +31,12 @@ class Measured:
 
 def here() -> Measured:
     """This package on this machine, today."""
-    kind = processor_identity().partition(", ")[0]  # names of virtual machines say little
+    kind = processor_identity().partition(", ")[0]  # a virtual machine's name says little
     return Measured(commit(), f"{processor_name()} ({kind}), {os.cpu_count()} cores, {platform.system()}", date.today().isoformat(), package_version())
 
 
 def commit() -> str:
-    """The commit that is checked out; "unknown" without git's history. Pages may have changes: figures are written there."""
+    """The commit that is checked out; "unknown" without git's history. Changes to pages are ignored, as figures are written there."""
     try:
         name = _git("rev-parse", "--short=7", "HEAD")
         changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs", ":!*.md")

@@ -1,4 +1,4 @@
-"""From rows to what is read: the table, and the summary beside what was asked for."""
+"""From rows to the printed table, and the summary compared with the aims."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOTHING_KNOWN: Mapping[str, str] = {}
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the summary. value: None when no row tells; aim: None where nothing was asked for."""
+    """One line of the summary. value: None if no row has it; aim: None if there is none."""
 
     what: str
     value: float | None
@@ -31,7 +31,7 @@ class Line:
 
     @property
     def missed(self) -> bool:
-        """A value below its aim. Rows that were not run miss nothing."""
+        """Whether the value is below its aim. Rows that were not run do not miss it."""
         return self.aim is not None and self.value is not None and self.value < self.aim
 
     def __str__(self) -> str:
@@ -41,15 +41,15 @@ class Line:
 
 
 def geomean(values: Iterable[float]) -> float | None:
-    """Geometric mean; None of nothing."""
+    """Geometric mean; None without values."""
     logs = [math.log(value) for value in values]
     return math.exp(math.fsum(logs) / len(logs)) if logs else None
 
 
 def summary(rows: Sequence[Row], results: Mapping[str, Result], known: Mapping[str, str] = NOTHING_KNOWN) -> list[Line]:
-    """What was asked for, beside what was found in those rows that have results. A row of ours that failed, or is wrong, is a line that missed.
+    """The aims compared with the rows that have results. A row of ours that failed, or is wrong, is a line that missed.
 
-    known: of each row, how much of it the package's model learned from (`known_to_model`); those of which it knows less have means of their own.
+    known: for each row, how much of it the package's model learned from (`known_to_model`); rows of which it knows less have means of their own.
     """
     found = [(row, results[row.name]) for row in rows if row.name in results]
     fp32 = [(row, result) for row, result in found if row.fp32]
@@ -93,7 +93,7 @@ def _int8(results: Mapping[str, Result]) -> list[Line]:
 
 def results_table(title: str, rows: Sequence[Row], results: Mapping[str, Result], rivals: Sequence[str],
                   known: Mapping[str, str] = NOTHING_KNOWN) -> Table:
-    """One line for each row with a result, groups apart; with the marks of what the package's model knows."""
+    """One line for each row with a result, by group, with marks for what the package's model knows."""
     numbers = ["ours ms", "GFLOP/s", "% of peak", *(f"{RIVAL_TITLES[rival]} / ours" for rival in rivals), "error", "aim", "tuned in", "setup of others"]
     shown = table(title, ["operator"], numbers)
     found = [row for row in rows if row.name in results]

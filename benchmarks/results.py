@@ -1,4 +1,4 @@
-"""What came of a row, and the file where rows are kept: one JSON line each, so that a run that was stopped goes on where it was."""
+"""The result of a row, and the file where rows are kept, one JSON line each, so that a run that was stopped continues where it was."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a row depends on beside itself: rows of other settings are other rows."""
+    """What a row depends on besides its operator: rows with other settings are other rows."""
 
     target: str
     processor: str
@@ -61,12 +61,12 @@ class Result:
         return self.cells[OURS]
 
     def gflops(self, side: str) -> float | None:
-        """10^9 operations a second; None where there is no time."""
+        """10^9 operations per second; None without a time."""
         cell = self.cells.get(side)
         return self.flop / cell.seconds / 1e9 if cell is not None and cell.counts and cell.seconds else None
 
     def share(self, side: str) -> float | None:
-        """Of the peak of fp32 arithmetic."""
+        """The share of the peak of fp32 arithmetic."""
         gflops = self.gflops(side)
         return None if gflops is None else gflops / self.peak_gflops
 
@@ -95,7 +95,7 @@ def from_line(line: str) -> Result:
 
 
 def load(path: Path) -> list[Result]:
-    """The rows in a file, oldest first; none when there is no file. A line that a stopped run left half written is skipped."""
+    """The rows in a file, oldest first; empty without a file. An incomplete line from a stopped run is skipped."""
     return list(_loaded(path.read_text())) if path.exists() else []
 
 
@@ -108,7 +108,7 @@ def _loaded(text: str) -> Iterator[Result]:
 
 
 def append(path: Path, result: Result) -> None:
-    """Add a row. A half line at the end of the file is ended first, so that it spoils nothing but itself."""
+    """Add a row. An incomplete line at the end of the file is ended first, so that it does not affect the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     torn = path.exists() and not path.read_text().endswith("\n") and path.stat().st_size > 0
     with path.open("a") as file:
@@ -121,5 +121,5 @@ def done(results: list[Result], settings: Settings) -> dict[str, Result]:
 
 
 def newest(results: list[Result], target: str) -> dict[str, Result]:
-    """The newest row of each name for a target, whatever else was set."""
+    """The newest row of each name for a target, whatever the other settings."""
     return {result.name: result for result in results if result.settings.target == target}

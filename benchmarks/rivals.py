@@ -1,6 +1,6 @@
-"""The others: PyTorch eager, PyTorch Inductor, ONNX Runtime. Each makes an operator ready to be called, or says why it cannot.
+"""The other libraries: PyTorch eager, PyTorch Inductor, ONNX Runtime. Each prepares a call of an operator, or says why it cannot.
 
-Threads are told once for the whole process: `start` has to come before anything is compiled.
+The number of threads is set once for the whole process: call `start` before anything is compiled.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ONNX_OPSET, ONNX_IR_VERSION = 20, 10
 
 @dataclass(frozen=True)
 class Ready:
-    """call: what is timed; result: its result as a tensor; seconds: what making it ready took."""
+    """call: what is timed; result: its result as a tensor; seconds: of preparing it."""
 
     call: Callable[[], object]
     result: Callable[[], torch.Tensor]
@@ -33,13 +33,13 @@ class Ready:
 
 @dataclass(frozen=True)
 class Failed:
-    """Why there is nothing to call, in the rival's words."""
+    """Why there is nothing to call, in the words of the library."""
 
     reason: str
 
 
 def start(threads: int, cache: str) -> None:
-    """PyTorch on `threads` threads; what Inductor compiles lands in the folder `cache`, compiled by one process at a time."""
+    """Set PyTorch to `threads` threads; Inductor compiles into the folder `cache`, in one process at a time."""
     os.environ.update(TORCHINDUCTOR_CACHE_DIR=cache, TORCHINDUCTOR_COMPILE_THREADS="1")
     torch.set_num_threads(threads)
 
@@ -72,7 +72,7 @@ def inductor(operator: Operator, threads: int) -> Ready:
     config.freezing = bool(operator.constants)
     compiled = torch.compile(_Module(operator).eval(), mode="max-autotune")
     inputs = tuple(operator.inputs.values())
-    with warnings.catch_warnings(), redirect_stderr(StringIO()):  # it tells of all that it tried; what goes wrong is raised
+    with warnings.catch_warnings(), redirect_stderr(StringIO()):  # it prints all that it tried; errors are raised
         warnings.simplefilter("ignore")
         compiled(*inputs)
     return _ready(lambda: compiled(*inputs), time.perf_counter() - begin)
@@ -85,7 +85,7 @@ def onnxruntime(operator: Operator, threads: int) -> Ready:
     begin = time.perf_counter()
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    options.add_session_config_entry("session.force_spinning_stop", "1")  # its idle threads leave the cores to who comes next
+    options.add_session_config_entry("session.force_spinning_stop", "1")  # its idle threads leave the cores to the next library
     options.log_severity_level = 3
     session = ort.InferenceSession(onnx_model(operator), options, providers=["CPUExecutionProvider"])
     binding = session.io_binding()
@@ -142,7 +142,7 @@ RIVALS: Mapping[str, Callable[[Operator, int], Ready]] = {"eager": eager, "induc
 
 
 def ready(name: str, operator: Operator, threads: int) -> Ready | Failed:
-    """The rival of that name on an operator. Whatever it raises is its result."""
+    """Prepare the library of that name for an operator. Any error becomes the result."""
     try:
         return RIVALS[name](operator, threads)
     except Exception as error:

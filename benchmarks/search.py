@@ -1,4 +1,4 @@
-"""How soon different searches find fast programs: curves of the best so far, over trials and over seconds.
+"""How fast different searches find fast programs: curves of the best so far, over trials and over seconds.
 
     python benchmarks/search.py                                   # every operator, 5 seeds, 64 trials: an hour
     python benchmarks/search.py --only matmul softmax --seeds 3
@@ -7,11 +7,11 @@
     python benchmarks/search.py --table --beside pretrained       # each run relative to that of the same seed
 
 Searches: `random` programs; `evolution` of the best measured ones, without a model; evolution with a `model` that starts from the analytic estimate and
-learns from what is measured; and `pretrained`, the package's own, which starts from what it learned from other operators. All others are the package's own
+learns from measurements; and `pretrained`, the package's own, which starts from what it learned from other operators. All others are the package's own
 with one parameter changed. A run is a line in the results file, and a run that is there is not run again. A curve is the speed of the best program so far,
 relative to the best that any run of the operator found; the table gives the geometric mean over operators, averaged over the seeds that all operators have,
-and the spread of seeds. Seconds are wall time from the declaration; what is loaded once in a process, the first run pays for. No operator is one of the data
-set that the pretrained model learned from.
+and the spread of seeds. Seconds are wall time from the declaration; the first run includes what is loaded once in a process. No operator is in the data set
+that the pretrained model learned from.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ SECONDS = (2, 5, 10, 20, 60)
 
 
 class NoModel(RandomModel):
-    """Evolution that is judged by chance: only what was measured guides it."""
+    """Evolution with random scores: only measurements guide it."""
 
     @property
     def fitted(self) -> bool:
-        """At once, so that there is an evolution."""
+        """True from the start, so that the search evolves programs."""
         return True
 
 
 @dataclass(frozen=True)
 class Search:
-    """How to search. model: made of a seed; picks: whether the first program is the model's pick; overlap: measure while one compiler process goes on."""
+    """How to search. model: made from a seed; picks: whether the first program is the model's pick; overlap: measure while one compiler process runs."""
 
     model: Callable[[int], CostModel] = lambda seed: pretrained()
     picks: bool = True
@@ -127,7 +127,7 @@ def run(operator: str, search: str, seed: int, trials: int, target: Target) -> C
 
 
 def load(path: Path) -> list[Curve]:
-    """Runs in a file; of several of one kind, the longest."""
+    """Runs in a file; of several of the same kind, the longest."""
     if not path.exists():
         return []
     found: dict[tuple[str, str, int, str], Curve] = {}
@@ -141,7 +141,7 @@ def load(path: Path) -> list[Curve]:
 
 
 def missing(done: Sequence[Curve], wanted: Iterable[tuple[str, str, int]], trials: int, target: Target) -> Iterator[tuple[str, str, int]]:
-    """Those of the runs wanted that are not done."""
+    """The wanted runs that are not done."""
     known = {(one.operator, one.search, one.seed) for one in done if one.target == str(target) and len(one.best) >= trials}
     return (one for one in wanted if one not in known)
 
@@ -176,23 +176,23 @@ def beside(curves: Sequence[Curve], base: str, value: Callable[[Curve, Curve], f
 
 
 def _speed(one: Curve, other: Curve, count: int) -> float:
-    """Of the best program of one run after so many trials, relative to that of the other."""
+    """The speed of the best program of one run after this many trials, relative to that of the other."""
     return other.at_trial(count) / one.at_trial(count)
 
 
 def pairs_table(curves: Sequence[Curve], base: str) -> Table:
-    """Speeds after some trials, and the time of all of them, beside the runs of one search."""
+    """Speeds after some trials, and the time of all of them, relative to the runs of one search."""
     counts = [count for count in TRIALS if all(len(one.best) >= count for one in curves)]
     columns = [beside(curves, base, partial(_speed, count=count)) for count in counts]
     columns.append(beside(curves, base, lambda one, other: one.elapsed[-1] / other.elapsed[-1]))
-    shown = table(f"beside {base}: speed after so many trials, and time of a run", ["search"], ["pairs", *(f"{count} trials" for count in counts), "time"])
+    shown = table(f"relative to {base}: speed after some trials, and time of a run", ["search"], ["pairs", *(f"{count} trials" for count in counts), "time"])
     for search in columns[0]:
         shown.add_row(search, str(columns[0][search][2]), *(f"{mean:.2f} ± {error:.2f}" for mean, error, _ in (column[search] for column in columns)))
     return shown
 
 
 def curves_table(known: Sequence[Curve], curves: Sequence[Curve], searches: Sequence[str]) -> Table:
-    """Of each search, the speed after some trials and some seconds. known: what the best of all is of; curves: those of the searches."""
+    """For each search, the speed after some trials and some seconds. known: the runs among which the best of all is found; curves: those of the searches."""
     counts = [count for count in TRIALS if all(len(one.best) >= count for one in curves)]
     columns = [shares(known, partial(Curve.at_trial, count=count)) for count in counts]
     columns += [shares(known, partial(Curve.at, seconds=seconds)) for seconds in SECONDS]
@@ -204,9 +204,9 @@ def curves_table(known: Sequence[Curve], curves: Sequence[Curve], searches: Sequ
 
 
 def run_missing(given: argparse.Namespace, target: Target, out: Console) -> None:
-    """Do the runs that the results file lacks, each written down as it ends."""
+    """Do the runs that the results file lacks, and write each when it ends."""
     given.results.parent.mkdir(parents=True, exist_ok=True)
-    # Searches in turn, so that a stopped run has something of each.
+    # Searches alternate, so that a stopped run has some of each.
     wanted = [(name, search, seed) for seed in range(given.seeds) for name in given.only for search in given.searches or KINDS]
     for operator, search, seed in missing(load(given.results), wanted, given.trials, target):
         curve = run(operator, search, seed, given.trials, target)

@@ -1,4 +1,4 @@
-"""How many candidate programs the search looks at in a second, on one thread.
+"""How many candidate programs the search processes per second, on one thread.
 
     python benchmarks/search_throughput.py
     python benchmarks/search_throughput.py --only matmul --profile
@@ -36,7 +36,7 @@ from ansor.te.tensor import Tensor
 from ansor.zoo import operators
 
 AIMS = {"described": 100_000, "whole": 50_000}
-"""Candidates a second."""
+"""Candidates per second."""
 
 TASKS: dict[str, tuple[str, Callable[[], list[Tensor]]]] = {
     "matmul": ("matmul 512", lambda: operators.matmul(512, 512, 512)),
@@ -66,12 +66,12 @@ class Pass:
 
     @property
     def rates(self) -> dict[str, float]:
-        """Drawn candidates a second, under the names of AIMS."""
+        """Drawn candidates per second, under the names of AIMS."""
         return {"described": self.drawn / (self.seconds - self.predict), "whole": self.drawn / self.seconds}
 
 
 def one_pass(spaces: Sequence[SampledSpace], model: CostModel, size: int, rng: np.random.Generator) -> Pass:
-    """A batch of about `size` candidates through all phases."""
+    """Run a batch of about `size` candidates through all phases."""
     share = -(-size // len(spaces))
     nothing = np.zeros(0, np.uint64)
     clock = [time.perf_counter()]
@@ -111,7 +111,7 @@ class MadeUpTimes:
 
 
 def trained(spaces: Sequence[SketchSpace], programs: int) -> tuple[CostModel, Tuner, MadeUpTimes]:
-    """A model that learned from so many programs, and the tuner that asked for them."""
+    """A model that learned from this many programs, and the tuner that asked for them."""
     model, times = pretrained(), MadeUpTimes(spaces)
     tuner = Tuner(spaces, model, options=TunerOptions(budget=4 * programs))
     while tuner.trials < programs and (picks := tuner.ask(ROUND)):

@@ -1,8 +1,8 @@
 """Trials over an emulated serial line: `python benchmarks/serial_line.py [--baud 115200] [--trials 24] [--boards 2]`.
 
-First memory alone: 4 KiB are written, a program runs, 512 bytes are read, by the monitor as a process behind a line that lets through as many bytes a second as
-a real one would. Then whole trials of a dense layer of 8-bit integers, on a Cortex-M4 in QEMU with the monitor behind such a line: on one board, and on
-several. Needs qemu-system-arm.
+First only memory: 4 KiB are written, a program runs, and 512 bytes are read, by the monitor as a process behind a line with the byte rate of a real one.
+Then whole trials of a dense layer of 8-bit integers, on a Cortex-M4 in QEMU with the monitor behind such a line: on one board, and on several. Needs
+qemu-system-arm.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.measure.boards.paced_line import BOARD, TARGET, paced_line
 
 
 class Timed(BoardDevice):
-    """Keeps the seconds of each run, and the bytes that its line took."""
+    """Records the seconds of each run, and the bytes on its line."""
 
     def __init__(self, *words: object) -> None:
         super().__init__(*words)  # type: ignore[arg-type]
@@ -55,7 +55,7 @@ class Timed(BoardDevice):
 
 
 def memory(baud: int, rounds: int) -> None:
-    """Write, run, read."""
+    """Time writing, running and reading."""
     rate = baud / BITS_A_BYTE
     wire = SerialWire(PacedPort(process_port((str(built_process()), "1"), "process"), rate), "process", bytes_per_second=rate)
     base, programs = wire.facts.free[0], AARCH64 if platform.machine() in ("aarch64", "arm64") else X86_64
@@ -76,7 +76,7 @@ def memory(baud: int, rounds: int) -> None:
 
 
 def whole_trials(baud: int, trials: int, boards: int) -> float:
-    """Trials a second of a run, whose first ones bring the harness."""
+    """Trials per second of a run, of which the first ones load the harness."""
     with ExitStack() as stack:
         devices = [Timed(f"serial:paced{k}", find_board(BOARD), stack.enter_context(paced_line(baud))) for k in range(boards)]
         task = SearchTask(tensors=dense(64, 256, 256), target=TARGET, name="dense")

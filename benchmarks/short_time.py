@@ -1,4 +1,4 @@
-"""What a tenth of another tuner's time reaches.
+"""What a search reaches in a tenth of another tuner's time.
 
     python benchmarks/short_time.py                       # eight operators, three minutes
     python benchmarks/short_time.py --only mm512 c64 --share 0.05
@@ -24,11 +24,11 @@ from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
 
 TRIALS = 1_000_000
-"""More than fit in any time, so that only time is a limit and none is left unused."""
+"""More than fit into any time, so that only time is a limit."""
 
 
 def reached(name: str, seconds: float, target: Target) -> tuple[float, float]:
-    """GFLOP/s of the kernel found in so many seconds, median, and the seconds it really took."""
+    """GFLOP/s of the kernel found in this many seconds, median, and the seconds it really took."""
     task = SearchTask(tensors=RIVALS[name].tensors(), target=target, name=name)
     begin = time.perf_counter()
     kernel = ansor.auto_schedule(RIVALS[name].tensors, target=target, trials=TRIALS, minutes=seconds / 60)

@@ -14,7 +14,7 @@ GROUP_TITLES = {
     "ansor": "The ten operators of the Ansor paper", "resnet": "ResNet-50, batch 1", "mobilenet": "MobileNet-V2, batch 1", "bert": "BERT-base, 128 tokens",
     "subgraph": "Subgraphs", "odd": "Matrix products, round and odd", "int8": "int8 to int32 (peak of fp32)",
 }  # fmt: skip
-"""Group -> its heading in the picture."""
+"""Group -> its heading in the plot."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Row:
     """One operator of one size.
 
     unusual: grouped, dilated, depthwise, transposed, capsule, norm; resnet_3x3_s1: a 3x3 layer of ResNet-18 with stride 1; fp32: all but int8;
-    aim: how many times as fast as PyTorch eager we mean to be on it.
+    aim: how many times as fast as PyTorch eager it should be.
     """
 
     name: str
@@ -69,7 +69,7 @@ def _resnet() -> list[Row]:
     layers = [(7, 3, 64, 224, 2), (1, 64, 64, 56, 1)]
     for width, size in ((64, 56), (128, 28), (256, 14), (512, 7)):
         wide = 4 * width
-        if width > 64:  # the first block of a stage halves the image in its 3x3 convolution and beside it
+        if width > 64:  # the first block of a stage halves the image in its 3x3 convolution and in its shortcut
             layers += [(1, 2 * width, width, 2 * size, 1), (3, width, width, 2 * size, 2), (1, 2 * width, wide, 2 * size, 2)]
         layers += [(3, width, width, size, 1), (1, width, wide, size, 1), (1, wide, width, size, 1)]
     return [_resnet_row(*layer) for layer in layers]
@@ -118,7 +118,7 @@ def _subgraph() -> list[Row]:
 
 
 def _odd() -> list[Row]:
-    """Matrix products of lengths that nobody plans for, and two that everybody does. B is not constant."""
+    """Matrix products with unusual sizes, and two with usual ones. B is not constant."""
     aims = {127: 0.95, 255: 0.95, 512: 0.97, 1000: 0.95, 1021: None, 1024: 0.97}
     square = [Row(f"matmul_{size}", "odd", partial(kinds.matmul, size, size, size), aim=aim) for size, aim in aims.items()]
     return square + _rows("odd", {

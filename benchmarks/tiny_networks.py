@@ -1,10 +1,10 @@
-"""The four networks of MLPerf Tiny as int8 C: what they need, and whether the C code gives every byte of the integer reference.
+"""The four networks of MLPerf Tiny as int8 C: what they need, and whether the C code equals the integer reference in every byte.
 
     python benchmarks/tiny_networks.py                       all four for this machine's C compiler, in plain C
     python benchmarks/tiny_networks.py resnet8 --onnx        through torch.onnx.export and onnxruntime's quantiser instead of our own
     python benchmarks/tiny_networks.py --output DIR          keep the C
-    python benchmarks/tiny_networks.py --target 'micro -board=mps2-an386 -stack=4K'    on a board: instructions, beside those of the plain loops
-    python benchmarks/tiny_networks.py --arena 256 ...       with room for faster algorithms in the arena
+    python benchmarks/tiny_networks.py --target 'micro -board=mps2-an386 -stack=4K'    on a board: instructions, compared with the plain loops
+    python benchmarks/tiny_networks.py --arena 256 ...       with space for faster algorithms in the arena
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _on_board(name: str, made: IntegerProgram, given: argparse.Namespace) -> tup
 
 
 def _verdict(made: IntegerProgram) -> str:
-    """Every byte of every output, on random inputs of all values."""
+    """Compare every byte of every output, on random inputs with all values."""
     if not made.target.is_local:
         return "not run here"
     network, generator, wrong = made.network, np.random.default_rng(0), 0
@@ -93,7 +93,7 @@ def _verdict(made: IntegerProgram) -> str:
 
 
 def _from_onnx(name: str, folder: Path) -> IntegerNetwork:
-    """The network as onnxruntime quantises it; prints how far the integers of each operator are from ours, for the same inputs of it."""
+    """The network as onnxruntime quantises it; prints how far the integers of each operator are from ours, for the same inputs."""
     import onnxruntime
     from onnxruntime import quantization
 

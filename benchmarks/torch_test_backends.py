@@ -1,13 +1,13 @@
-"""PyTorch's own tests of the backends of torch.compile, run unchanged with the backend ansor in the place of those that they name.
+"""PyTorch's own tests of the backends of torch.compile, run unchanged with the backend ansor in place of those that they name.
 
     git clone --branch v2.13.0 --depth 1 https://github.com/pytorch/pytorch       # theirs, in a folder of yours; the version that is installed
     python benchmarks/torch_test_backends.py pytorch
     python benchmarks/torch_test_backends.py pytorch --files test/dynamo/test_misc.py --only sin --seconds 3000
 
-`torch.compile(backend=NAME)` and `lookup_backend(NAME)` get ansor for all names that PyTorch knows; options and modes of others are left out. Backends that a
-test defines itself stay. By default it runs test/dynamo/test_backends.py. Tests are skipped by PyTorch's own marks: other devices, a missing package. Where
-gradients are enabled and weights want them, PyTorch runs the graph: `--no-grad` turns them off, so that our kernels do. Needs `pip install expecttest`. Exits
-with 1 when a test fails.
+`torch.compile(backend=NAME)` and `lookup_backend(NAME)` get ansor for all names that PyTorch knows; options and modes of other backends are dropped. Backends
+that a test defines itself stay. By default it runs test/dynamo/test_backends.py. Tests are skipped by PyTorch's own marks: other devices, a missing package. If
+gradients are enabled and weights require them, PyTorch runs the graph: `--no-grad` turns them off, so that our kernels run. Needs `pip install expecttest`.
+Exits with 1 if a test fails.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Case:
 
 
 def redirect() -> None:
-    """From here on backends that are named are ours."""
+    """From here on, named backends are ours."""
     import torch
     from torch._dynamo import eval_frame
     from torch._dynamo.backends import debugging, registry
@@ -67,19 +67,19 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_configure(config: object) -> None:
-    """Before anything of the tests is imported."""
+    """Called before any of the tests is imported."""
     redirect()
 
 
 def pytest_runtest_setup(item: Any) -> None:
-    """Gradients off, if that was asked for."""
+    """Turn gradients off, if that was asked for."""
     import torch
 
     torch.set_grad_enabled(not item.config.getoption("--no-grad"))
 
 
 def run(path: Path, only: str, seconds: int, no_grad: bool = False) -> list[Case]:
-    """The tests of a file, in a child process; one failed case named after the file where it did not get to its tests."""
+    """Run the tests of a file in a child process; one failed case, named after the file, if it did not get to its tests."""
     with tempfile.TemporaryDirectory(prefix="torch-tests-") as folder:
         report = Path(folder) / "report.xml"
         plain = ["-q", "-p", "no:cacheprovider", "-p", "torch_test_backends", "-c", os.devnull, f"--rootdir={path.parent}", f"--junitxml={report}"]
@@ -95,7 +95,7 @@ def run(path: Path, only: str, seconds: int, no_grad: bool = False) -> list[Case
 
 
 def cases(report: str) -> list[Case]:
-    """What a report of pytest in JUnit's format holds."""
+    """The cases in a report of pytest in JUnit's format."""
     return [_case(one) for one in ElementTree.fromstring(report).iter("testcase")]
 
 
@@ -108,7 +108,7 @@ def _case(one: ElementTree.Element) -> Case:
 
 
 def text_of(file: str, found: Sequence[Case]) -> str:
-    """Numbers, then each test that failed with its error."""
+    """The counts, then each test that failed with its error."""
     counts = Counter(one.outcome for one in found)
     head = ", ".join(f"{counts[outcome]} {outcome}" for outcome in ("passed", "failed", "skipped"))
     return "\n".join([f"{file}: {head}", *(f"    {one.name}: {one.error}" for one in found if one.outcome == "failed")])

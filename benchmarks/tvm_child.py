@@ -1,6 +1,6 @@
-"""What runs in a child process of tvm_files.py: one of TVM's own files with our names in the place of TVM's.
+"""What runs in a child process of tvm_files.py: one of TVM's own files with our names in place of TVM's.
 
-    python benchmarks/tvm_child.py FILE REPORT          # a script of gallery/, as it is but for trial counts
+    python benchmarks/tvm_child.py FILE REPORT          # a script of gallery/, unchanged except for trial counts
     python -m pytest FILE -p tvm_child ...              # a file of tests/, with TVM's own test support from the checkout
 
 Each writes a line of JSON for the script, or for each test: {"name", "outcome", "error"}.
@@ -74,7 +74,7 @@ class CheckoutSupport(MetaPathFinder):
         self.python = checkout / "python"
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """The spec of a file of the checkout, None for what is not test support."""
+        """The spec of a file of the checkout; None for anything but test support."""
         if not fullname.startswith(SUPPORT):
             return None
         place = self.python.joinpath(*fullname.removeprefix(alias.OURS).split("."))
@@ -86,10 +86,10 @@ class CheckoutSupport(MetaPathFinder):
 
 
 class WithStandIns(SourceFileLoader):
-    """Loads a file while the modules of STAND_INS that we do not have are there, and answer False to everything."""
+    """Loads a file with stand-ins for the modules of STAND_INS that we do not have, which answer False to everything."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """Its code, with indices as NumPy took them then."""
+        """The file's code, with indices as older versions of NumPy took them."""
         return compile(ast.fix_missing_locations(old_numpy.OldIndices().visit(ast.parse(self.get_data(self.path)))), self.path, "exec")
 
     def exec_module(self, module: ModuleType) -> None:
@@ -100,14 +100,14 @@ class WithStandIns(SourceFileLoader):
 
 
 class ToldWhenUsed(MetaPathFinder, Loader):
-    """Lets tests import the packages of LATER, which are not here: a file whose other tests need nothing of them is run. What is asked of them raises."""
+    """Lets tests import the missing packages of LATER, so that a file runs whose other tests do not need them. Using a name of theirs raises an error."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """A spec for those packages, None for others."""
+        """A spec for those packages; None for others."""
         return ModuleSpec(fullname, self, is_package=True) if fullname.removeprefix(f"{alias.OURS}tvm.") in LATER else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give it what is asked of every name."""
+        """Make every name of the module raise."""
 
         def tell(name: str) -> NoReturn:
             if name.startswith("_"):  # pytest asks for names of its own
@@ -118,7 +118,7 @@ class ToldWhenUsed(MetaPathFinder, Loader):
 
 
 class Nothing(ModuleType):
-    """A module that test support imports and uses for other devices only: every name of it is a function that answers False."""
+    """A module that test support uses only for other devices: every name in it is a function that returns False."""
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
@@ -127,7 +127,7 @@ class Nothing(ModuleType):
 
 
 def use_checkout(checkout: Path) -> None:
-    """`tvm` is ours from now on, and `tvm.testing` has what TVM's has besides."""
+    """From now on `tvm` is ours, and `tvm.testing` also has what TVM's has."""
     old_numpy.install()
     alias.install()
     sys.meta_path[:0] = [CheckoutSupport(checkout), ToldWhenUsed()]
@@ -140,7 +140,7 @@ def use_checkout(checkout: Path) -> None:
 
 @contextmanager
 def stand_ins() -> Iterator[None]:
-    """Modules of other devices, and of what only they need, for as long as test support is loaded."""
+    """Stand-ins for modules of other devices, and what only they need, while test support is loaded."""
     module: ModuleType
     made = [short for short in STAND_INS if not _there(f"{alias.OURS}tvm.{short}")]
     for short in made:
@@ -175,7 +175,7 @@ def words(error: BaseException) -> str:
 
 
 def run_script(path: Path, most: int) -> tuple[str, str]:
-    """Outcome and error of a script. It stops when its error is the one that names what to use instead, and fails with any other."""
+    """Outcome and error of a script. It stops if its error names what to use instead, and fails with any other error."""
     alias.install()
     sys.argv = [str(path)]
     module = ModuleType("__main__")
@@ -202,27 +202,27 @@ def _report(path: str, name: str, outcome: str, error: str) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options of ours."""
+    """Our options."""
     parser.addoption("--checkout", help="the folder of TVM's sources")
     parser.addoption("--report", help="the file that a line for each test is added to")
-    parser.addoption("--cases", type=int, default=0, help="at most so many cases of each test function; 0: all")
+    parser.addoption("--cases", type=int, default=0, help="the most cases of each test function; 0: all")
     parser.addoption("--seconds", type=int, default=120, help="of one test")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Our names, before anything of the tests is imported."""
+    """Install our names before any of the tests is imported."""
     use_checkout(Path(early_config.known_args_namespace.checkout))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """TVM's own plugin."""
+    """Load TVM's own plugin."""
     config.pluginmanager.import_plugin("tvm.testing.plugin")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """No more cases of a function than asked for; those that are skipped do not count. Half precision is skipped: it is no dtype of ours."""
+    """Keep no more cases of a function than asked for, not counting skipped ones. Half precision, which we do not have, is skipped."""
     most, seen = config.getoption("--cases"), Counter[str]()
     kept = []
     for item in items:
@@ -259,7 +259,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """A line for each test: of the call, or of what kept it from starting."""
+    """Report a line for each test: from the call, or from what kept it from starting."""
     outcome = yield
     result: pytest.TestReport = outcome.get_result()  # type: ignore[attr-defined]
     if result.when == "call" or (result.when == "setup" and not result.passed):
@@ -273,7 +273,7 @@ def main(file: str, report: str, most: str) -> None:
     outcome, error = run_script(Path(file), int(most))
     _report(report, "", outcome, error)
     sys.stdout.flush()
-    os._exit(0)  # threads and processes that a script started are its own affair
+    os._exit(0)  # do not wait for threads and processes that a script started
 
 
 if __name__ == "__main__":

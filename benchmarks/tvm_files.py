@@ -3,18 +3,18 @@
     git clone --branch v0.9.0 --depth 1 https://github.com/apache/tvm       # theirs, in a folder of yours
     python benchmarks/tvm_files.py tvm --markdown
 
-Each file runs in a child process, unchanged but for
+Each file runs in a child process, unchanged except for
 
 - imports: `tvm` is `ansor.compat.tvm` (see ansor/compat/tvm/alias.py);
 - trial counts of scripts: numbers given as `num_measure_trials`, `n_trial` or `num_measures_per_round` are at most `--trials` (8);
-- NumPy, for tests only: what versions since TVM 0.9's removed is there (`old_numpy.py`);
-- test support, for tests only: `tvm.testing.*` and `tvm.topi.testing` come from the checkout, where we do not have them.
+- NumPy, for tests only: what versions since TVM 0.9 removed is put back (`old_numpy.py`);
+- test support, for tests only: `tvm.testing.*` and `tvm.topi.testing` come from the checkout if we do not have them.
 
-Random numbers that a test draws begin at seed 0, so that runs can be compared.
+The random numbers of a test start from seed 0, so that runs can be compared.
 
-A script *runs*, *stops* with an error that names what to use instead, or *fails*. A test passes, fails, or stops likewise.
-Tests may import `tvm.relay`, which tells when it is used. They are skipped by TVM's own marks (other devices, a missing package), and
-where a parameter is a half-precision dtype. Tests of a file that cannot be imported count as failed, one for each test function.
+A script *runs*, *stops* with an error that names what to use instead, or *fails*. A test passes, fails, or stops in the same way.
+Tests may import `tvm.relay`, which raises an error when it is used. They are skipped by TVM's own marks (other devices, a missing package), and
+if a parameter is a half-precision dtype. Tests of a file that cannot be imported count as failed, one for each test function.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SCRIPTS = (
     f"{HOW_TO}/tune_with_autoscheduler/tune_sparse_x86.py", f"{HOW_TO}/tune_with_autoscheduler/tune_network_x86.py",
     f"{HOW_TO}/tune_with_autotvm/tune_relay_x86.py",
 )  # fmt: skip
-"""What of the gallery is for processors."""
+"""The scripts of the gallery that are for processors."""
 
 OPERATORS = ("softmax", "reduce", "matmul", "pooling", "clip", "transform", "broadcast", "math", "relu")
 TESTS = (f"{UNIT}/test_auto_scheduler_*.py", f"{UNIT}/test_autotvm_*.py", *(f"{TOPI}/test_topi_{name}.py" for name in OPERATORS))
@@ -59,24 +59,24 @@ class Case:
 
 @dataclass(frozen=True)
 class Row:
-    """A file, by its path in the checkout, and what came of it."""
+    """A file, by its path in the checkout, and its outcomes."""
 
     file: str
     cases: tuple[Case, ...]
 
     def count(self, outcome: str) -> int:
-        """How many cases ended so."""
+        """How many cases had this outcome."""
         return sum(case.outcome == outcome for case in self.cases)
 
     @property
     def first_error(self) -> str:
-        """The first error of a case that ended otherwise than it should, or ""."""
+        """The first error of a case with a wrong outcome, or ""."""
         return next((case.error for case in self.cases if case.outcome in ("fails", "failed", "stops")), "")
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What a run is given. seconds: of one script or test; file_seconds: of one file of tests; cases: of each test function, 0: all."""
+    """The limits of a run. seconds: of one script or test; file_seconds: of one file of tests; cases: of each test function, 0: all."""
 
     trials: int = 8
     seconds: int = 300
@@ -96,7 +96,7 @@ def chosen(checkout: Path, only: Sequence[str]) -> list[str]:
 
 
 def run(checkout: Path, file: str, rules: Rules) -> Row:
-    """Run one file in a child process, in a folder that is gone afterwards."""
+    """Run one file in a child process, in a temporary folder."""
     path, is_script = checkout / file, file.startswith("gallery")
     with tempfile.TemporaryDirectory(prefix="tvm-files-", ignore_cleanup_errors=True) as folder:
         report = Path(folder) / "report.jsonl"
@@ -119,7 +119,7 @@ def _tests(checkout: Path, path: Path, report: Path, rules: Rules) -> list[str]:
 
 
 def _child(command: list[str], folder: str, rules: Rules, is_script: bool) -> str:
-    """Run it until its time is up. Returns its last words: a line of its output, or why it ended."""
+    """Run it until its time is up. Returns the last line of its output, or why it ended."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")])}
     limit = rules.seconds if is_script else rules.file_seconds
     with (
@@ -139,7 +139,7 @@ def _child(command: list[str], folder: str, rules: Rules, is_script: bool) -> st
 
 
 def _not_run(path: Path, cases: Sequence[Case], text: str) -> list[Case]:
-    """A failed case for each test function of which nothing was heard, when the file could not be imported or its process died."""
+    """A failed case for each test function without a report, if the file could not be imported or its process died."""
     heard = {case.name.partition("[")[0] for case in cases}
     body = ast.parse(path.read_text()).body
     functions = [node for outer in body for node in (outer.body if isinstance(outer, ast.ClassDef) else [outer]) if isinstance(node, ast.FunctionDef)]
@@ -148,7 +148,7 @@ def _not_run(path: Path, cases: Sequence[Case], text: str) -> list[Case]:
 
 
 def group(file: str) -> str:
-    """What a file is counted with."""
+    """The group in which a file is counted."""
     if file.startswith("gallery"):
         return "scripts"
     return "topi" if "/topi/" in file else "auto_scheduler" if "test_auto_scheduler" in file else "autotvm"
@@ -186,7 +186,7 @@ def _cell(text: str) -> str:
 
 
 def plain(row: Row, verbose: bool) -> str:
-    """A file as text, with every case that failed when asked for."""
+    """A file as text, with every case that failed if asked for."""
     counts = ", ".join(f"{row.count(outcome)} {outcome}" for outcome in dict.fromkeys(case.outcome for case in row.cases))
     failed = [f"    {case.name}: {case.outcome} {case.error}" for case in row.cases if case.outcome in ("fails", "failed", "stops")]
     return "\n".join([f"{row.file}: {counts or 'nothing'}", *(failed if verbose else failed[:1])])
@@ -198,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("checkout", type=Path, help="the folder of TVM's sources, tag v0.9.0")
     parser.add_argument("--only", nargs="+", default=[], metavar="WORD", help="files whose paths hold one of these; with a slash, a pattern in the checkout")
     parser.add_argument("--trials", type=int, default=Rules.trials, help="the most trials that a script may ask for")
-    parser.add_argument("--cases", type=int, default=Rules.cases, help="at most so many cases of each test function (0: all)")
+    parser.add_argument("--cases", type=int, default=Rules.cases, help="the most cases of each test function (0: all)")
     parser.add_argument("--seconds", type=int, default=Rules.seconds, help="the time of one script, or of one test")
     parser.add_argument("--file-seconds", type=int, default=Rules.file_seconds, help="the time of one file of tests")
     parser.add_argument("--markdown", action="store_true", help="tables, at the end")

@@ -1,4 +1,4 @@
-"""Twelve operators, none of which is one of the data set that the pretrained model learned from."""
+"""Twelve operators, none of which is in the data set that the pretrained model learned from."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Do two boards measure twice as fast as one? Agents on this machine stand for them.
+"""Do two boards measure twice as fast as one? Agents on this machine stand in for them.
 
     python benchmarks/two_devices.py [--trials 16] [--milliseconds 300]
 
-The same programs, drawn from the spaces of a product of matrices, are measured by one agent and by two. Each program runs for about `--milliseconds` a
-repeat, so that running is what takes the time, as it does on boards. It prints trials a second, and how many programs ran on each agent.
+The same programs, drawn from the spaces of a matrix product, are measured by one agent and by two. Each program runs for about `--milliseconds` per
+repeat, so that running dominates, as it does on boards. It prints trials per second, and how many programs ran on each agent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TARGET = parse_target("cpu -threads=1")
 
 
 class Counted:
-    """A device that keeps what it ran."""
+    """A device that records what it ran."""
 
     def __init__(self, device: Device) -> None:
         self.device, self.ran = device, list[str]()
@@ -53,7 +53,7 @@ def candidates(count: int) -> list[Candidate]:
 
 
 def measured(count: int, programs: list[Candidate], timing: TimingOptions, folder: Path) -> tuple[float, list[list[str]]]:
-    """Seconds that so many agents take for the programs, and what each ran. The first program, which the reference is built and run for, is not counted."""
+    """Seconds that this many agents take for the programs, and what each ran. The first program, for which the reference is built and run, is not counted."""
     agent = built_agent()
     folder.mkdir()
     boards = [Counted(open_device(f"agent-stdio:{agent} -store {folder / f'board{count}{k}'}", TARGET)) for k in range(count)]

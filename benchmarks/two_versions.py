@@ -1,12 +1,12 @@
-"""Is a new version as fast as an old one? Kernels, a network, the search and the import, timed in turns in one run.
+"""Is a new version as fast as an old one? Kernels, a network, the search and the import, timed alternately in one run.
 
     git worktree add ../before COMMIT          # and in it the README's install line, so that there is ../before/.venv
     python benchmarks/two_versions.py ../before
     python benchmarks/two_versions.py ../before --only matmul softmax --turns 60
 
-A process of each version prepares the same thing; then they time it in turns, old and new, new and old. `speed` is that of the new version relative to the old
-one: the median over turns, and the middle 80 % of them. `same` says whether both chose the same program without measuring: the same C text, or for the search
-the same number of spaces. One thread each.
+A process of each version prepares the same thing; then they time it alternately, old and new, new and old. `speed` is that of the new version relative to the
+old one: the median over turns, and the middle 80 % of them. `same` says whether both chose the same program without measuring: the same C text, or for the
+search the same number of spaces. One thread each.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Version:
 
     @classmethod
     def at(cls, folder: Path, python: str | None) -> Self:
-        """Raises SystemExit when there is no interpreter."""
+        """The version in a folder. Raises SystemExit if there is no interpreter."""
         found = Path(python) if python else folder / ".venv" / "bin" / "python"
         if not found.exists():
             raise SystemExit(f"there is no interpreter at {found}; run the README's install line in {folder}, or name one with --python")
@@ -60,7 +60,7 @@ class Server:
         )  # fmt: skip
 
     def ask(self, kind: str, name: str) -> str | float:
-        """The first answer is a digest, further ones are seconds."""
+        """Ask for a digest the first time, and for seconds after that."""
         assert self._process.stdin is not None and self._process.stdout is not None
         print(json.dumps([kind, name, LEAST_SECONDS[kind]]), file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
@@ -75,7 +75,7 @@ class Server:
 
 
 def in_turns(old: Server, new: Server, kind: str, name: str, turns: int) -> tuple[Times, Times]:
-    """Seconds of both, old and new in turns, each first every other time."""
+    """Seconds of both, alternately; each is first every other time."""
     found: dict[Server, list[float]] = {old: [], new: []}
     for turn in range(turns):
         for server in (old, new) if turn % 2 == 0 else (new, old):
@@ -94,7 +94,7 @@ def main() -> int:
     given = options.parse_args()
     versions = [Version.at(folder.resolve(), python) for folder, python in zip((given.before, given.after), given.python, strict=True)]
     old, new = map(Server, versions)
-    shown = table(f"the new version beside the old one, {given.turns} turns", ["what", ""], ["old", "new", "speed", "same"])
+    shown = table(f"the new version against the old one, {given.turns} turns", ["what", ""], ["old", "new", "speed", "same"])
     speeds: dict[str, list[float]] = {}
     try:
         for kind, name in jobs:

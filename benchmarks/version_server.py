@@ -1,7 +1,7 @@
-"""The half of `two_versions.py` that runs in each version: a process that prepares what it is asked for, and times it when it is its turn.
+"""The part of `two_versions.py` that runs in each version: a process that prepares what it is asked for, and times it when asked again.
 
-Questions and answers are lines of JSON. It imports nothing of its own version's `benchmarks` but the search's phases, so that it also runs in versions that
-are older than itself.
+Requests and answers are lines of JSON. From its own version's `benchmarks` it imports only the search's phases, so that it also runs in versions that are
+older than itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BATCH = 2048
 
 
 def prepared_kernel(tensors: list[Tensor]) -> tuple[Callable[[], object], str]:
-    """A call of the kernel that is chosen without measuring, on numbers of chance, and its C text."""
+    """A call of the kernel that is chosen without measuring, on random numbers, and its C text."""
     kernel = ansor.auto_schedule(lambda: tensors, (), "cpu -threads=1", trials=0)
     rng = np.random.default_rng(0)
     values = [(rng.random(one.shape) * 2 - 1).astype(one.dtype) for one in tensors if one.is_placeholder]
@@ -32,7 +32,7 @@ def prepared_kernel(tensors: list[Tensor]) -> tuple[Callable[[], object], str]:
 
 
 def prepared_network(name: str) -> tuple[Callable[[], object], str]:
-    """A call of a built-in network with every kernel ours and chosen without measuring, and which programs those are."""
+    """A call of a built-in network with only our kernels, chosen without measuring, and a text that identifies the programs."""
     from ansor.zoo import catalogue
 
     entry = catalogue.NETWORKS[name]
@@ -44,7 +44,7 @@ def prepared_network(name: str) -> tuple[Callable[[], object], str]:
 
 
 def prepared_search(name: str) -> tuple[Callable[[], object], str]:
-    """One pass over a batch of candidates: draw, check, describe, score; and how many spaces there are."""
+    """One pass over a batch of candidates (draw, check, describe, score), and the number of spaces."""
     from search_throughput import TASKS, SampledSpace, first_use, one_pass
 
     from ansor.cost_model.pretrained import pretrained
@@ -56,7 +56,7 @@ def prepared_search(name: str) -> tuple[Callable[[], object], str]:
 
 
 def prepare(kind: str, name: str) -> tuple[Callable[[], object], str]:
-    """What to time, and a text that is equal in two versions when they chose the same."""
+    """What to time, and a text that is equal in two versions if they chose the same."""
     if kind == "network":
         return prepared_network(name)
     if kind == "search":
@@ -78,15 +78,15 @@ def seconds_of(function: Callable[[], object], least: float) -> float:
 
 
 def main() -> None:
-    sys.path.insert(0, str(Path(sys.argv[1]) / "benchmarks"))  # the phases of a search go with their version
+    sys.path.insert(0, str(Path(sys.argv[1]) / "benchmarks"))  # the phases of a search belong to their version
     answers = sys.stdout
-    sys.stdout = sys.stderr  # so that nothing else gets among the answers
+    sys.stdout = sys.stderr  # so that other output does not mix with the answers
     known: dict[str, Callable[[], object]] = {}
     for line in sys.stdin:
         kind, name, least = json.loads(line)
         key = f"{kind} {name}"
         if key not in known:
-            known.clear()  # one at a time in memory and caches
+            known.clear()  # keep only one in memory and caches
             known[key], text = prepare(kind, name)
             reply: object = hashlib.sha256(re.sub(r"\s+", " ", text).encode()).hexdigest()
         else:

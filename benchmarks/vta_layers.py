@@ -1,9 +1,9 @@
-"""Convolutions of ResNet-18 on a VTA core: what the search finds beside the hand-written template, searched exhaustively, and beside the roofline.
+"""Convolutions of ResNet-18 on a VTA core: what the search finds, compared with the hand-written template, searched exhaustively, and with the roofline.
 
     python benchmarks/vta_layers.py [C2 C9 ...] [--trials 200] [--core default] [--template]
 
 Cycles are those of the stated model, which is printed. "compute": cycles in which GEMM and ALU of the tuned program start micro-ops; "share": of all.
-"of GEMM": those of the products alone. "untuned": what the estimate picks, without a trial.
+"of GEMM": cycles of the products alone. "untuned": what the estimate picks, without a trial.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LAYERS = (
 
 
 def declared(layer: Layer) -> list[Tensor]:
-    """The layer as anybody would declare it."""
+    """The layer in a plain declaration."""
     x = te.placeholder((1, layer.channels_in, layer.size, layer.size), "int8", name="x")
     w = te.placeholder((layer.channels_out, layer.channels_in, layer.kernel, layer.kernel), "int8", name="w", constant=True)
     b, p, end = te.placeholder((layer.channels_out,), "int32", name="b", constant=True), layer.pad, layer.size + layer.pad
@@ -60,13 +60,13 @@ def declared(layer: Layer) -> list[Tensor]:
 
 
 def cycles_of(operator: Operator) -> int:
-    """Of an operator alone."""
+    """Cycles of an operator alone."""
     words = np.concatenate([linked(operator, [0] * len(operator.tensors), 0, 0), finish(operator.configuration)])
     return count_cycles(words, operator.configuration, CHISEL).total
 
 
 def best_of_template(layer: Layer, core: Configuration) -> int:
-    """The fewest cycles of all its configurations. Those that load alone makes longer than the best so far are left out."""
+    """The fewest cycles of all its configurations. Those whose loads alone take longer than the best so far are skipped."""
     best = math.inf
     for tiles in sorted(configurations(layer, core), key=lambda one: least_cycles(layer, one, core, CHISEL)):
         if least_cycles(layer, tiles, core, CHISEL) < best:

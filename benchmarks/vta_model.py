@@ -1,10 +1,10 @@
-"""The cycle model of VTA: how fast it is, and how it orders programs beside a roofline of bytes and micro-ops.
+"""The cycle model of VTA: how fast it is, and how it ranks programs compared with a roofline of bytes and micro-ops.
 
     python benchmarks/vta_model.py [C9] [--programs 500] [--core default] [--plot FILE.svg]
 
-Programs are random ones that the limits allow, of all sketches. The roofline of a program is what its bus or its compute needs at the least: the greater one of
-its bytes / bus_bytes and the cycles in which its micro-ops start. It knows no latency, no order and no copies. "rank": the rank correlation (Spearman) of the
-two. "turned": of the pairs that the roofline tells apart by more than 10 %, those that the model orders the other way round.
+Programs are random ones of all sketches that the limits allow. The roofline of a program is the least that its bus or its compute needs: the greater of its
+bytes / bus_bytes and the cycles in which its micro-ops start. It ignores latency, order and copies. "rank": the rank correlation (Spearman) of the two.
+"turned": the share of pairs that the roofline separates by more than 10 % and the model ranks the other way round.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measured:
-    """A program: its cycles and its roofline; copies of the operands that there is the fewest of, and of the accumulators; bytes of a LOAD or STORE on average;
+    """A program: its cycles and its roofline; the least copies of any operand, and copies of the accumulators; mean bytes of a LOAD or STORE;
     seconds of processor time that the model took."""
 
     cycles: int
@@ -54,12 +54,12 @@ class Measured:
 
     @property
     def roofline(self) -> int:
-        """Cycles, at the least."""
+        """The least cycles."""
         return max(self.bus, self.compute)
 
 
 def measured(layer: Layer, target: Target, count: int, rng: np.random.Generator) -> Iterator[Measured]:
-    """So many random programs."""
+    """This many random programs."""
     spaces, core = SearchTask(tensors=declared(layer), target=target).spaces, configuration_of(target)
     found = 0
     while found < count:
@@ -83,7 +83,7 @@ def measured(layer: Layer, target: Target, count: int, rng: np.random.Generator)
 
 
 def ranks(values: Sequence[float]) -> Floats:
-    """From 0 on; equal ones share theirs."""
+    """Ranks from 0; equal values share a rank."""
     ordered, places, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
     del ordered
     shared: Floats = np.cumsum(counts) - (counts + 1) / 2
@@ -130,7 +130,7 @@ def summary(programs: Sequence[Measured]) -> Table:
 
 
 def plotted(programs: Sequence[Measured], path: Path) -> None:
-    """A point for each program, in logarithms, as SVG: the roofline across, cycles up; filled where all is there twice."""
+    """Write an SVG with a point for each program, on log scales: the roofline horizontally, cycles vertically; filled if everything is double-buffered."""
     x, y = np.log10(np.asarray([[one.roofline, one.cycles] for one in programs], float)).T
     low, high = float(min(x.min(), y.min())), float(max(x.max(), y.max()))
     places = [[20 + 360 * (value - low) / (high - low) for value in axis] for axis in (x, y)]
@@ -143,7 +143,7 @@ def plotted(programs: Sequence[Measured], path: Path) -> None:
 
 
 def main() -> None:
-    """Speed, and the order."""
+    """Print the speed and the ranking."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("layer", nargs="?", default="C9", help="a convolution of ResNet-18, by the name that benchmarks/vta_layers.py has for it")
     parser.add_argument("--programs", type=int, default=500)

@@ -1,9 +1,9 @@
-"""Whole int8 networks with their middle on a VTA core: what is enqueued, synchronised and transferred, beside synchronising after each operator.
+"""Whole int8 networks with their middle on a VTA core: what is enqueued, synchronised and transferred, compared with synchronising after each operator.
 
     python benchmarks/vta_networks.py [powers any qdq] [--network resnet18] [--size 224] [--core default] [--opencl] [--by-cost] [--c] [--records vta.json]
 
-powers: scales that are powers of two; any: of this package's quantiser, a zero point for each tensor; qdq: what onnxruntime's quantiser writes. Every output is
-compared with the integer reference, byte for byte. Cycles are those of the stated model, which is printed.
+powers: scales that are powers of two; any: this package's quantiser with a zero point for each tensor; qdq: what onnxruntime's quantiser writes. Every output
+is compared with the integer reference, byte for byte. Cycles are those of the stated model, which is printed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def difference(before: QueueCounts, after: QueueCounts, names: tuple[str, ...]) 
 
 
 def row(placed: Placed, driver: Driver, wait: bool) -> list[str]:
-    """One run, after the weights are there."""
+    """The row for one run, after the weights are on the device."""
     network = placed.network
     generator = np.random.default_rng(0)
     inputs = {name: network.tensors[name].stored(generator.normal(size=images_shape(network, name))) for name in network.inputs}
@@ -77,7 +77,7 @@ def row(placed: Placed, driver: Driver, wait: bool) -> list[str]:
 
 
 def images_shape(network: IntegerNetwork, name: str) -> tuple[int, ...]:
-    """Of an input, in the model's order."""
+    """The shape of an input, in the model's order."""
     tensor = network.tensors[name]
     return tuple(tensor.shape[axis] for axis in np.argsort(tensor.axes)) if tensor.axes else tensor.shape
 

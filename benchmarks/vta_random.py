@@ -1,11 +1,11 @@
-"""Random programs of VTA, run by everything that runs them, beside what the declaration means in whole numbers (NumPy).
+"""Random programs of VTA on all simulators and devices, compared with the declaration in whole numbers (NumPy).
 
     python benchmarks/vta_random.py [--programs 1000] [--core default] [--seed 0]     random operators: a line for each kind
     python benchmarks/vta_random.py --layers [--programs 20]                          the convolutions of ResNet-18: a line for each layer
 
 "sampled" programs are those that the limits allow, as in a search; "valid": those that become an operator, end without a race, a deadlock or a token left over
-with modules in a random order, and give the right bytes. The other columns say how many gave these bytes: in the order of the program with the cycle
-model beside it, and on an OpenCL device (--opencl: a part of its name). "close": micro-ops that write what one of the two before them wrote.
+with modules in a random order, and give the right bytes. The other columns say how many gave these bytes in program order together with the cycle
+model, and on an OpenCL device (--opencl: a part of its name). "close": micro-ops that write what one of the two before them wrote.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tests.vta_declarations import added, conv2d, dense, depthwise, grouped, poo
 
 Arrays = dict[str, NDArray[np.generic]]
 EACH = 10
-"""Programs of one declaration: drawing rows of it costs more than a program."""
+"""Programs of one declaration: preparing a declaration costs more than a program."""
 
 
 @dataclass
@@ -58,12 +58,12 @@ class Found:
 
 
 def drawn_shape(rng: np.random.Generator) -> tuple[int, int, int, int]:
-    """An image or two of some channels."""
+    """One or two images with some channels."""
     return int(rng.integers(1, 3)), int(rng.integers(2, 60)), int(rng.integers(5, 13)), int(rng.integers(5, 13))
 
 
 def drawn_conv(rng: np.random.Generator) -> list[Tensor]:
-    """Any channels, one image or more, kernels of 1, 3 and 5, strides, dilation, zeros around it, and what else comes."""
+    """Any channels, one image or more, kernels of 1, 3 and 5, strides, dilation, padding, and other variations."""
     kernel, dilation = int(rng.choice([1, 3, 5])), int(rng.integers(1, 3))
     pad = int(rng.integers(0, dilation * (kernel // 2) + 1))
     least = dilation * (kernel - 1) + 1 - 2 * pad
@@ -73,7 +73,7 @@ def drawn_conv(rng: np.random.Generator) -> list[Tensor]:
 
 
 def drawn_dense(rng: np.random.Generator) -> list[Tensor]:
-    """Rows, inputs and outputs of any number."""
+    """Any number of rows, inputs and outputs."""
     return dense(*(int(one) for one in (rng.integers(1, 40), rng.integers(1, 200), rng.integers(1, 200))), turned=bool(rng.integers(2)))
 
 
@@ -84,7 +84,7 @@ def drawn_depthwise(rng: np.random.Generator) -> list[Tensor]:
 
 
 def drawn_groups(rng: np.random.Generator) -> list[Tensor]:
-    """Groups of any number of channels, up to 70 in all."""
+    """Groups of any number of channels, up to 70 in total."""
     groups = int(rng.integers(2, 13))
     n, _, rows, columns = drawn_shape(rng)
     inputs, outputs = (int(rng.integers(1, max(2, 70 // groups + 1))) for _ in range(2))
@@ -94,13 +94,13 @@ def drawn_groups(rng: np.random.Generator) -> list[Tensor]:
 
 
 def drawn_pool(rng: np.random.Generator) -> list[Tensor]:
-    """The greatest, or sums, with any number around."""
+    """Maxima or sums, with any padding."""
     kernel, number = int(rng.integers(2, 4)), int(rng.choice([0, -128, 11]))
     return pool(drawn_shape(rng), kernel, stride=int(rng.integers(1, 3)), pad=int(rng.integers(0, 2)), mean=bool(rng.integers(2)), number=number)
 
 
 def drawn_add(rng: np.random.Generator) -> list[Tensor]:
-    """Of tensors with different scales."""
+    """Additions of tensors with different scales."""
     return added(drawn_shape(rng))
 
 
@@ -112,9 +112,9 @@ KINDS: dict[str, tuple[Callable[[np.random.Generator], list[Tensor]], float]] = 
 
 
 def sampled(tensors: list[Tensor], target: Target, count: int, rng: np.random.Generator) -> Iterator[Operator | str]:
-    """Operators of so many random rows that the limits allow, of all sketches; what was said in the place of one. None of what a core refuses."""
+    """Operators of random rows of all sketches that the limits allow, or an error's text in place of one. Nothing if a core refuses the declaration."""
     task = SearchTask(tensors=tensors, target=target)
-    if target.refusal(task.dag):  # one channel: said before anything is built
+    if target.refusal(task.dag):  # one channel: refused before anything is built
         return
     spaces = [space for space in task.spaces if len(space.sizes)]
     for space in rng.permutation(np.arange(count) % len(spaces)).tolist():
@@ -140,7 +140,7 @@ def run(operator: Operator, driver: Driver, inputs: Arrays) -> NDArray[np.generi
 
 
 def check(tensors: list[Tensor], target: Target, count: int, drivers: dict[str, Driver], rng: np.random.Generator, found: Found) -> None:
-    """Run so many programs of a declaration."""
+    """Run this many programs of a declaration."""
     dag = Dag(tensors)
     inputs = {one.name: rng.integers(*((-128, 128) if one.dtype == "int8" else (-3000, 3000)), one.shape).astype(one.dtype) for one in dag.inputs}
     (right,) = evaluate(dag.outputs, inputs)
@@ -161,7 +161,7 @@ def check(tensors: list[Tensor], target: Target, count: int, drivers: dict[str, 
 
 
 def main() -> None:
-    """The table; ends with 1 where a program is not valid, or not right."""
+    """Print the table; exits with 1 if a program is not valid, or not right."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=int, help="in all, 1000 by default; of each layer 20")
     parser.add_argument("--layers", action="store_true")

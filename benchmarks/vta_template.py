@@ -6,7 +6,7 @@ virtual threads along output channels or rows, everything computed inside the co
             zeros;  for input channel tiles:  load data, load weights, multiply
             load bias, add it, shift, clip, store
 
-Operands that do not depend on the thread are loaded once, in one place, as the injection of virtual threads does it. Tokens are the fewest that are right.
+Operands that do not depend on the thread are loaded once, in one place, as by the injection of virtual threads. Tokens are the fewest that are correct.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Tiles:
 
 
 def configurations(layer: Layer, core: Configuration) -> Iterator[Tiles]:
-    """All that fit."""
+    """All configurations that fit."""
     block = 1 << core.block
     out, data = -(-layer.channels_out // block), -(-layer.channels_in // block)
     for co, h, w, ci in itertools.product(_factors(out), _factors(layer.result), _factors(layer.result), _factors(data)):
@@ -70,7 +70,7 @@ def configurations(layer: Layer, core: Configuration) -> Iterator[Tiles]:
 
 
 def least_cycles(layer: Layer, tiles: Tiles, core: Configuration, model: CycleModel) -> float:
-    """What load alone takes at the least, its bytes and the latency of each LOAD; or compute alone: its micro-ops, the fill of each instruction, the biases."""
+    """The least cycles of load alone (its bytes and the latency of each LOAD) or of compute alone (micro-ops, the fill of each instruction, biases)."""
     block, result, dram = 1 << core.block, layer.result, model.dram
     groups, out = -(-layer.channels_in // block) // tiles.data, -(-layer.channels_out // block)
     whole = out // tiles.out * (result // tiles.rows) * (result // tiles.columns)
@@ -123,7 +123,7 @@ class _Template:
         )
 
     def operator(self) -> Operator:
-        """All of it."""
+        """The whole operator."""
         tiles, result = self._tiles, self._layer.result
         steps = (result // tiles.rows // tiles.row_threads, self._out // tiles.out // tiles.channel_threads, result // tiles.columns)
         for row, channel, column in itertools.product(*map(range, steps)):
@@ -166,7 +166,7 @@ class _Template:
             self._add(one, 0, (), [("inp", thread)])
 
     def _clipped(self, start: int, length: int) -> tuple[int, int, int, int]:
-        """What is there of a stretch: its start and length, zeros before and after."""
+        """The part of a range that is inside the image: its start and length, zeros before and after."""
         first, end = max(start, 0), min(start + length, self._layer.size)
         return first, end - first, first - start, start + length - end
 

@@ -1,8 +1,8 @@
-"""Layers that nothing was fitted on (MobileNet, VGG, BERT, Inception), on a VTA core: what the estimate picks without a trial beside what a search finds.
+"""Layers that nothing was fitted to (MobileNet, VGG, BERT, Inception), on a VTA core: what the estimate picks without a trial against what a search finds.
 
     python benchmarks/vta_untuned.py [part of a name ...] [--trials 200] [--core default]
 
-Cycles are those of the stated model. The estimate's one fitted number (`OUT_OF_STEP`) comes from the convolutions of ResNet-18, none of which is here.
+Cycles are those of the stated model. The estimate's only fitted number (`OUT_OF_STEP`) comes from the convolutions of ResNet-18, none of which is here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LAYERS: dict[str, list[Tensor]] = {
 
 
 def compared(tensors: list[Tensor], target: Target, trials: int) -> tuple[int, int]:
-    """Cycles of what the estimate picks, and of what a search finds."""
+    """Cycles of the estimate's pick, and of what a search finds."""
     task = SearchTask(tensors=tensors, target=target)
     guess = pick(task).program
     untuned = cycles_of(operator_from_text(task.source(guess.sketch, guess.row).text))

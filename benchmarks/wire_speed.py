@@ -1,11 +1,11 @@
-"""How fast memory goes through a wire.
+"""How fast memory is read and written through a wire.
 
     python benchmarks/wire_speed.py bitbang://localhost:9824 --address 0x80000000
     python benchmarks/wire_speed.py --spike [--openocd] [--rounds 5] [--bytes 262144]
 
 `--spike` starts the simulator itself, with its usual debug module and with larger ones; `--openocd` puts OpenOCD between, and writes through its GDB port.
 Random bytes are written and read back in each round; it prints the best and the median of the rounds, in kB/s (1000 bytes), and the characters on the line for
-each byte. "both" is one write and one read of the same bytes: what a write costs that is verified in full.
+each byte. "both" is one write and one read of the same bytes: the cost of a write that is verified in full.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ halt
 
 
 def loop(bits: int) -> bytes:
-    """A program that jumps to itself, as an ELF file. Spike wants a table of sections: there is one, of names, without a name."""
+    """A program that jumps to itself, as an ELF file. Spike needs a table of sections: it has one entry, the name table, without a name."""
     code, start = bytes.fromhex("6f000000"), b"\x7fELF" + bytes((bits // 32, 1, 1)) + bytes(9)
     if bits == 64:
         head = struct.pack("<HHIQQQIHHHHHH", 2, 243, 1, MEMORY, 64, 124, 0, 64, 56, 1, 64, 1, 0)
@@ -70,7 +70,7 @@ def loop(bits: int) -> bytes:
 
 @contextmanager
 def started(command: list[str], said: str) -> Iterator[re.Match[str]]:
-    """A process, once it has said something."""
+    """A process, once it has printed something that matches."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         yield expected(process, said)
@@ -80,7 +80,7 @@ def started(command: list[str], said: str) -> Iterator[re.Match[str]]:
 
 
 def expected(process: subprocess.Popen[bytes], said: str) -> re.Match[str]:
-    """Waits for what a process is to say."""
+    """Wait for the expected output of a process."""
     assert process.stdout
     text, deadline = b"", time.monotonic() + PATIENCE
     while not (found := re.search(said, text.decode(errors="replace"))):
@@ -129,7 +129,7 @@ def opened(text: str) -> Wire:
 
 
 def measured(table: Table, name: str, wire: Wire, arguments: argparse.Namespace) -> None:
-    """Adds a row."""
+    """Add a row."""
     writes, reads, source = list[float](), list[float](), random.Random(1)
     before, between = wire.traffic, wire.traffic
     for _ in range(arguments.rounds):

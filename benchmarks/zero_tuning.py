@@ -1,13 +1,13 @@
-"""Kernels that the model picks without measuring, beside kernels tuned by measuring, on operators the model has not seen.
+"""Kernels that the model picks without measuring, compared with kernels tuned by measuring, on operators that the model has not seen.
 
     python benchmarks/zero_tuning.py                                   # a few of each kind, 64 trials each
     python benchmarks/zero_tuning.py --tasks 40 --records build/zero   # more, continued from earlier trials
     python benchmarks/zero_tuning.py --model unseen.json.gz --kinds capsule transposed
 
-The operators are tasks of the data set that were held out when the package's model was trained: of families that it knows, in other sizes, and constants were
-chosen by their figures (`pristine.py` has operators of which neither is true). For each one, a kernel is picked
-(`trials=0`) and one is tuned, and both run in turns in one process, with constants bound. `share`: speed of the picked kernel relative to the tuned one, median
-and middle 80 % of the turns; `picked in`: seconds from the declaration to the choice, without the compiler; `sure`: the confidence that is given with it.
+The operators are tasks of the data set that were held out when the package's model was trained. It knows their families in other sizes, and constants were
+chosen by their figures (`pristine.py` has operators of which neither is true). For each one, a kernel is picked (`trials=0`) and one is tuned, and both are
+timed alternately in one process, with constants bound. `share`: speed of the picked kernel relative to the tuned one, median and middle 80 % of the turns;
+`picked in`: seconds from the declaration to the choice, without the compiler; `sure`: the confidence of the pick.
 `--model` takes another model, such as one that never saw some kinds: `ansor dataset train DIR --without capsule transposed --output unseen.json.gz`.
 """
 
@@ -49,7 +49,7 @@ def main() -> int:
     out, target = console(), target_of(given)
     model = "package" if given.model is None else load_model(given.model)
     tasks = tasks_of(given, target)
-    shown = table(f"picked without measuring beside {given.trials} trials, {target}", ["operator"], ["picked ms", "tuned ms", "share", "sure", "picked in"])
+    shown = table(f"picked without measuring against {given.trials} trials, {target}", ["operator"], ["picked ms", "tuned ms", "share", "sure", "picked in"])
     shares: dict[str, list[float]] = {}
     slowest = 0.0
     for number, (kind, task) in enumerate(tasks, 1):
@@ -70,13 +70,13 @@ def main() -> int:
 
 
 def tasks_of(given: Namespace, target: Target) -> list[tuple[str, SearchTask]]:
-    """Kinds and tasks that were asked for."""
+    """The kinds and tasks that were asked for."""
     held_out = [one for one in dataset_tasks() if one.kind in given.kinds and (given.seen or fold_of(one) == HELD_OUT)]
     return [(one.kind, search_task(one, target)) for one in held_out[: given.tasks]]
 
 
 def compared(task: SearchTask, model: CostModel | str, trials: int, records: Path | None, turns: int) -> tuple[Ratio, float, float, float | None, float]:
-    """The share with the medians of both kernels, the confidence, and the seconds of the choice."""
+    """The share with the medians of both kernels, the confidence, and the seconds of the pick."""
     begin = time.perf_counter()
     choice = pick(task, model)
     seconds = time.perf_counter() - begin

@@ -1,4 +1,4 @@
-"""The benchmarks are programs beside each other in one folder; their modules import each other by bare names."""
+"""The benchmarks are programs in one folder; their modules import each other by bare names."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Results that nobody measured."""
+"""Made-up results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SETTINGS = Settings("cpu -threads=1", "some processor", 128, 0, 200, (EAGER, "in
 
 
 def made_up(name: str, seconds: float = 1e-3, eager: float = 1.0, inductor: float | None = None, settings: Settings = SETTINGS, problem: str = "") -> Result:
-    """A row where we take `seconds`, and the others so many times as long; no inductor: it failed."""
+    """A row in which ours takes `seconds`, and the others take that times a factor; inductor None: it failed."""
     cells = {OURS: Cell(seconds, None, 1e-7, 5.0, problem), EAGER: _other(seconds, eager)}
     cells["inductor"] = Cell(problem="failed: no reason") if inductor is None else _other(seconds, inductor)
     return Result(name, settings, 1_000_000, 100.0, 0.1, 200, cells)

@@ -1,4 +1,4 @@
-"""Each kind of operator at a size that is computed in no time, with the number of its operations worked out by hand."""
+"""Each kind of operator in a tiny size, with the number of its operations counted by hand."""
 
 from __future__ import annotations
 
@@ -31,4 +31,4 @@ TINY: dict[str, tuple[partial[Operator], int]] = {
     "conv, batch norm, relu": (partial(kinds.conv_bn_relu, 1, 3, 6, 4, 3, 2, 1), 2 * (4 * 3 * 3) * (3 * 3 * 3) + 3 * (4 * 3 * 3)),
     "attention scores": (partial(kinds.attention_scores, 2, 5, 3, 4), 0),
 }
-"""Kind -> operator and operations; calls of functions (a root) do not count, and 0 says that hardly anything else is there."""
+"""Kind -> operator and operations; calls of functions (a root) do not count, and 0 means that there are hardly any others."""
