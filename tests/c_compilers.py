@@ -1,4 +1,4 @@
-"""Compilers of the system that build the C we hand out, as strict as people set them."""
+"""System compilers that build the C which we generate, with strict warnings as users set them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.debian import install
 
 STRICT = ("-Wall", "-Wextra", "-Werror")
 COMPILERS = {"gcc": ("gcc", "libc6-dev"), "clang": ("clang", "libclang-rt-dev", "libc6-dev")}
-"""Programs, and Debian's packages of them; clang's sanitizers are one of their own."""
+"""Programs, and their Debian packages; clang's sanitizers have a package of their own."""
 
 
 @cache
@@ -26,7 +26,7 @@ def _found(name: str) -> bool:
 
 
 def need_compiler(name: str) -> str:
-    """The program; a test is skipped where it is missing, and fails where everything is tested."""
+    """The program. If it is missing, the test is skipped, or fails in CI."""
     if not _found(name):
         if os.environ.get("CI") == "true":
             pytest.fail(f"not installed: {name}")
@@ -35,7 +35,7 @@ def need_compiler(name: str) -> str:
 
 
 def complaints(command: Sequence[str], texts: Sequence[str], folder: Path) -> str:
-    """What a compiler says of C texts, each made an object in one call of it."""
+    """A compiler's output for C texts, which one call compiles to objects."""
     names = [f"text{number}.c" for number in range(len(texts))]
     for name, text in zip(names, texts, strict=True):
         (folder / name).write_text(text)

@@ -23,7 +23,7 @@ SECONDS = 120
 
 @dataclass(frozen=True)
 class Shown:
-    """A page after it was loaded: its elements as text, and what it said on the console."""
+    """A page after it was loaded: its elements as text, and its console output."""
 
     dom: str
     console: tuple[str, ...]
@@ -37,7 +37,7 @@ def _chromium() -> str | None:
 
 
 def browser() -> str:
-    """The program; the test is skipped where it is neither there nor can be installed."""
+    """The program; the test is skipped if it is missing and cannot be installed."""
     found = _chromium()
     if found is None:
         pytest.skip("chromium is not there, and cannot be installed")
@@ -51,7 +51,7 @@ def show(page: Path, width: int = 1600, height: int = 1200) -> Shown:
 
 
 def picture(page: Path, to: Path, width: int, dark: bool, height: int = 1200) -> bytes:
-    """What a page looks like, as PNG."""
+    """A screenshot of a page, as PNG."""
     _run(page, width, height, f"--screenshot={to}", f"--blink-settings=preferredColorScheme={0 if dark else 1}")
     return to.read_bytes()
 

@@ -1,4 +1,4 @@
-"""What all tests share: helpers importable as `tests.<name>`, property tests that draw the same examples in every run, and what a bare machine lacks."""
+"""What all tests share: helpers importable as `tests.<name>`, property tests that draw the same examples in every run, and installing missing programs."""
 
 import contextlib
 import importlib
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 sys.path.append(str(Path(__file__).parent.parent))  # at the end, so that an installed package comes first
 
-# A red run has to be about the change it ran on; `tests/fuzz.py` is where new examples are drawn.
+# A failing run has to be due to the change it ran on; `tests/fuzz.py` draws new examples.
 settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 
@@ -32,14 +32,14 @@ def pytest_configure(config: pytest.Config) -> None:
     from ansor.support import kept_data
 
     machine_model.FOLDER = "models-of-tests"  # a model that was fitted to this machine changes what is picked
-    kept_picks.ENABLED = kept_data.ENABLED = False  # what one test made the search do is not what another one finds
+    kept_picks.ENABLED = kept_data.ENABLED = False  # one test must not find what another one kept
     if worker := os.environ.get("PYTEST_XDIST_WORKER", ""):
-        # Measurements take turns by a lock in the cache folder. Two workers of one run need not wait for each other: no test says how long anything takes.
+        # Measurements exclude each other by a lock in the cache folder. Two workers of one run need not wait for each other: no test asserts times.
         own, compilers = cache_part(f"tests-{worker}"), cache_part("zig")
         with contextlib.suppress(FileExistsError):
-            (own / "zig").symlink_to(compilers)  # the C library of each system that programs are built for is 40 s of a processor
+            (own / "zig").symlink_to(compilers)  # building the C library of each target system takes 40 s of processor time
         os.environ["ANSOR_CACHE"] = str(own)
-    if sys.dont_write_bytecode:  # the hundreds of processes that tests start would each compile all they import: they share a folder instead
+    if sys.dont_write_bytecode:  # otherwise the hundreds of processes that tests start would each compile what they import: they share a folder instead
         folder = tempfile.mkdtemp(prefix="ansor-tests-bytecode-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         os.environ["PYTHONPYCACHEPREFIX"] = folder
@@ -73,7 +73,7 @@ def _lightgbm_loads() -> bool:
 
 @pytest.fixture(scope="session")
 def emulators() -> None:
-    """QEMU's user mode is there, or was installed; tests that need it are skipped elsewhere."""
+    """Requires QEMU's user mode, which is installed if possible; otherwise the test is skipped."""
     from tests.emulators import need_emulators  # not at the top: this file is read before the path is set
 
     need_emulators()
@@ -81,7 +81,7 @@ def emulators() -> None:
 
 @pytest.fixture(scope="session")
 def boards() -> None:
-    """Simulators of boards are there, or were installed."""
+    """Requires simulators of boards, which are installed if possible."""
     from tests.emulators import need_micro
 
     need_micro()

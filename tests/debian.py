@@ -1,4 +1,4 @@
-"""Programs that tests need and a bare machine lacks: installed from the system's packages, where this machine lets us."""
+"""Installs programs that tests need from the system's packages, if this machine permits it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOCK = Path(tempfile.gettempdir()) / "ansor-tests-apt.lock"
 
 
 def install(*packages: str) -> None:
-    """Try to; whoever asks looks afterwards whether they are there. Workers take turns: one that finds another at it would go without."""
+    """Try to install them; the caller checks afterwards whether they are there. Only one worker installs at a time: a second one would fail."""
     steps = (("apt-get", "update", "-qq"), ("apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages))
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     if os.geteuid() != 0 or not shutil.which("apt-get"):

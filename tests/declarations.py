@@ -1,4 +1,4 @@
-"""Random small declarations, with inputs and the results NumPy gives: shared by the tests that hold schedules and generated code against an oracle.
+"""Random small declarations, with inputs and the results NumPy gives: shared by the tests that compare schedules and generated code with an oracle.
 
 `random_case(draw)` asks `draw` for every decision: `hypothesis_draw(data)` shrinks, `seeded_draw(seed)` is fast and runs anywhere.
 """
@@ -35,7 +35,7 @@ class Draw:
         return options[self.integer(0, len(options) - 1)]
 
     def chance(self, percent: int) -> bool:
-        """True in about so many of a hundred cases. Shrinks to False."""
+        """True in about this percentage of cases. Shrinks to False."""
         return self.integer(1, 100) > 100 - percent
 
     def extent(self, high: int = 9) -> int:
@@ -55,7 +55,7 @@ def seeded_draw(seed: int) -> Draw:
 
 @dataclass(frozen=True)
 class Case:
-    """A declaration, values for its inputs, and what its outputs have to be. All by the names of the Dag."""
+    """A declaration, values for its inputs, and the expected outputs. All by the names of the Dag."""
 
     kind: str
     dag: Dag
@@ -100,7 +100,7 @@ def _values(rng: np.random.Generator, tensor: Tensor) -> Array:
 
 
 def _after(draw: Draw, tensor: Tensor, extra: list[Tensor], names: str) -> list[Tensor]:
-    """Elementwise stages behind `tensor`; inputs they need are added to `extra`. Gives the outputs."""
+    """Elementwise stages after `tensor`; inputs that they need are added to `extra`. Returns the outputs."""
     outputs: list[Tensor] = []
     current = tensor
     for k in range(draw.integer(0, 3)):
@@ -133,7 +133,7 @@ def _elementwise(draw: Draw, x: Tensor, extra: list[Tensor], name: str) -> Tenso
 
 
 def matmul(draw: Draw) -> Given:
-    """[batch,] n, m, k, with transposed operands, integer types and stages behind."""
+    """[batch,] n, m, k, with transposed operands, integer types and stages after it."""
     n, m, k = draw.extent(), draw.extent(), draw.extent()
     batch = (draw.extent(3),) if draw.chance(30) else ()
     dtype = draw.pick(["float32", "float32", "float64", "int32", "int8"])
@@ -256,7 +256,7 @@ def elementwise(draw: Draw) -> Given:
 
 
 def reduction(draw: Draw) -> Given:
-    """Sum, product, greatest or least over some dimensions, long enough now and then to be cut in two."""
+    """Sum, product, maximum or minimum over some dimensions, sometimes long enough to be split in two."""
     dtype = draw.pick(["float32", "float64", "int32", "int16"])
     rank = draw.integer(1, 3)
     shape = [draw.extent(6) for _ in range(rank)]
@@ -278,7 +278,7 @@ def reduction(draw: Draw) -> Given:
 
 
 def softmax(draw: Draw) -> Given:
-    """Greatest, exponential, sum, quotient along the last dimension."""
+    """Maximum, exponential, sum, quotient along the last dimension."""
     shape = (*(draw.extent(5) for _ in range(draw.integer(1, 2))), draw.pick([1, 5, 16, 21, 32]))
     x = te.placeholder(shape, name="x")
     return Given([x, te.nn.softmax(x)], {})
@@ -296,7 +296,7 @@ def normalised(draw: Draw) -> Given:
 
 
 def moved(draw: Draw) -> Given:
-    """Copies in another order: flattened, cut, shifted, joined, reversed, triangular; with a stage before or behind."""
+    """Copies in another order: flattened, sliced, shifted, joined, reversed, triangular; with a stage before or after."""
     n, m = draw.extent(), draw.extent()
     x = te.placeholder((n, m), name="x")
     first = te.compute((n, m), lambda i, j: te.max(x[i, j], 0.0), name="first") if draw.chance(50) else x

@@ -1,4 +1,4 @@
-"""Ways of writing a declaration differently without changing what it computes: each takes tensors and gives others."""
+"""Ways to write a declaration differently without changing what it computes: each takes tensors and returns others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Change = Callable[[Expr, random.Random], Expr]
 
 
 def _stages(tensors: Tensors, change: Callable[[Tensor, Compute], Tensor], before: Callable[[Tensor], Tensor] = lambda one: one) -> list[Tensor]:
-    """Every computed stage changed, producers first; `before` is what readers see of it."""
+    """Change every computed stage, producers first; `before` is what its readers get."""
     made: dict[int, Tensor] = {}
     seen: dict[int, Tensor] = {}
 
@@ -45,7 +45,7 @@ def _bodies(tensors: Tensors, change: Callable[[Expr, tuple[Expr, ...]], Expr]) 
 
 
 def _each(change: Change) -> Disguise:
-    """A disguise of nodes, half of those that it could change."""
+    """A disguise of nodes, applied to half of those that it could change."""
 
     def disguise(tensors: Tensors, random: random.Random) -> list[Tensor]:
         def half(node: Expr, operands: tuple[Expr, ...]) -> Expr:
@@ -75,7 +75,7 @@ def _commuted(node: Expr, random: random.Random) -> Expr:
 
 
 def _in_groups(axis: Axis, random: random.Random) -> Expr:
-    """All of an axis as the only group of it, of as many groups as one."""
+    """A whole axis as its only group, or as groups of one."""
     return _op("add", _op("mul", _op("floordiv", axis, axis.start + axis.extent), axis.start + axis.extent), axis)
 
 
@@ -104,7 +104,7 @@ def _wider(node: Expr, random: random.Random) -> Expr:
 
 
 def _compared(node: Expr, random: random.Random) -> Expr:
-    """Another comparison that holds for the same integers."""
+    """An equivalent comparison of integers."""
     if not isinstance(node, Binary) or node.op not in ("lt", "ge") or is_float(node.left.dtype) or node.left.dtype != "int32":
         return node
     ways = (
@@ -122,7 +122,7 @@ def _turned(node: Expr, random: random.Random) -> Expr:
 
 
 def _never(node: Expr, random: random.Random) -> Expr:
-    """A choice that the ranges of loops decide."""
+    """A choice whose outcome follows from the ranges of loops."""
     if not isinstance(node, Read) or not node.indices or not isinstance(node.indices[-1], Axis):
         return node
     axis = node.indices[-1]
@@ -202,7 +202,7 @@ def with_reductions_as_one(tensors: Tensors, random: random.Random) -> list[Tens
 
 
 def with_copies(tensors: Tensors, random: random.Random) -> list[Tensor]:
-    """Stages between others that only give them another name."""
+    """Stages in between that only copy."""
 
     def copied(tensor: Tensor) -> Tensor:
         axes = axes_of(tensor.shape)
@@ -232,7 +232,7 @@ DISGUISES: dict[str, Disguise] = {
 
 
 def disguised(tensors: Tensors, names: Sequence[str], seed: int) -> list[Tensor]:
-    """The tensors in these disguises, one over the other."""
+    """The tensors with these disguises applied one after the other."""
     generator, made = random.Random(seed), list(tensors)
     for name in names:
         made = DISGUISES[name](made, generator)

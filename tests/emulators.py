@@ -1,4 +1,4 @@
-"""Emulators that tests need: installed where they are missing, and this machine lets us."""
+"""Emulators that tests need, installed if they are missing and this machine permits it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.debian import install
 
 @cache
 def lacking() -> str:
-    """What is missing after an attempt to install it; '' for nothing."""
+    """What is still missing after an attempt to install it; '' if nothing is."""
     if missing("aarch64"):
         install("qemu-user")
     return missing("aarch64")
 
 
 MICRO = {"qemu-system-arm": "qemu-system-arm", "qemu-system-riscv64": "qemu-system-misc", "openocd": "openocd", "dtc": "device-tree-compiler"}
-"""Programs for boards without an operating system, and Debian's packages of them."""
+"""Simulators of boards without an operating system, and their Debian packages."""
 
 
 @cache
@@ -34,7 +34,7 @@ def lacking_micro() -> tuple[str, ...]:
 
 
 def need_micro() -> None:
-    """Skips a test where simulators of boards are missing; fails where everything is tested."""
+    """Skip a test if simulators of boards are missing; fail it in CI."""
     if said := lacking_micro():
         text = f"not installed: {', '.join(said)}"
         if os.environ.get("CI") == "true":
@@ -43,6 +43,6 @@ def need_micro() -> None:
 
 
 def need_emulators() -> None:
-    """Skips a test where there are none; fails where everything is tested."""
+    """Skip a test if they are missing; fail it in CI."""
     if said := lacking():
         pytest.fail(said) if os.environ.get("CI") == "true" else pytest.skip(said)

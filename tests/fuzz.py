@@ -1,4 +1,4 @@
-"""Random programs against NumPy, as many as you like:
+"""Compares any number of random programs with NumPy:
 
     python tests/fuzz.py --programs 10000                  compiled as it is shipped, and interpreted where that is quick
     python tests/fuzz.py --programs 1000 --sanitize        under gcc's address and undefined-behaviour sanitizers
@@ -30,13 +30,13 @@ from tests.programs import QUICK, Bench, Program, interpreted, programs_of, sani
 
 KINDS = [*sorted(ALL_KINDS), *sorted(HALF_KINDS)]
 TOGETHER = 40  # programs in one translation unit
-INTERPRETED = 3000  # statements above which the interpreter is left out
+INTERPRETED = 3000  # statements above which a program is not interpreted
 SHIPPED = ("-ftrivial-auto-var-init=pattern",)  # on top of the flags of every kernel
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A program that is wrong, where it came from, and what was seen."""
+    """A wrong program, its origin, and what was wrong."""
 
     origin: str
     program: Program | None
@@ -44,14 +44,14 @@ class Failed:
 
     @property
     def length(self) -> int:
-        """Characters of its C text: the shortest is the best to look at."""
+        """The length of its C text: the shortest is the easiest to debug."""
         try:
             return len(self.program.source.text) if self.program else 0
         except Exception:  # generating it is what failed
             return 0
 
     def report(self, folder: Path) -> str:
-        """Everything needed to see it again; the C text goes to `folder`."""
+        """Everything needed to reproduce it; the C text is written to `folder`."""
         lines = [f"{self.origin}    (again: python tests/fuzz.py --only {self.origin})"]
         if self.program is not None:
             lines.append(str(self.program))
@@ -102,7 +102,7 @@ def drawn(kind: str, number: int, run: Run) -> list[tuple[str, Program]]:
 
 
 def generated(programs: Sequence[tuple[str, Program]], run: Run) -> list[tuple[str, Program]]:
-    """Those that lower, generate, and are interpreted rightly (or take too long to interpret)."""
+    """The programs that lower, generate, and are interpreted correctly (or take too long to interpret)."""
     good = []
     for origin, program in programs:
         try:
@@ -168,7 +168,7 @@ def main() -> int:
 
 
 def summary(run: Run, seconds: float, how: str, kept: Path) -> int:
-    """Prints what was run and what failed; the exit code."""
+    """Print what was run and what failed; returns the exit code."""
     print(f"{run.checked.total()} programs {how}, {run.interpreted} interpreted, of {run.declarations} declarations, in {seconds:.0f} s")
     wrong = Counter(failed.origin.partition(":")[0] for failed in run.failed)
     for kind, count in sorted(run.checked.items()):

@@ -25,7 +25,7 @@ MIXED = (HALF, HALF, HALF, "float32", "float64", "int8", "uint8", "int16", "int3
 
 
 def in_half(tensors: list[Tensor]) -> list[Tensor]:
-    """The tensors with float16 in place of float32 everywhere behind them."""
+    """The tensors with float16 in place of float32 in everything that they depend on."""
     known: dict[int, Tensor] = {}
     return [_tensor(tensor, known) for tensor in tensors]
 

@@ -16,13 +16,13 @@ NUMPY = ("numpy", "numpy.libs")
 
 @dataclass(frozen=True)
 class Installed:
-    """An environment that has the wheel. `folder`: where its programs run, and where its cache is."""
+    """An environment with the wheel. `folder`: where its programs run, and where its cache is."""
 
     python: Path
     folder: Path
 
     def run(self, program: str, path: str = os.defpath, **variables: str) -> str:
-        """What a program prints. It sees nothing of this process's environment. Fails the test where the program does."""
+        """The output of a program, which does not get this process's environment. Fails the test if the program fails."""
         (self.folder / "program.py").write_text(program)
         environment = {"PATH": path, "HOME": str(self.folder), "ANSOR_CACHE": str(self.folder / "cache"), **variables}
         command = [str(self.python), "-I", "-W", "error", "program.py"]
@@ -32,7 +32,7 @@ class Installed:
 
 
 def install(wheel: Path, folder: Path, packages: Iterable[str]) -> Installed:
-    """A new environment with a wheel, and beside it packages from folders that are there: nothing is downloaded."""
+    """A new environment with a wheel, and with packages from existing folders: nothing is downloaded."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
     python = folder / "venv" / "bin" / "python"
     command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index", str(wheel)]

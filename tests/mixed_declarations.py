@@ -1,4 +1,4 @@
-"""More random declarations, for what `tests.declarations` leaves out: every dtype and conversion, wrap-around, guarded and data-dependent reads, awkward
+"""More random declarations, for what `tests.declarations` omits: every dtype and conversion, wrap-around, guarded and data-dependent reads, awkward
 indices, the operator library, and names that C does not like.
 
 `any_case(draw)` draws from both. A random expression carries a bound of its magnitude, so that what it computes is exact in its dtype and defined in C:
@@ -276,7 +276,7 @@ class Scope:
         return (a < b, a <= b, a > b, a >= b, a == b, a != b)[form]
 
     def function(self, value: Value) -> Value:
-        """A mathematical function of a float, where it is well conditioned."""
+        """A mathematical function of a float, in a range where it is well conditioned."""
         x = te.min(te.max(value.expr, -4.0), 4.0)
         functions: list[Callable[[Expr], Expr]] = [
             te.exp, te.tanh, te.sigmoid, te.erf, te.sin, te.cos, te.abs, lambda v: te.sqrt(te.abs(v)), lambda v: te.rsqrt(te.abs(v) + 1.0),
@@ -340,7 +340,7 @@ def _reduced(scope: Scope, name: str, spatial: tuple[Axis, ...]) -> Tensor:
 
 
 def expressions(draw: Draw, dtypes: tuple[str, ...] = DTYPES) -> Given:
-    """One to four stages of random expressions; what nobody reads is an output, and now and then what somebody reads."""
+    """One to four stages of random expressions; stages that are not read are outputs, and sometimes others are, too."""
     scope = Scope(draw, dtypes=dtypes)
     stages = [_stage(scope, f"s{k}") for k in range(draw.integer(1, 4))]
     kept = [stage for stage in stages[:-1] if draw.chance(25)]
@@ -367,7 +367,7 @@ def _all_reached(scope: Scope, outputs: list[Tensor]) -> bool:
 
 
 def _only_reached(scope: Scope, outputs: list[Tensor]) -> Given:
-    """Without inputs that only stages nobody asked for read, save one: an input may be given and not read."""
+    """Without inputs that only unused stages read, except one: an input may be passed without being read."""
     reached = _reached(outputs)
     unread = [tensor for tensor in scope.inputs if tensor.name not in reached][:1]
     return Given([*(t for t in scope.inputs if t.name in reached or t in unread), *outputs], scope.values)

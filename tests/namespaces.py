@@ -1,5 +1,5 @@
-"""Two networks of their own on this machine, joined by a wire: what one says to the other goes beyond loopback. Root may make them, and whoever may make user
-namespaces."""
+"""Two network namespaces on this machine, connected by a virtual link, so that traffic goes beyond loopback. Root may create them, and users who may create
+user namespaces."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from dataclasses import dataclass
 import pytest
 
 HOLD = (sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()")
-"""Lives in a network, and the network with it, until its input ends."""
+"""A process that keeps a network alive until its input ends."""
 
 
 @dataclass(frozen=True)
 class Namespace:
-    """A network by the process that lives in it, and its address on the wire."""
+    """A network by the process that keeps it, and its address on the link."""
 
     process: int
     address: str
 
     @property
     def entering(self) -> Sequence[str]:
-        """In front of a command that is to run in it."""
+        """The prefix of a command that runs in it."""
         return ("nsenter", "--target", str(self.process), *_AS_ROOT, "--net")
 
     def run(self, *command: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-        """A command in it, to its end."""
+        """Run a command in it to its end."""
         return subprocess.run([*self.entering, *command], capture_output=True, text=True, timeout=timeout, check=False)
 
 
@@ -38,7 +38,7 @@ _AS_ROOT = () if os.geteuid() == 0 else ("--user", "--preserve-credentials")
 
 @contextmanager
 def two_networks() -> Iterator[tuple[Namespace, Namespace]]:
-    """Made, and removed. Skips the test where that is not allowed; fails where everything is tested."""
+    """Create them, and remove them afterwards. Skips the test if that is not permitted; fails it in CI."""
     with ExitStack() as stack:
         try:
             here, there = _joined(stack)

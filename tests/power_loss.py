@@ -1,4 +1,4 @@
-"""A machine that loses its power at the k-th file operation, and what its disk holds afterwards.
+"""A machine that loses power at the k-th file operation, and what its disk holds afterwards.
 
     with PowerLoss(folder, at=k) as power:
         write_something(folder)
@@ -6,10 +6,10 @@
     assert power.died                         # False once k is beyond the last operation
 
 Inside the `with`, calls of `os` that change something under `folder` are counted (`open` that creates, `write`, `ftruncate`, `fsync`, `replace`, `rename`,
-`link`, `unlink`, `mkdir`, `rmdir`). Operation number `at` is not done (of a write, half is), and neither is any after it: clean-up code does nothing on a
+`link`, `unlink`, `mkdir`, `rmdir`). Operation number `at` is not done (half of it if it is a write), nor is any after it: clean-up code does nothing on a
 machine that is off.
-`lose` then takes from every file what was not brought to the disk by `fsync`, and, with names="undone", takes back the names that were given or removed
-since their folder was. Files that others than `os` wrote (a compiler, `open(...).write`) count as never brought to the disk.
+`lose` then removes from every file what was not synced to disk by `fsync`, and, with names="undone", undoes the names that were created or removed since
+their folder was synced. Files written by other means than `os` (a compiler, `open(...).write`) count as never synced.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Names = Literal["kept", "undone"]
 
 
 class Died(BaseException):
-    """The power is gone. A BaseException, as nobody may catch it and go on."""
+    """The power is gone. A BaseException, as no code may catch it and continue."""
 
 
 class PowerLoss:
-    """See the module. `at` counts from 0; None never dies and counts only (`operations`)."""
+    """See the module. `at` counts from 0; with None it never dies and only counts (`operations`)."""
 
     def __init__(self, folder: Path, at: int | None = None) -> None:
         self.folder = folder.resolve()
@@ -40,7 +40,7 @@ class PowerLoss:
         self.died = False
         self._real: dict[str, Callable[..., Any]] = {}
         self._synced = {path.stat().st_ino: path.read_bytes() for path in _files(self.folder)}
-        self._undo: list[tuple[Path, Callable[[], None]]] = []  # of names: the folder they are in, and how they go back; oldest first
+        self._undo: list[tuple[Path, Callable[[], None]]] = []  # for names: their folder, and how to undo the change; oldest first
 
     def __enter__(self) -> Self:
         self._real = {name: getattr(os, name) for name in COUNTED}
@@ -54,7 +54,7 @@ class PowerLoss:
         return kind is Died
 
     def lose(self, *, names: Names = "kept", torn: float = 0.0) -> None:
-        """Leave on the disk what is sure to be there, and of bytes that were written since the last `fsync` the share `torn`."""
+        """Leave on disk what is certain to be there, and the share `torn` of the bytes that were written since the last `fsync`."""
         for path in _files(self.folder):
             content, synced = path.read_bytes(), self._synced.get(path.stat().st_ino, b"")
             if content != synced:
@@ -66,7 +66,7 @@ class PowerLoss:
         self._undo.clear()
 
     def _step(self, concerns: bool) -> bool:
-        """Count an operation; True when it is the one at which the machine dies."""
+        """Count an operation; True if it is the one at which the machine dies."""
         if not concerns:
             return False
         if self.died:
@@ -86,7 +86,7 @@ class PowerLoss:
         return isinstance(path, (str, os.PathLike)) and self.folder in (Path(path).absolute(), *Path(path).absolute().parents)
 
     def _place(self, descriptor: int) -> Path | None:
-        """The file or folder of ours that a descriptor stands for."""
+        """The file or folder under `folder` that a descriptor refers to."""
         try:
             place = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
         except OSError:
@@ -166,7 +166,7 @@ class PowerLoss:
         self._do("rmdir", path, **options)
 
     def _kept(self, path: Path) -> bytes | None:
-        """What is sure to be on the disk of a file; None when it is not there."""
+        """The part of a file that is certain to be on disk; None if there is no file."""
         if not self._within(path) or not path.is_file():
             return None
         return self._synced.get(path.stat().st_ino, b"")
@@ -175,8 +175,8 @@ class PowerLoss:
 def every_death(folder: Path, work: Callable[[], object], begin: Callable[[], object], limit: int = 200) -> Iterator[str]:
     """Every way to lose power during `work`, or right after it.
 
-    For each, `begin` makes the folder as it was, work dies, and the disk is left as it is after that; then it is the caller's turn to look. Yields what
-    was done, for messages.
+    For each, `begin` restores the folder, work dies, and the disk is left as it is after that, for the caller to check. Yields what was done, for
+    messages.
     """
     for at in range(limit):
         for names, torn in product(NAMES, (0.0, 0.5, 1.0)):
@@ -185,7 +185,7 @@ def every_death(folder: Path, work: Callable[[], object], begin: Callable[[], ob
                 work()
             power.lose(names=names, torn=torn)
             yield f"at operation {at}, names {names}, {torn:.0%} of what was not synced left"
-        if not power.died:  # the last time, the power went right after the work
+        if not power.died:  # the last time, the power was lost right after the work
             return
     raise AssertionError(f"work takes more than {limit} operations")
 

@@ -1,4 +1,4 @@
-"""Random programs (a declaration, a sketch of it, a row, a machine) as C, many in one translation unit, and what becomes of them when they run.
+"""Random programs (a declaration, a sketch of it, a row, a machine) as C, many in one translation unit, and their results when they run.
 
 Compiled programs run in a forked child with guarded buffers, as candidates do while tuning; sanitized ones in a C program of their own with a buffer for every
 tensor, so that the address sanitizer sees where each begins and ends.
@@ -85,7 +85,7 @@ KEEN: dict[str, SketchRule] = {
     "multi_level_tiling": MultiLevelTiling(uneven=1),
     "tensorize": Tensorize(uneven=1),
 }
-QUICK = ("-O1", "-ftrivial-auto-var-init=pattern")  # a tile element that is read before it is written shows
+QUICK = ("-O1", "-ftrivial-auto-var-init=pattern")  # so that a tile element which is read before it is written is detected
 SANITIZED = ("-std=gnu99", "-O0", "-g1", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-pthread")
 
 
@@ -123,14 +123,14 @@ def case_of(tensors: Sequence[Tensor], **values: Array) -> Case:
 
 
 def sketches(case: Case, target: Target) -> list[Sketch]:
-    """Every annotated space of rules that pack and cut unevenly wherever they can, and every sketch as the target's own rules leave it."""
+    """Every annotated space of rules that pack and split unevenly wherever they can, and every sketch of the target's own rules."""
     keen = tuple(KEEN.get(rule, rule) for rule in target.rules)
     found = [*spaces(case.dag, target, keen), *derive_sketches(case.dag, target.rules, target)]
     return list({sketch.name: sketch for sketch in found}.values())
 
 
 def by_hand(draw: Draw, case: Case) -> Sketch:
-    """Steps at random, as a person may write them: lengths that do not divide, anything computed anywhere; what is refused is left out."""
+    """Random steps, as a user may write them: lengths that do not divide, anything computed anywhere; refused steps are left out."""
     sketch = Sketch(case.dag)
     for _ in range(draw.integer(1, 8)):
         sketch = _following(sketch, _step(draw, sketch))
@@ -185,7 +185,7 @@ def _step(draw: Draw, sketch: Sketch) -> Step | None:
 
 
 def programs_of(draw: Draw, case: Case, rows: int = 1) -> list[Program]:
-    """Steps at random, calls at random, and every sketch of a declaration for one target, each at some rows, whether or not they fit the machine."""
+    """Random steps, random calls, and every sketch of a declaration for one target, each with some rows, whether or not they fit the machine."""
     target = draw.pick(TARGETS)
     found = [Program(case, sketch, (), target, "program") for sketch in (by_hand(draw, case), drawn_schedule(draw, case.dag)[0])]
     for sketch in sketches(case, target):
@@ -199,12 +199,12 @@ def programs_of(draw: Draw, case: Case, rows: int = 1) -> list[Program]:
 
 
 def iterations(nodes: Sequence[Node]) -> int:
-    """How many statements a program runs: what interpreting it costs."""
+    """How many statements a program runs, which is the cost of interpreting it."""
     return sum(1 if isinstance(node, Store) else int(node.var.extent) * iterations(node.body) for node in nodes)
 
 
 def interpreted(program: Program, limit: int = 1 << 30) -> str | None:
-    """What is wrong with what the interpreter makes of a program, '' when nothing is, None when it has more than `limit` statements to run."""
+    """What is wrong with the interpreter's results for a program; '' if nothing is, None if it runs more than `limit` statements."""
     loops = program.loops
     if iterations(loops.body) > limit:
         return None
@@ -261,11 +261,11 @@ class Bench:
 
     @property
     def _flags(self) -> tuple[str, ...]:
-        """zig takes -O1 for -O2, which is most of a compile, unless the clang inside is told."""
+        """zig turns -O1 into -O2, which dominates the compile time, unless the option is passed on to its clang."""
         return (*self.flags, "-Xclang", "-O1") if "-O1" in self.flags and self.compiler.kind == "zig" else self.flags
 
     def problems(self, programs: Sequence[Program], timeout: float = 60.0) -> list[str]:
-        """For each program what is wrong with it, '' when nothing is."""
+        """For each program what is wrong with it; '' if nothing is."""
         programs = numbered(programs)
         sources = [program.source for program in programs]
         library = self.folder / "programs.so"
@@ -352,7 +352,7 @@ static void two_threads(void *pool, void (*body)(void *, long, long), void *ctx,
 
 @cache
 def sanitizer_compiler() -> str:
-    """The path of a gcc that has the sanitizers' runtime, '' when there is none."""
+    """The path of a gcc that has the sanitizers' runtime; '' if there is none."""
     gcc = shutil.which("gcc")
     if gcc is None:
         return ""
@@ -361,7 +361,7 @@ def sanitizer_compiler() -> str:
 
 
 def sanitized_problems(programs: Sequence[Program], folder: Path, gcc: str, timeout: float = 120.0) -> list[str]:
-    """For each program what the sanitizers or the comparison say, '' when nothing."""
+    """For each program what the sanitizers or the comparison report; '' if nothing."""
     programs = numbered(programs)
     (folder / "driver.c").write_text(_driver(programs))
     command = [gcc, *SANITIZED, "-march=native", "driver.c", "-o", "driver", "-lm"]

@@ -1,4 +1,4 @@
-"""Holds one row of a lowered population against the same row lowered alone: every number, exactly."""
+"""Compares one row of a lowered population with the same row lowered alone: every number, exactly."""
 
 from __future__ import annotations
 

@@ -33,14 +33,14 @@ LOOP = ".globl _start\n_start: j _start\n"
 
 
 def spike() -> str:
-    """The program; '' where it is not installed."""
+    """The path of the program; '' if it is not installed."""
     found = importlib.util.find_spec("riscv")
     inside = Path(str(found.origin)).parent / "data" / "bin" / "spike" if found and found.origin else None
     return str(inside) if inside and inside.exists() else shutil.which("spike") or ""
 
 
 def need_spike() -> None:
-    """Skips a test where there is none; fails where everything is tested."""
+    """Skip a test if it is missing; fail it in CI."""
     need_micro()
     if not spike():
         text = "not installed: spike (pip install --pre spike)"
@@ -67,7 +67,7 @@ def assembled(text: str, bits: int = 64) -> Path:
 
 @contextmanager
 def running_spike(bits: int = 64, options: tuple[str, ...] = ()) -> Iterator[str]:
-    """Starts one, halted; gives the text of its wire."""
+    """Start a halted simulator; yields the text of its wire."""
     command = [spike(), "--rbb-port=0", "--halted", f"--isa=rv{bits}imac_zicsr_zicntr", f"-m0x{MEMORY:x}:0x{SIZE:x}", *options, str(assembled(LOOP, bits))]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
@@ -80,7 +80,7 @@ def running_spike(bits: int = 64, options: tuple[str, ...] = ()) -> Iterator[str
 
 
 def _read_on(process: subprocess.Popen[bytes]) -> None:
-    """Take what it says: it stands still where nobody does."""
+    """Read its output: it blocks if nothing does."""
     assert process.stdout
     with process.stdout as said:
         while said.read1():  # type: ignore[attr-defined]

@@ -29,7 +29,7 @@ PARAMETERS = "void *const *args, unsigned char *workspace, parallel_for_t parall
 
 @dataclass(frozen=True)
 class Machine:
-    """Where programs are run. `emulator`: '' for this machine."""
+    """A system that runs programs. `emulator`: '' for this machine."""
 
     triple: str
     mcpu: str
@@ -38,11 +38,11 @@ class Machine:
 
     @property
     def toolchain(self) -> CToolchain:
-        """What builds for it."""
+        """The compiler for it."""
         return CToolchain(find_compiler(), self.mcpu, self.triple)
 
     def command(self, program: Path) -> list[str]:
-        """How a program is started."""
+        """The command that starts a program."""
         return [str(shutil.which(self.emulator)), "-cpu", self.cpu, str(program)] if self.emulator else [str(program)]
 
 
@@ -68,7 +68,7 @@ def built(source: CSource, machine: Machine = HERE) -> Path:
 
 
 def said(program: Path, recipe: str, mode: str = "trial", kept: str = "-", machine: Machine = HERE, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-    """What a program answers to a recipe."""
+    """A program's answer to a recipe."""
     command = [*machine.command(program), mode, kept]
     return subprocess.run(command, input=recipe, capture_output=True, text=True, timeout=timeout, check=False, cwd=program.parent)
 

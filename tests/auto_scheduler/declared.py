@@ -43,7 +43,7 @@ def matmul_dag(n: int = 512, m: int = 512, k: int = 512) -> tuple[ComputeDAG, Te
 
 
 def tiled_matmul() -> tuple[ComputeDAG, State]:
-    """A product in the way of the search: a private tile inside the tiles of what is written, threads, vectors, unrolling."""
+    """A product scheduled as the search would: a private tile inside the output's tiles, threads, vectors, unrolling."""
     dag, _, _, c = matmul_dag()
     state = dag.get_init_state()
     local = state.cache_write(c, "local")

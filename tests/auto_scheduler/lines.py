@@ -37,7 +37,7 @@ LINE = line()
 
 
 def changed(*path: str | int, to: object, row: str = LINE) -> str:
-    """The line with something else at a place."""
+    """The line with one value replaced."""
     fields = json.loads(row)
     place = fields
     for key in path[:-1]:

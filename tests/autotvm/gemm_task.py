@@ -1,4 +1,4 @@
-"""A task of a matrix product as far as cost models look at one, with invented times."""
+"""A task of a matrix product with as much as cost models need, and invented times."""
 
 from dataclasses import dataclass, field
 
@@ -49,7 +49,7 @@ class GemmTask:
 
 
 def seconds(config: ConfigEntity) -> float | None:
-    """None where a configuration is impossible."""
+    """The time of a configuration; None if it is impossible."""
     rows, columns = config["tile_y"].size[-1].bit_length(), config["tile_x"].size[-1].bit_length()
     if columns == 1:
         return None

@@ -10,7 +10,7 @@ LIMIT = 16
 
 @autotvm.template("tests/matmul")
 def matmul(n: int, m: int, k: int) -> Instance:
-    """Two splits, one way to run the innermost loop; tiles of more than LIMIT columns are impossible."""
+    """Two splits, one annotation of the innermost loop; tiles of more than LIMIT columns are impossible."""
     a, b = te.placeholder((n, k), name="A"), te.placeholder((k, m), name="B")
     r = te.reduce_axis((0, k), name="r")
     c = te.compute((n, m), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
@@ -30,7 +30,7 @@ def matmul(n: int, m: int, k: int) -> Instance:
 
 
 def instance(name: str, args: tuple[object, ...], **digits: int) -> tuple[autotvm.Task, autotvm.ConfigEntity]:
-    """A task, and its configuration with these digits (0 where none is given)."""
+    """A task, and its configuration with these digits (0 by default)."""
     task = autotvm.task.create(name, args, "llvm")
     space = task.config_space
     return task, space.get(space.knob2point([digits.get(knob, 0) for knob in space.space_map]))
@@ -38,7 +38,7 @@ def instance(name: str, args: tuple[object, ...], **digits: int) -> tuple[autotv
 
 @autotvm.template("tests/everything")
 def everything(n: int, m: int, k: int) -> Instance:
-    """Every kind of knob: sizes that leave tails, that are read, that constrain one another, one number for two steps, orders, annotations, stages."""
+    """Every kind of knob: sizes that leave tails, are read or constrain one another, one number for two steps, orders, annotations, stages."""
     a, b = te.placeholder((n, k), name="A"), te.placeholder((k, m), name="B")
     r = te.reduce_axis((0, k), name="r")
     product = te.compute((n, m), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="P")

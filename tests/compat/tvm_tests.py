@@ -1,4 +1,4 @@
-"""The 67 tests of TVM 0.9's auto-scheduler (tests/python/unittest/test_auto_scheduler_*.py), and what is their counterpart here, or why there is none.
+"""The 67 tests of TVM 0.9's auto-scheduler (tests/python/unittest/test_auto_scheduler_*.py), and their counterparts here, or why there are none.
 
 Counterparts outside of this folder use `ansor.auto_scheduler`, whose names `ansor.compat.tvm.auto_scheduler` are (`test_names_of_the_auto_scheduler`).
 """

@@ -1,4 +1,4 @@
-"""Random calls of a schedule, as a person may write them, in any order; what is refused is left out. A call can be repeated on a fresh schedule."""
+"""Random calls of a schedule, as a user may write them, in any order; refused ones are left out. A call can be repeated on a fresh schedule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def fresh(dag: Dag) -> Schedule:
 
 
 def drawn_schedule(draw: Draw, dag: Dag, count: int = 8) -> tuple[Sketch, Schedule]:
-    """Up to `count` calls that fit each other: what they lead to, and the schedule that they were made on."""
+    """The result of up to `count` calls that fit each other, and the schedule that they were made on."""
     calls: list[Call] = []
     schedule, sketch = fresh(dag), fresh(dag).sketch(dag.tensors)
     for _ in range(draw.integer(1, count)):
@@ -34,7 +34,7 @@ def drawn_schedule(draw: Draw, dag: Dag, count: int = 8) -> tuple[Sketch, Schedu
 
 
 def called(dag: Dag, calls: list[Call]) -> tuple[Sketch, Schedule] | None:
-    """What calls lead to on a fresh schedule; None when one is refused, or all of them together are."""
+    """The result of calls on a fresh schedule; None if one of them, or their combination, is refused."""
     schedule = fresh(dag)
     try:
         for call in calls:

@@ -1,4 +1,4 @@
-"""Ten small models as PyTorch exports them: what the families of the model zoo are made of."""
+"""Ten small models as PyTorch exports them, with the parts of which the model zoo's families consist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of one operator, beside the reference of the package onnx."""
+"""Models of one operator, compared with the reference of the package onnx."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def saved(path: Path, op: str, inputs: Sequence[Array], constants: Sequence[Cons
 
 
 def check(path: Path, op: str, inputs: Sequence[Array], constants: Sequence[Constant] = (), outputs: int = 1, **attributes: Any) -> None:
-    """The network of that file gives what the reference does, and nothing of it is left to PyTorch."""
+    """Check that the file's network equals the reference, and that no part of it is left to PyTorch."""
     model = saved(path, op, inputs, constants, outputs, **attributes)
     wanted = ReferenceEvaluator(model).run(None, {f"x{place}": one for place, one in enumerate(inputs)})
     extracted = extract(path, tuple(map(torch.from_numpy, inputs)))

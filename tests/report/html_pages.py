@@ -41,7 +41,7 @@ class Page(HTMLParser):
             words.append(data)
 
     def texts(self, tag: str, kind: str = "") -> list[str]:
-        """What elements of that tag (and class) say."""
+        """The texts of elements with that tag (and class)."""
         return [" ".join("".join(words).split()) for name, attrs, words in self.elements if name == tag and kind in (attrs.get("class") or "")]
 
     @property

@@ -1,4 +1,4 @@
-"""Record files for reports: some trials of a small matrix product that nobody measured."""
+"""Record files for reports: some made-up trials of a small matrix product."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def trial(cost: float | None, kind: str = "compile", text: str = "error: no such
 
 
 def trials(costs: Sequence[float | None] = COSTS) -> list[Record]:
-    """Those of `COSTS`, their failures of two kinds."""
+    """The trials of `COSTS`, with failures of two kinds."""
     kinds = iter(("timeout", "compile", "compile", *["crash"] * len(costs)))
     return [trial(cost) if cost is not None else trial(None, kind := next(kinds), f"{kind}: what the tool said") for cost in costs]
 
@@ -43,7 +43,7 @@ def write(path: Path, records: Sequence[Record], name: str = NAME) -> Path:
 
 
 def hostile(path: Path) -> Path:
-    """A file with HTML in every text that a line may hold."""
+    """A file with HTML in every text of a line."""
     page = "<script>alert(1)</script><img src=x onerror=alert(2)>"
     texts = [trial(1e-6), trial(None, text=HOSTILE)]
     others = [one._replace(workload=page, target=f"cpu {page} ({page})", algorithm=page) for one in texts]

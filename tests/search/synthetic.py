@@ -31,7 +31,7 @@ def one_factor_moves(table: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(eq=False)
 class BowlSpace:
-    """Time = floor + distance of the row to a secret best row; legal rows have an even sum where `even` asks for it."""
+    """Time = floor + distance of the row to a hidden best row; with `even`, legal rows have an even sum."""
 
     extents: tuple[int, ...] = (12, 12, 12, 12)
     target: tuple[int, ...] = (7, 2, 9, 4)

@@ -1,4 +1,4 @@
-"""A wire to memory of this process, whose processor knows the three programs of the tests by sight. Each flaw can be switched on."""
+"""A wire to memory of this process, whose processor recognises the three programs of the tests. Each flaw can be switched on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLAWS = ("escapes", "alignment", "tail", "counts", "beside", "adds", "trap", "de
 
 @dataclass
 class Board:
-    """What stays when a wire is closed."""
+    """What persists when a wire is closed."""
 
     memory: bytearray = field(default_factory=lambda: bytearray(SIZE))
     stuck: bool = False
@@ -22,7 +22,7 @@ class Board:
 
 @dataclass
 class MemoryWire:
-    """`flaw`: what is wrong with it; '' for nothing."""
+    """`flaw`: what is wrong with it; '' if nothing is."""
 
     board: Board
     flaw: str = ""

@@ -1,4 +1,4 @@
-"""What the patterns make of programs written by hand."""
+"""Hand-written programs after the patterns."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def forms(tensors: Sequence[Tensor], *steps: Step, machine: Machine | None = Non
 
 
 def body(tensors: Sequence[Tensor], *steps: Step, machine: Machine | None = None) -> str:
-    """The functions of a program as C, without what is around them."""
+    """The bodies of a program's functions as C."""
     unit = run(PASSES, draft_of(Sketch(Dag(tensors)).then(*steps).lower_row((), "f"), machine or Machine(32, 1))).unit
     assert isinstance(unit, Unit)
     return "\n".join(lines(unit.functions))

@@ -1,4 +1,4 @@
-"""A board for tests of faults: an agent that listens, all of whose processes can be killed or stopped, started anew at the same port, or kept in a trial."""
+"""A board for tests of faults: an agent that listens. Its processes can be killed or stopped, restarted at the same port, or held in a trial."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EVENT_SECONDS = 90.0
 TRIALS = 6
 TIMING = TimingOptions(repeat=1, min_repeat_ms=0.1, stopping=Stopping(contender_repeats=0), timeout_seconds=2.0)
 
-# In front of every job. Trials are counted; the one whose number is in the file `hold` does not end.
+# Runs in front of every job. Trials are counted; the one whose number is in the file `hold` does not end.
 FRONT = """#!/bin/sh
 cd {folder} || exit 1
 if [ "$2" = trial ]; then
@@ -50,7 +50,7 @@ def until(happened: Callable[[], bool], what: str) -> None:
 
 
 def descendants(process: int) -> list[int]:
-    """What a process started, and what that started."""
+    """All descendants of a process."""
     found: list[int] = []
     with suppress(OSError):
         for child in map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split()):
@@ -65,7 +65,7 @@ def send(number: signal.Signals, processes: list[int]) -> None:
 
 
 def front(folder: Path, hold: int) -> Path:
-    """The program in front of jobs; trial `hold` (from 1) is kept, none for 0."""
+    """The program in front of jobs; it holds trial `hold` (from 1), none for 0."""
     script = folder / "front"
     script.write_text(FRONT.format(folder=shlex.quote(str(folder))))
     script.chmod(0o700)
@@ -97,7 +97,7 @@ class Board:
         self.start()
 
     def start(self) -> None:
-        """An agent, at the same port as the one before."""
+        """Start an agent at the same port as the one before."""
         self.process = subprocess.Popen([*self._words, "-listen", f"127.0.0.1:{self.port}"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         words = self.process.stdout.readline().split()
@@ -109,7 +109,7 @@ class Board:
         return read_address(f"agent://127.0.0.1:{self.port}?key={self.key}")
 
     def kill(self, *, but_sessions: bool = False) -> list[int]:
-        """SIGKILL to all of it; gives what was left: sessions that are stopped, and their jobs."""
+        """Send SIGKILL to all of it; returns what was left: sessions that are stopped, and their jobs."""
         tree = descendants(self.process.pid)
         send(signal.SIGSTOP if but_sessions else signal.SIGKILL, tree)
         self.process.kill()
@@ -119,18 +119,18 @@ class Board:
         return tree
 
     def lose_files(self) -> None:
-        """As a store in memory does when a board starts anew."""
+        """Lose the files, as a store in memory does when a board restarts."""
         shutil.rmtree(self.store)
 
     def wait_held(self) -> None:
         until((self.folder / "held").exists, "a trial is held")
 
     def wait_idle(self) -> None:
-        """Until no job runs."""
+        """Wait until no job runs."""
         until(lambda: not self._busy(), "the agent is free")
 
     def wait_busy(self) -> None:
-        """Until a job runs."""
+        """Wait until a job runs."""
         until(self._busy, "the agent has a job")
 
     def _busy(self) -> bool:
@@ -143,7 +143,7 @@ class Board:
 
 
 class Seen(AgentDevice):
-    """A device that remembers what it said. `after_failure` is called after the first failure, before the run hears of it."""
+    """A device that remembers its answers. `after_failure` is called after the first failure, before the run gets it."""
 
     def __init__(self, address: Address, after_failure: Callable[[], None] = lambda: None) -> None:
         super().__init__(address)

@@ -1,4 +1,4 @@
-"""A real `sshd` on the loopback interface, with keys of its own that are thrown away, for this user; and how `ssh` reaches it."""
+"""A real `sshd` on the loopback interface for this user, with temporary keys, and the configuration with which `ssh` reaches it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Sshd:
     config: Path
 
     def connections(self) -> list[int]:
-        """Its processes for connections, without what they run."""
+        """Its processes for connections, without their children."""
         return [one for one in descendants(self.process.pid) if _name(one).startswith("sshd")]
 
 
@@ -65,7 +65,7 @@ def _name(process: int) -> str:
 
 @cache
 def programs() -> tuple[str, ...]:
-    """Where sshd, ssh and ssh-keygen are, installed if they are missing; () where they cannot be."""
+    """The paths of sshd, ssh and ssh-keygen, installed if they are missing; () if they cannot be."""
     def found() -> list[str]:
         places = f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin"
         return [place for name in ("sshd", "ssh", "ssh-keygen") if (place := shutil.which(name, path=places))]
@@ -82,7 +82,7 @@ def _free_port() -> int:
 
 @contextmanager
 def sshd(folder: Path) -> Iterator[Sshd]:
-    """Runs one; all its files are in the folder. Skips a test where there is none; fails where everything is tested."""
+    """Run a server; all its files are in the folder. Skips the test if there is none; fails it in CI."""
     if not programs():
         text = "there is no sshd, and it cannot be installed"
         pytest.fail(text) if os.environ.get("CI") == "true" else pytest.skip(text)
@@ -90,7 +90,7 @@ def sshd(folder: Path) -> Iterator[Sshd]:
     for name in ("host", "user"):
         subprocess.run([keygen, "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True, timeout=60)
     if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(mode=0o755, parents=True, exist_ok=True)  # sshd wants an empty folder to lock itself into
+        Path("/run/sshd").mkdir(mode=0o755, parents=True, exist_ok=True)  # sshd needs an empty folder to chroot into
     running = _started(server, folder)
     try:
         yield running
@@ -100,7 +100,7 @@ def sshd(folder: Path) -> Iterator[Sshd]:
 
 
 def _started(server: str, folder: Path) -> Sshd:
-    for _ in range(5):  # somebody else may take the port before sshd does
+    for _ in range(5):  # another process may take the port before sshd does
         port, log = _free_port(), folder / "log"
         words = {"folder": folder, "port": port, "user": getpass.getuser()}
         (folder / "server").write_text(SERVER.format(**words))

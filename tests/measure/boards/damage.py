@@ -1,4 +1,4 @@
-"""A wire to a board whose memory is damaged where nobody says so: bits that flip between trials, before a run and after it."""
+"""A wire to a board whose memory is damaged silently: bits flip between trials, before a run and after it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Range = tuple[int, int]
 
 
 class DamagedBoard:
-    """Passes everything on. `before`, `after`: addresses, from and to, where bits flip at the next run, once; flips: how many."""
+    """Passes everything on. `before`, `after`: address ranges where bits flip once, before or after the next run; flips: how many."""
 
     name = "damaged"
 
@@ -47,7 +47,7 @@ class DamagedBoard:
         self.inner.reset()
 
     def close(self) -> None:
-        """The real one goes on."""
+        """The real wire stays open."""
 
     def _damaged(self, places: Sequence[Range]) -> Sequence[Range]:
         for _ in range(self.flips if places else 0):

@@ -1,4 +1,4 @@
-"""A TCP connection that loses, damages, cuts, delays and repeats bytes, is silent for a while, or breaks: between a wire and the simulator behind it."""
+"""A TCP proxy between a wire and its simulator that loses, damages, cuts, delays and repeats bytes, is silent for a while, or breaks the connection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Faults:
-    """How probable each fault is, for every piece of at most 1024 bytes. seconds: how long delays and silences are at most."""
+    """The probability of each fault, for every piece of at most 1024 bytes. seconds: the longest delay or silence."""
 
     drop: float = 0.0
     flip: float = 0.0
@@ -42,7 +42,7 @@ def random_faults(source: random.Random) -> Faults:
 
 
 class FaultyProxy:
-    """Listens at `port`, and passes on to the port `behind` of this machine, which may be changed at any time, as `faults` may. seen: how often each came."""
+    """Listens at `port`, and forwards to the port `behind` of this machine; that and `faults` may be changed at any time. seen: how often each occurred."""
 
     def __init__(self, behind: int, seed: int) -> None:
         self.faults, self.seen = NONE, Counter[str]()
@@ -53,7 +53,7 @@ class FaultyProxy:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def close(self) -> None:
-        """No more connections."""
+        """Accept no more connections."""
         self._closed = True
         with contextlib.suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)
@@ -87,7 +87,7 @@ class FaultyProxy:
             far.shutdown(socket.SHUT_WR)
 
     def _back(self, far: socket.socket, near: socket.socket) -> None:
-        """What the server says is taken to its end in any case: Spike ends where it cannot write."""
+        """The server's output is always read to its end: Spike ends if it cannot write."""
         with contextlib.suppress(OSError):
             while data := far.recv(PIECE):
                 with contextlib.suppress(OSError):
@@ -96,13 +96,13 @@ class FaultyProxy:
                     continue
                 with contextlib.suppress(OSError):
                     near.shutdown(socket.SHUT_RDWR)
-        for one in (near, far):  # closing alone wakes nobody who waits for it
+        for one in (near, far):  # closing alone does not wake threads that wait for it
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
 
     def _damaged(self, data: bytes) -> Iterator[bytes]:
-        """What goes on of a piece, part by part. Raises OSError where the connection breaks."""
+        """The parts of a piece that are forwarded. Raises OSError if the connection breaks."""
         faults, piece = self.faults, bytearray(data)
         if faults is NONE:
             yield data

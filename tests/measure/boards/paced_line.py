@@ -16,7 +16,7 @@ COUNTED = ("-icount", "shift=7")  # as the board's file says
 
 @contextlib.contextmanager
 def paced_line(baud: int) -> Iterator[Callable[[str], SerialWire]]:
-    """What opens the wire, for `BoardDevice`; each opening starts the board anew."""
+    """The function with which `BoardDevice` opens the wire; each opening restarts the board."""
     simulator, rate = Simulator("mps2-an386", COUNTED), baud / BITS_A_BYTE
     try:
         yield lambda text: SerialWire(PacedPort(simulator.start(), rate), text, None, rate)

@@ -1,4 +1,4 @@
-"""Whole trials on simulated boards whose connection has faults, by a seed: programs that are right, wrong, or trap, and what the device says of them."""
+"""Whole trials on simulated boards whose connections have seeded faults: programs that are right, are wrong, or trap, and the device's verdicts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FAILED = "failed: "
 
 @dataclass
 class Place:
-    """A board behind a proxy. opened: its wire, anew; target: of its programs."""
+    """A board behind a proxy. opened: opens its wire; target: of its programs."""
 
     target: str
     proxy: FaultyProxy
@@ -58,7 +58,7 @@ class Place:
 
 @dataclass
 class Found:
-    """What became of trials. kinds: by what the program was and what was said of it; wrong: what was said that is not so; lost: links that were not back;
+    """The outcomes of trials. kinds: by program and verdict; wrong: verdicts that are wrong; lost: links that did not recover;
     again: faults; longest: seconds of a trial."""
 
     kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -134,7 +134,7 @@ def jobs(target: str, builder: Builder) -> dict[str, Job]:
 
 
 def run_schedules(wire: str, schedules: int, seed: int, folder: Path, until: float = float("inf")) -> Found:
-    """So many trials with faults, each followed by one without them, as long as `time.monotonic()` is below `until`."""
+    """This many trials with faults, each followed by one without, while `time.monotonic()` is below `until`."""
     found, source = Found(), random.Random(seed)
     with _short_waits(), WIRES[wire](seed, folder) as place, Builder(parse_target(place.target).toolchain(), "image", jobs=1, timeout=120) as builder:
         all_jobs = jobs(place.target, builder)
@@ -150,7 +150,7 @@ def run_schedules(wire: str, schedules: int, seed: int, folder: Path, until: flo
             place.proxy.faults = NONE
             _note(found, name, said, first.costs, time.monotonic() - began)
             clean = _said(device, all_jobs["right"])
-            if isinstance(clean, Failure) and clean.kind in LINK:  # what was on its way
+            if isinstance(clean, Failure) and clean.kind in LINK:  # bytes that were still in flight
                 clean = _said(device, all_jobs["right"])
             if not isinstance(clean, Observation) or clean.costs != first.costs:
                 found.lost.append(str(clean))

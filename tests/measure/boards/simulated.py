@@ -1,4 +1,4 @@
-"""Boards behind a wire that are simulated: one process, halted at first, whose memory stays from trial to trial."""
+"""Simulated boards behind a wire: one process, initially halted, whose memory persists from trial to trial."""
 
 from __future__ import annotations
 

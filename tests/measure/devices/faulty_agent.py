@@ -1,6 +1,6 @@
-"""An agent with a fault on its way: `faulty_agent.py FAULT MARK AGENT ...` passes on what the agent and its peer say, until the answer to a trial comes.
+"""An agent with a faulty connection: `faulty_agent.py FAULT MARK AGENT ...` forwards between the agent and its peer until the answer to a trial comes.
 
-The file MARK is made then, so that the fault comes once. FAULT: cut, truncate, hang, garbage, early (the way breaks before a program was sent).
+The file MARK is then created, so that the fault occurs once. FAULT: cut, truncate, hang, garbage, early (it breaks before a program was sent).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Debug modules that tests speak to."""
+"""Simulated debug modules for tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Connect = Callable[[FakeDebugModule], DebugModule]
 
 @pytest.fixture
 def connect() -> Iterator[Connect]:
-    """What a chip looks like from the other end of its wire."""
+    """Connects to a simulated chip through a wire."""
     with ExitStack() as stack:
 
         def one(chip: FakeDebugModule) -> DebugModule:

@@ -1,4 +1,4 @@
-"""A remote bitbang server with a JTAG port and a RISC-V debug module over a few kilobytes of memory. What it does wrong is chosen by its fields."""
+"""A remote bitbang server with a JTAG port and a RISC-V debug module over a few kilobytes of memory. Its fields choose what it does wrong."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FakeDebugModule:
         self.commands = 0
 
     def step(self, character: int) -> int | None:
-        """One character; what is answered."""
+        """Process one character; returns the answer."""
         if character == 82:
             return 48 + self.tdo
         pins = character - 48
@@ -160,7 +160,7 @@ class FakeDebugModule:
             self._go()
 
     def _go(self) -> None:
-        """Instructions do nothing, up to an ebreak or a hardware breakpoint; without one the program does not end."""
+        """Skip instructions up to an ebreak or a hardware breakpoint; without one the program does not end."""
         at = self.csrs[0x7B1]
         while BASE <= at < BASE + len(self.memory) - 4:
             broken = self.csrs[0x7A1] >> 12 & 15 == 1 and self.csrs[0x7A2] == at
@@ -246,7 +246,7 @@ class FakeDebugModule:
 
 @dataclass
 class FakeServer:
-    """Serves a chip. silent_after, cut_after: characters after which it says nothing more, or ends the connection. garbage: a character for every answer."""
+    """Serves a chip. silent_after, cut_after: characters after which it stops answering, or closes the connection. garbage: a character for every answer."""
 
     chip: FakeDebugModule
     silent_after: int | None = None
@@ -256,7 +256,7 @@ class FakeServer:
     connections: int = 0
 
     def serve(self, listening: socket.socket) -> None:
-        """Until the socket is closed; one client at a time."""
+        """Serve until the socket is closed, one client at a time."""
         with suppress(OSError):
             while True:
                 client, _ = listening.accept()

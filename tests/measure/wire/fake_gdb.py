@@ -1,4 +1,4 @@
-"""A GDB server of this process: memory, and a processor that knows the programs of the wire tests by sight. It can damage what it sends."""
+"""A GDB server in this process: memory, and a processor that recognises the programs of the wire tests. It can damage what it sends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REGISTERS = b"<feature>" + b"".join(b'<reg name="%b" bitsize="32"/>' % (b"x%d" %
 
 @dataclass
 class FakeGdb:
-    """features: what it says to qSupported. lacks: beginnings of packets that it does not know. says: answers of its own, by beginning.
+    """features: its answer to qSupported. lacks: prefixes of packets that it does not know. says: special answers, by prefix.
 
     damage: bytes as they are sent, into bytes that arrive."""
 
@@ -135,7 +135,7 @@ class FakeGdb:
         if size == 0:
             return b"OK"
         body = data[data.index(b":") + 1:]
-        # The decoder has taken escapes away; runs are not sent by clients.
+        # The decoder has removed escapes; clients do not send run-length encoding.
         body = body if data.startswith(b"X") else bytes.fromhex(body.decode())
         if not 0 <= at <= SIZE - size or len(body) != size:
             return b"E14"

@@ -1,4 +1,4 @@
-"""A line that loses, damages, delays and repeats bytes, by a seed, in a time of its own: waiting costs nothing. It may be slow, too.
+"""A line that loses, damages, delays and repeats bytes, by a seed, in simulated time: waiting costs nothing. It may also be slow.
 
 The monitor at its end is the real one, in C, inside of this process.
 """
@@ -20,11 +20,11 @@ from ansor.measure.wire.wire import WireError
 OUT_BYTES = 1 << 18
 PART = 32
 BAUD_115200 = 11_520
-"""Bytes a second."""
+"""Bytes per second."""
 
 
 class LoopedMonitor:
-    """The monitor in this process. There is one: `begin` makes it a new board."""
+    """The monitor in this process. There is only one: `begin` resets it to a new board."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
@@ -61,7 +61,7 @@ def looped_monitor() -> LoopedMonitor:
 
 @dataclass(frozen=True)
 class Faults:
-    """How probable each fault is, for every piece of at most 64 bytes. seconds: how long delays and silences are at most."""
+    """The probability of each fault, for every piece of at most 64 bytes. seconds: the longest delay or silence."""
 
     drop: float = 0.0
     flip: float = 0.0
@@ -79,7 +79,7 @@ NONE = Faults()
 
 
 def random_faults(source: random.Random) -> Faults:
-    """From a line that is nearly good to one that brings nearly nothing through; most kinds of faults are left out each time."""
+    """From a line that is nearly good to one that delivers almost nothing; most kinds of faults are left out each time."""
     worst = source.choice((0.01, 0.05, 0.15, 0.4))
     kinds = ("drop", "flip", "insert", "split", "delay", "repeat", "later", "silence")
     chosen = {kind: source.random() * worst for kind in kinds if source.random() < 0.4}
@@ -87,7 +87,7 @@ def random_faults(source: random.Random) -> Faults:
 
 
 class FaultyPipe:
-    """A `Port` to the monitor. `faults` may be changed at any time. bytes_per_second: how fast it is in each direction, 0 for at once."""
+    """A `Port` to the monitor. `faults` may be changed at any time. bytes_per_second: in each direction, 0 for no limit."""
 
     def __init__(self, seed: int, faults: Faults = NONE, bytes_per_second: float = 0.0) -> None:
         self.faults, self.rate = faults, bytes_per_second

@@ -59,7 +59,7 @@ class Simulator:
             self.process = None
 
     def wire(self, resets: bool = True) -> SerialWire:
-        """A wire to a new process; where it may not reset, only the monitor can."""
+        """A wire to a new process; if it may not reset the board, only the monitor can."""
         return SerialWire(self.start(), self.board, self.start if resets else None)
 
 

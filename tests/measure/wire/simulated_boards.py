@@ -23,7 +23,7 @@ SECONDS = 20.0
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody has."""
+    """A free port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -76,7 +76,7 @@ def running(command: list[str], output: object = subprocess.DEVNULL) -> Iterator
 
 
 def wait_for(process: subprocess.Popen[bytes], port: int) -> None:
-    """Until a port listens; it is not connected to, since that would be a debugger. Connections that are tried are counted by nobody."""
+    """Wait until a port listens, without connecting to it, since that would count as a debugger."""
     end = time.monotonic() + SECONDS
     wanted = f"{port:04X}"
     while time.monotonic() < end and process.poll() is None:
