@@ -123,7 +123,7 @@ def scaling(folder: Path, milliseconds: float, trials: int = 40) -> bool:
 
 
 def boards(folder: Path, trials: int, delay: float, pixels: int, agents: bool) -> None:
-    """The same tasks with one board and with four: emulators, or agents that use them, and answer late. An emulator counts instructions of the best programs."""
+    """The same tasks with one board and with four: emulators, or agents that use them; they answer late. An emulator counts the best programs."""
     import torch
 
     tasks, weights = extract_tasks(NETWORKS["resnet18"].model(), (torch.zeros(1, 3, pixels, pixels),), BOARD)

@@ -106,7 +106,7 @@ SIGNED = Form()
 @dataclass(frozen=True, eq=False)
 class Convolution(Operator):
     """weights: int8 [height, width, in / groups, out], or [height, width, channels, multiplier] where `depthwise`; bias: int32 [out]. With groups, the outputs
-    are in the order of the groups, and each sees only the inputs of its own group. added: the addition of its result and its second input; the output is the sum.
+    are in the order of the groups, and each sees only the inputs of its own group. added: the addition of its result and its second input, which gives the output.
     """
 
     weights: NDArray[np.int8]

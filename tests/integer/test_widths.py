@@ -70,7 +70,9 @@ def test_bytes_that_no_instruction_multiplies_stay_as_they_are(network: IntegerN
 
 def test_other_names_of_inputs_and_outputs_stay_as_they_are() -> None:
     shape = (1, 2, 2, 4)
-    operators: list[Operator] = [Reshape("flat", ("x",), (1, 16)), Table("a", ("x",), np.arange(-128, 128).astype(np.int8)), Reshape("y", ("a",), (1, 16)), Reshape("z", ("a",), (4, 4))]
-    tensors = {name: IntegerTensor(name, to, Quantisation(1.0, 0)) for name, to in (("x", shape), ("flat", (1, 16)), ("a", shape), ("y", (1, 16)), ("z", (4, 4)))}
+    table = Table("a", ("x",), np.arange(-128, 128).astype(np.int8))
+    operators: list[Operator] = [Reshape("flat", ("x",), (1, 16)), table, Reshape("y", ("a",), (1, 16)), Reshape("z", ("a",), (4, 4))]
+    shapes = {"x": shape, "flat": (1, 16), "a": shape, "y": (1, 16), "z": (4, 4)}
+    tensors = {name: IntegerTensor(name, to, Quantisation(1.0, 0)) for name, to in shapes.items()}
     network = IntegerNetwork("names", ("x",), ("y",), tensors, tuple(operators)).checked()
     assert {tensor.dtype for tensor in unsigned_between(network).tensors.values()} == {"int8"}
