@@ -15,15 +15,23 @@ WORD = 32
 FEWEST = 4
 """Lanes of the narrowest vector that is worth it."""
 
+APART = """\
+#if defined(__SSE4_1__)
+#define ANSOR_APART 1
+#else
+#define ANSOR_APART 0
+#endif"""
+
 
 def high_word(expr: Cast) -> tuple[Expr, Expr, int] | None:
     """The factors and the summand, where an expression has this form and nothing in it can leave 64 bits."""
     shift = expr.value
     if expr.dtype != "int32" or not isinstance(shift, Binary) or shift.op != "shr" or not _is(shift.right, WORD):
         return None
-    total, added = shift.left, 0
+    total: Expr = shift.left
+    added = 0
     if isinstance(total, Binary) and total.op == "add" and isinstance(total.right, Const) and abs(int(total.right.value)) < 1 << 62:
-        total, added = total.left, int(total.right.value)
+        added, total = int(total.right.value), total.left
     if not isinstance(total, Binary) or total.op != "mul" or total.dtype != "int64":
         return None
     factors = [side.value for side in (total.left, total.right) if isinstance(side, Cast) and side.value.dtype == "int32"]
@@ -36,13 +44,14 @@ def _is(expr: Expr, value: int) -> bool:
 
 def high_words_function(helpers: Helpers, lanes: int) -> str:
     """The name of the function for this many lanes, of two vectors and a number."""
-    words, all_, half = helpers.vector("int32", lanes), helpers.vector("int64", lanes), helpers.vector("int64", lanes // 2)
+    words, wide, half = helpers.vector("int32", lanes), helpers.vector("int64", lanes), helpers.vector("int64", lanes // 2)
     unsigned, name = helpers.vector("uint64", lanes // 2), f"high_words_{words}"
     picked = [lane + k * lanes for lane in range(1, lanes, 2) for k in (0, 1)]
     even = " * ".join(f"(({half})(({unsigned}){one} << {WORD}) >> {WORD})" for one in "xy")
-    body = [f"const {half} x = ({half})a, y = ({half})b;", f"const {words} even = ({words})({even} + c), odd = ({words})((x >> {WORD}) * (y >> {WORD}) + c);"]
+    apart = f"const {half} x = ({half})a, y = ({half})b; const {words} even = ({words})({even} + c), odd = ({words})((x >> {WORD}) * (y >> {WORD}) + c);"
     value = helpers.shuffle("int32", lanes, "even", "odd", picked)
-    plain = f"return __builtin_convertvector((__builtin_convertvector(a, {all_}) * __builtin_convertvector(b, {all_}) + c) >> {WORD}, {words});"
-    head = f"static inline {words} {name}({words} a, {words} b, long long c) {{"
-    helpers.instructions.setdefault(name, "\n".join([head, "#if defined(__SSE4_1__)", *body, f"return {value};", "#else", plain, "#endif", "}"]))
+    plain = f"__builtin_convertvector((__builtin_convertvector(a, {wide}) * __builtin_convertvector(b, {wide}) + c) >> {WORD}, {words})"
+    helpers.instructions.setdefault("ANSOR_APART", APART)
+    body = f"{{ if (!ANSOR_APART) return {plain}; {apart} return {value}; }}"
+    helpers.functions.setdefault(name, f"static inline {words} {name}({words} a, {words} b, long long c) {body}")
     return name

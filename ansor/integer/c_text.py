@@ -49,11 +49,37 @@ def header_text(program: NetworkCode) -> str:
     lines += ["/* If you define it: a function that is called after each layer, with its number from 0. */", f"#ifdef {word}_AFTER"]
     lines += [f"void {word}_AFTER(int layer);", "#endif", ""]
     lines += ["/* Fill the inputs in the arena, run, read the outputs there. The arena is aligned to the bytes above, and keeps nothing between runs. */"]
-    lines += [f"void {name}_run(unsigned char *arena);", ""]
+    lines += [f"void {name}_run(unsigned char *arena);", *_parallel_lines(program), ""]
     lines += ["/* 0: the outputs for a known input are correct. Otherwise 1 or more: the position of the first wrong byte. */"]
     lines += [f"int {name}_selftest(unsigned char *arena);", "", "/* Its parts: before a run, and after it. */"]
     lines += [f"void {name}_selftest_fill(unsigned char *arena);", f"int {name}_selftest_check(unsigned char *arena);", "", "#endif", ""]
     return "\n".join(lines)
+
+
+LOOPS = "void (*parallel_for)(void *pool, void (*body)(void *, long, long), void *ctx, long n), void *pool"
+PARALLEL = """
+/* The same on several threads: parallel_for(pool, body, ctx, n) calls body(ctx, begin, end) for ranges that together cover 0 to n, on any threads. */
+void {name}_run_parallel(unsigned char *arena, {loops});"""
+ALONE = """
+static void alone(void *pool, void (*body)(void *, long, long), void *ctx, long n) {{
+  (void)pool;
+  body(ctx, 0, n);
+}}
+
+void {name}_run(unsigned char *arena) {{
+  {name}_run_parallel(arena, alone, 0);
+}}
+
+void {name}_run_parallel(unsigned char *arena, {loops}) {{"""
+
+
+def is_parallel(program: NetworkCode) -> bool:
+    """Whether its kernels are for several threads."""
+    return program.target.dialect.pool and program.target.threads > 1
+
+
+def _parallel_lines(program: NetworkCode) -> list[str]:
+    return [PARALLEL.format(name=c_name(program), loops=LOOPS)] if is_parallel(program) else []
 
 
 def _tensor_lines(program: NetworkCode, tensor: IntegerTensor, word: str) -> list[str]:
@@ -77,7 +103,7 @@ def network_text(program: NetworkCode) -> str:
     lines = ['#include "net.h"', '#include "weights.h"', ""]
     lines += [f"#ifdef {word}_AFTER", f"#define AFTER(layer) {word}_AFTER(layer)", "#else", "#define AFTER(layer)", "#endif", ""]
     lines += [_prototype(program, one.code) for one in program.kernels]
-    lines += ["", f"void {name}_run(unsigned char *arena) {{"]
+    lines += [ALONE.format(name=name, loops=LOOPS)] if is_parallel(program) else ["", f"void {name}_run(unsigned char *arena) {{"]
     for step, call in enumerate(program.calls):
         lines += _call_lines(program, step, call)
     return "\n".join([*lines, "}", ""])
@@ -97,7 +123,7 @@ def _call_lines(program: NetworkCode, step: int, call: Call) -> list[str]:
             places.append(f"(void *){next(constants)}")
         else:
             places.append(f"arena + {program.plan.offsets[next(inputs) if one.role == 'input' else call.operator.output]}")
-    rest = ", 0, 0" if program.target.dialect.pool else ""
+    rest = "" if not program.target.dialect.pool else ", parallel_for, pool" if is_parallel(program) else ", 0, 0"
     workspace = f"arena + {program.plan.workspaces[step]}" if code.workspace_bytes else "0"
     return [f"  {{ /* {_comment(call.operator)} */", f"    void *const args[] = {{{', '.join(places)}}};", f"    {code.entry}(args, {workspace}{rest});",
             f"    AFTER({step});", "  }"]  # fmt: skip

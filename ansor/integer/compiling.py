@@ -36,27 +36,27 @@ from ansor.te.tensor import Tensor
 
 NO_LIMITS = Limits()
 LEAST = 1024
-"""Bytes of workspace that every kernel may have, even if the arena grows for it."""
+"""Bytes of workspace that every kernel may have, even if the arena grows for it; with an operating system, the size of the second cache if that is larger."""
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """An operator and its task. in_place: its kernel writes over an operand."""
+    """An operator and its task. in_place: the tensors of its declaration over which its kernel writes."""
 
     operator: Operator
     task: SearchTask
-    in_place: bool
+    in_place: tuple[str, ...]
 
     @property
-    def key(self) -> tuple[str, bool]:
+    def key(self) -> tuple[str, tuple[str, ...]]:
         """Equal for steps that share a kernel."""
         return self.task.workload_key, self.in_place
 
 
 def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: Voice, limits: Limits = NO_LIMITS) -> NetworkCode:
-    """The program, for one thread. Tunes its kernels if `asked` says so. Weights have 16 bits where that is faster and the limits allow it; workspaces get the
+    """The program. Tunes its kernels if `asked` says so. Weights have 16 bits where that is faster and the limits allow it; workspaces get the
     free part of the arena that the limits allow."""
-    target = _on_one_thread(target)
+    target = target if target.dialect.pool else _on_one_thread(target)
     network = fuse_additions(in_form(narrow(network), target, limits))
     steps = _steps(network, target, limits.arena_bytes)
     states = recorded_states([(task, float(weight)) for task, weight in _tasks(steps)], asked.records)
@@ -97,12 +97,14 @@ def _steps(network: IntegerNetwork, target: Target, arena_bytes: int = 0) -> lis
     tensors = [_declared(one, network) for one in operators]
     keys = [Dag(one).key for one in tensors]
     size, free = max(plan.size, arena_bytes), dict[str, int]()
+    least = max(LEAST, target.hardware.caches.l2_bytes) if target.dialect.hosted else LEAST
     for key, alive in zip(keys, plan.alive, strict=True):
-        free[key] = min(free.get(key, size), max(size - alive, LEAST))
+        free[key] = min(free.get(key, size), max(size - alive, least))
     found = []
     for one, given, key in zip(operators, tensors, keys, strict=True):
         task = SearchTask(tensors=given, target=_limited(target, free[key]), name=_name(one, network))
-        found.append(Step(one, task, any(roots[name] == roots[one.output] for name in one.inputs)))
+        same = tuple(tensor.name for name, tensor in zip(one.inputs, given, strict=False) if roots[name] == roots[one.output])
+        found.append(Step(one, task, same))
     return found
 
 
@@ -142,7 +144,7 @@ def _name(operator: Operator, network: IntegerNetwork) -> str:
 
 
 def _assembled(network: IntegerNetwork, target: Target, steps: Sequence[Step], bests: dict[str, Best]) -> NetworkCode:
-    numbers: dict[tuple[str, bool], int] = {}
+    numbers: dict[tuple[str, tuple[str, ...]], int] = {}
     kernels: list[NetworkKernel] = []
     names: set[str] = set()
     calls: list[Call] = []
@@ -170,8 +172,8 @@ def _unique(name: str, taken: set[str]) -> str:
 
 def _kernel(step: Step, best: Best, entry: str) -> NetworkKernel:
     code = step.task.source(best.sketch, best.row, entry)
-    if step.in_place:  # its pointers alias
-        code = replace(code, text=code.text.replace("*restrict ", "*"))
+    for name in (*step.in_place, step.task.tensors[-1].name) if step.in_place else ():  # these pointers alias
+        code = replace(code, text=code.text.replace(f"*restrict {name}", f"*{name}"))
     loops = best.sketch.lower_row(best.row, entry)
     stack = max(map(int, used_bytes(loops, INSIDE, step.task.target.alignment)), default=0)
     return NetworkKernel(code, stack, best.origin, best.cost if math.isfinite(best.cost) else None)

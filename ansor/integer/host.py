@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.codegen.c_toolchain import CToolchain
+from ansor.codegen.pool_library import shared_pool
 from ansor.codegen.toolchain import compile_files
 from ansor.errors import ToolchainError
-from ansor.integer.c_text import KERNELS, c_name
+from ansor.integer.c_text import KERNELS, c_name, is_parallel
 from ansor.integer.network_code import NetworkCode
 from ansor.integer.saved import save
 from ansor.run.machine_checks import check_loads_here
@@ -47,8 +48,16 @@ class HostNetwork:
         """The same without clearing the arena first. This is what is timed."""
         for name in self.program.network.inputs:
             self._place(name)[:] = inputs[name].reshape(-1)
-        self._library[f"{c_name(self.program)}_run"](ctypes.c_void_p(self.arena.ctypes.data))
+        self._call()
         return {name: self._place(name).copy().reshape(self.program.network.tensors[name].shape) for name in self.program.network.outputs}
+
+    def _call(self) -> None:
+        name, arena = c_name(self.program), ctypes.c_void_p(self.arena.ctypes.data)
+        if not is_parallel(self.program):
+            self._library[f"{name}_run"](arena)
+            return
+        pool = shared_pool(self.program.target.threads)  # asked for each time: a forked process has its own
+        self._library[f"{name}_run_parallel"](arena, ctypes.c_void_p(pool.parallel_for), ctypes.c_void_p(pool.handle))
 
     def selftest(self) -> int:
         """The result of the self-test in C: 0 if it passes."""

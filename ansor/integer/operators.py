@@ -87,7 +87,7 @@ class Form:
 
     wide: weights are stored as int16, and what they are multiplied with is extended first.
     unsigned: 128 is added to what weights are multiplied with, which makes it uint8; the stored bias has -128 * sum(weights) added.
-    multiple: if a convolution has two channels or more, they are padded to a multiple of this, with weights of 0.
+    multiple: the channels that sums run over, or those of all columns of a kernel (`Convolution.by_rows`), are padded to a multiple of it with weights of 0.
     """
 
     wide: bool = False
@@ -106,7 +106,7 @@ SIGNED = Form()
 @dataclass(frozen=True, eq=False)
 class Convolution(Operator):
     """weights: int8 [height, width, in / groups, out], or [height, width, channels, multiplier] where `depthwise`; bias: int32 [out]. With groups, the outputs
-    are in the order of the groups, and each sees only the inputs of its own group. added: the addition of its result and its second input, which gives the output.
+    are in the order of the groups, and each sees only the inputs of its own group. added: the addition of its result and its second input.
     """
 
     weights: NDArray[np.int8]
@@ -127,9 +127,16 @@ class Convolution(Operator):
 
     @property
     def constants(self) -> Mapping[str, Array]:
-        missing = self.stored_channels(self.weights.shape[2]) - self.weights.shape[2]
-        weights = np.pad(self.weights, ((0, 0), (0, 0), (0, missing), (0, 0))) if missing else self.weights
-        return _stored(weights, self.bias, self)
+        height, width, channels, outputs = self.weights.shape
+        weights = self.weights.reshape(height, 1, width * channels, outputs) if self.by_rows else self.weights
+        missing = self.stored_channels(weights.shape[2]) - weights.shape[2]
+        return _stored(np.pad(weights, ((0, 0), (0, 0), (0, missing), (0, 0))) if missing else weights, self.bias, self)
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether its kernel sees columns and channels as one dimension, so that few channels become whole groups with fewer weights of 0."""
+        plain = not self.depthwise and self.window.groups == 1 and self.window.dilation[1] == 1 and not self.form.wide
+        return plain and self.weights.shape[2] % self.form.multiple != 0
 
     def shape(self, inputs: Sequence[Shape]) -> Shape:
         batch, height, width, channels = inputs[0]

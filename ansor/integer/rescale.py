@@ -67,31 +67,20 @@ class Rescale:
         found: NDArray[np.int8] = np.clip(rounded + self.zero_point, self.low, self.high).astype(np.int8)
         return found
 
-    def declared(self, total: Expr, multiplier: Expr, dtype: str = "int8") -> Expr:
-        """The same for expressions of dtype int32; an expression of the stored dtype."""
-        more = more_in(dtype)
+    def declared(self, total: Expr, multiplier: Expr) -> Expr:
+        """The same for expressions of dtype int32; an expression of dtype int8."""
         product = total.astype("int64") * multiplier.astype("int64")
         if self.shift == HIGH_WORD:  # half and zero point are one number, which processors add to the product
             added = self.half + (self.zero_point << HIGH_WORD)
-            if not added:
-                word = (product >> te.const(HIGH_WORD, "int64")).astype("int32")
-                return clamped(word + te.const(more, "int32") if more else word, self.low, self.high, dtype)
-            word = ((product + te.const(added + (more << HIGH_WORD), "int64")) >> te.const(HIGH_WORD, "int64")).astype("int32")
-            return clamped(word, self.low, self.high, dtype)
+            return clamped(((product + te.const(added, "int64") if added else product) >> te.const(HIGH_WORD, "int64")).astype("int32"), self.low, self.high)
         wide = (product + te.const(self.half, "int64")) >> te.const(self.shift, "int64")
-        held = "int32" if self.shift >= HIGH_WORD else "int64"  # sums and multipliers have 32 bits, so the upper word is enough
-        return clamped(wide.astype(held) + te.const(self.zero_point + more, held), self.low, self.high, dtype)
+        dtype = "int32" if self.shift >= HIGH_WORD else "int64"  # sums and multipliers have 32 bits, so the upper word is enough
+        return clamped(wide.astype(dtype) + te.const(self.zero_point, dtype), self.low, self.high)
 
 
-def more_in(dtype: str) -> int:
-    """How much greater numbers are stored: int8 as they are, uint8 128 more."""
-    return 128 if dtype == "uint8" else 0
-
-
-def clamped(value: Expr, low: int, high: int, dtype: str = "int8") -> Expr:
-    """A number from `low` to `high`, as it is stored: `value` is as much greater as `dtype` says."""
-    more = more_in(dtype)
-    return te.min(te.max(value, te.const(low + more, value.dtype)), te.const(high + more, value.dtype)).astype(dtype)
+def clamped(value: Expr, low: int, high: int) -> Expr:
+    """An integer from `low` to `high` as int8."""
+    return te.min(te.max(value, te.const(low, value.dtype)), te.const(high, value.dtype)).astype("int8")
 
 
 def rescale_of(factors: Doubles, zero_point: int, limits: tuple[int, int], what: str) -> Rescale:

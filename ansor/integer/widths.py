@@ -44,7 +44,7 @@ def grouped(network: IntegerNetwork, instruction: Intrinsic) -> IntegerNetwork:
         there = Form(unsigned=network.tensors[one.inputs[0]].dtype == "uint8")
         if isinstance(one, Dense):
             return replace(one, form=Form(unsigned=flips) if one.weights.shape[0] % instruction.group == 0 else there)
-        whole = one.weights.shape[2] > 1 and one.window.groups == 1 and not one.depthwise
+        whole = one.window.groups == 1 and not one.depthwise
         return replace(one, form=Form(unsigned=flips, multiple=instruction.group) if whole else there)
 
     return replace(network, operators=tuple(map(made, network.operators)))

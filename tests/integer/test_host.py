@@ -13,6 +13,7 @@ from torch import nn
 
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import MeasureError, ModelError, TargetError
+from ansor.integer.c_text import header_text
 from ansor.integer.compiling import compiled
 from ansor.integer.from_torch import from_torch
 from ansor.integer.host import HostNetwork
@@ -69,8 +70,11 @@ def test_the_c_code_gives_the_bytes_of_the_reference(code: NetworkCode) -> None:
     _equal_bytes(code)
 
 
-def test_vectors_of_this_machine_give_them_too(network: IntegerNetwork) -> None:
-    _equal_bytes(code_of(network, "cpu"))
+@pytest.mark.parametrize("threads", [1, 2])
+def test_vectors_and_threads_of_this_machine_give_them_too(network: IntegerNetwork, threads: int) -> None:
+    code = code_of(network, f"cpu -threads={threads}")
+    assert (max(one.code.threads for one in code.kernels), "small_run_parallel" in header_text(code)) == (threads, threads > 1)
+    _equal_bytes(code)
 
 
 def test_pools_reshapes_and_several_outputs() -> None:
