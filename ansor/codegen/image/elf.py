@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from ansor.codegen.elf_file import NO_BITS, SYMBOLS, TAKES_MEMORY, ElfError, ElfFile, Symbol, text_at
 from ansor.errors import ToolchainError
 
-INSTALL = "pip install 'ansor[micro]'"
 _LOADED = 1  # kind of a segment
-_TAKES_MEMORY = 2  # flag of a section
+_OF_FUNCTION, _OF_SECTION, _OF_FILE = 2, 3, 4  # kinds of symbols
 _MARK = re.compile(r"ansor_(parts$|free|end_|\w+_(start|end|low|top)$)")
 _NAMED = 0x100  # the most bytes of a named function of the trial program
 _CANDIDATE = re.compile(r"^ansor_candidate_[0-9]+")
@@ -79,46 +79,40 @@ def _is_of(name: str, names: Sequence[str], section: str) -> bool:
 def _read(path: Path, wanted: Callable[[str], bool]) -> Image:
     """The memory and symbols of the wanted sections."""
     try:
-        from elftools.common.exceptions import ELFError
-        from elftools.elf.elffile import ELFFile
-        from elftools.elf.sections import SymbolTableSection
-    except ImportError as error:
-        raise ToolchainError(f"asked for a program for a board: reading it needs the package pyelftools; {INSTALL}") from error
-    with path.open("rb") as file:
-        try:
-            elf = ELFFile(file)
-            header = elf.header
-            # Linkers put the file's header into a segment, so read sections; files of `write_elf` have none.
-            every = list(elf.iter_sections())
-            sections = [one for one in every if one["sh_flags"] & _TAKES_MEMORY and one["sh_type"] != "SHT_NOBITS" and one["sh_size"]]
-            segments = tuple(Segment(one["sh_addr"], one.data()) for one in sections if wanted(one.name)) or tuple(
-                Segment(one["p_vaddr"], one.data()) for one in elf.iter_segments() if one["p_type"] == "PT_LOAD" and one["p_filesz"]
-            )
-            symbols = {
-                one.name: int(one["st_value"])
-                for table in every if isinstance(table, SymbolTableSection)
-                for one in table.iter_symbols() if one.name[:1] not in ("", ".", "$") and one["st_shndx"] != "SHN_UNDEF"
-                and one["st_info"]["type"] not in ("STT_FILE", "STT_SECTION")
-                and (not isinstance(one["st_shndx"], int) or wanted(every[one["st_shndx"]].name))
-            }  # fmt: skip
-        except ELFError as error:
-            raise ToolchainError(f"asked to read {path}, which is not a program for a board: {error}") from error
-        machine = struct.unpack_from("<H", _start_of(path), 18)[0]
-        return Image(machine, int(header["e_flags"]), elf.elfclass, int(header["e_entry"]), segments, symbols)
+        elf = ElfFile(path.read_bytes())
+        titles = [elf.title(one) for one in elf.sections]
+        # Linkers put the file's header into a segment, so read sections; files of `write_elf` have none.
+        taken = [
+            Segment(one.address, elf.content(one))
+            for one, title in zip(elf.sections, titles, strict=True)
+            if one.flags & TAKES_MEMORY and one.kind != NO_BITS and one.size and wanted(title)
+        ]
+        segments = tuple(taken) or tuple(Segment(*one) for one in elf.loaded())
+        symbols = {name: one.value for name, one in _symbols(elf) if _is_place(name, one) and (one.section >= len(titles) or wanted(titles[one.section]))}
+    except ElfError as error:
+        raise ToolchainError(f"asked to read {path}, which is not a program for a board: {error}") from error
+    return Image(elf.machine, elf.flags, elf.bits, elf.entry, segments, symbols)
+
+
+def _symbols(elf: ElfFile) -> Iterator[tuple[str, Symbol]]:
+    """All symbols with their names."""
+    for table in elf.sections:
+        if table.kind == SYMBOLS and table.link < len(elf.sections):
+            names = elf.content(elf.sections[table.link])
+            yield from ((text_at(names, one.name), one) for one in elf.symbols(table))
+
+
+def _is_place(name: str, one: Symbol) -> bool:
+    return name[:1] not in ("", ".", "$") and one.section != 0 and one.kind not in (_OF_SECTION, _OF_FILE)
 
 
 def function_bytes(path: Path, names: Iterable[str]) -> dict[str, int]:
     """Code bytes of functions in an ELF file, including those with the suffix `_nest`: loops that the compiler did not inline."""
-    from elftools.elf.elffile import ELFFile
-    from elftools.elf.sections import SymbolTableSection
-
     found = dict.fromkeys(names, 0)
-    with path.open("rb") as file:
-        for table in ELFFile(file).iter_sections():
-            for one in table.iter_symbols() if isinstance(table, SymbolTableSection) else ():
-                name = one.name.split("_nest")[0]
-                if name in found and one["st_info"]["type"] == "STT_FUNC":
-                    found[name] += int(one["st_size"])
+    for full, one in _symbols(ElfFile(path.read_bytes())):
+        name = full.split("_nest")[0]
+        if name in found and one.kind == _OF_FUNCTION:
+            found[name] += one.size
     return found
 
 
@@ -166,8 +160,3 @@ def _tables(image: Image, start: int) -> tuple[bytes, int]:
         (17, 3, 0, 0, end + len(names), len(titles), 0, 0, 1, 0),
     ]
     return symbols + names + titles + b"".join(struct.pack(kind, *row) for row in rows), len(rows)
-
-
-def _start_of(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(20)
