@@ -80,7 +80,7 @@ def _default(name: str) -> Target:
     group = core.vectors.group
     registers = core.registers if group == 1 else core.registers // group + BESIDE
     hardware = Hardware(1, core.widest, registers, Caches(board.data.size), memory, frozenset(core.features), group)
-    dialect = Dialect(index="int", index_bits=32, alignment=max(4, core.vectors.bytes), pool=False, hosted=False)
+    dialect = Dialect(index="int", index_bits=32, alignment=max(4, core.vectors.bytes), pool=False, hosted=False, apart=True)
     return Target("micro", name, hardware, rules=RULES, dialect=dialect, prior=COUNTED)
 
 

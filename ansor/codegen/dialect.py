@@ -60,6 +60,12 @@ INCLUDES = """
 POOL = "\ntypedef void (*ansor_parallel_for_t)(void *pool, void (*body)(void *, long, long), void *ctx, long n);\n"
 PRELUDE = MATHEMATICS + INCLUDES + POOL
 """For systems with a library and threads."""
+APART = """
+/* Loop nests are functions that are not inlined, and called as if from another file; what they share is inlined, however often it is used.
+   So each is the same code if it is compiled alone. */
+#define ANSOR_APART __attribute__((noinline, used))
+#define ANSOR_INLINE __attribute__((always_inline))
+"""
 
 
 # For programs with float16, before anything else that mentions it.
@@ -92,6 +98,7 @@ class Dialect:
     index: the C type of loop variables and places in buffers, of `index_bits` bits; with 16 bits, of loop variables only. alignment: of every
     buffer, in bytes. pool: whether entry points take a thread pool; otherwise they take only arguments and workspace, and nothing runs in parallel.
     by_element: whether instructions can multiply a vector by one element of another. hosted: whether there is a math library.
+    apart: whether loop nests may be compiled alone, each as a function that is never inlined; only without a pool.
     """
 
     index: str = "long"
@@ -100,11 +107,12 @@ class Dialect:
     pool: bool = True
     by_element: bool = False
     hosted: bool = True
+    apart: bool = False
 
     @property
     def prelude(self) -> str:
         """The beginning of every translation unit."""
-        return (MATHEMATICS if self.hosted else BUILT_IN) + INCLUDES + (POOL if self.pool else "")
+        return (MATHEMATICS if self.hosted else BUILT_IN) + INCLUDES + (POOL if self.pool else "") + (APART if self.apart else "")
 
 
 def literal(value: float | int | bool, dtype: str) -> str:
@@ -156,6 +164,7 @@ class Helpers:
     index: str = "long"
     index_bits: int = 64
     hosted: bool = True
+    apart: bool = False
 
     def vector(self, dtype: str, lanes: int) -> str:
         """The name of a vector type; loads and stores through it need only element alignment."""
@@ -247,7 +256,7 @@ class Helpers:
             return name + suffix
         full = name + suffix
         for full, text in small_math.definitions(name, bool(suffix)):
-            self.functions.setdefault(full, text)
+            self.functions.setdefault(full, text.replace("static inline", "static ANSOR_APART") if self.apart else text)
         return full
 
     def _half_function(self, name: str, lanes: int) -> str:
@@ -448,4 +457,15 @@ class Helpers:
     def text(self) -> str:
         """All definitions, types first."""
         passing = [PASSING] * bool(self.types and (self.functions or self.instructions))
-        return "\n".join([*self.types.values(), *passing, *self.instructions.values(), *self.functions.values()])
+        text = "\n".join([*self.types.values(), *passing, *self.instructions.values(), *self.functions.values()])
+        return text.replace("static inline", "static inline ANSOR_INLINE") if self.apart else text
+
+
+def definitions(helpers: Sequence[Helpers]) -> str:
+    """The text of the helpers of several functions, each once."""
+    found = Helpers(apart=any(one.apart for one in helpers))
+    for one in helpers:
+        for mine, others in ((found.types, one.types), (found.functions, one.functions), (found.instructions, one.instructions)):
+            for name, text in others.items():
+                mine.setdefault(name, text)
+    return found.text()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ansor.codegen.dialect import C_TYPES
+from ansor.codegen.dialect import C_TYPES, Dialect
 from ansor.codegen.emitter import Emitter
 from ansor.codegen.machine import Machine
 from ansor.codegen.patterns.base import Form, Nest, Pattern
@@ -112,12 +112,34 @@ def _written(node: Node, machine: Machine, patterns: Sequence[Pattern], sums: Ma
 
 
 def function_code(function: Function, emit: Emitter) -> list[Code]:
-    """The function, and the wrapper for the pool."""
-    bounds = ", long begin, long end" if function.parallel else ""
-    head = f"static void {function.name}({', '.join(pointer(buffer, restrict=True) for buffer in function.buffers)}{bounds})"
-    body = _body(function, emit)
-    found: list[Code] = [block(head, body), ""]
+    """The function, and the wrapper for the pool, or for compiling it alone."""
+    dialect = emit.machine.dialect
+    found: list[Code] = [block(f"static void {function.name}{parameters(function)}", _body(function, emit)), ""]
+    if dialect.apart:
+        head = f"static ANSOR_APART void {apart_name(function)}{parameters(function, restrict=False)}"
+        found += [block(head, [apart_call(function.name, function, dialect)]), ""]
     return [*found, *_task(function)] if function.parallel else found
+
+
+def parameters(function: Function, *, restrict: bool = True) -> str:
+    """Its parameters, in parentheses."""
+    bounds = ", long begin, long end" if function.parallel else ""
+    return f"({', '.join(pointer(buffer, restrict=restrict) for buffer in function.buffers)}{bounds})"
+
+
+def apart_name(function: Function) -> str:
+    """The name of the wrapper that is compiled alone. The function itself is inlined there: LLVM simplifies what it inlines once before and once after."""
+    return f"{function.name}_apart"
+
+
+def apart_call(name: str, function: Function, dialect: Dialect) -> str:
+    """The only statement of the wrapper. name: of the function."""
+    return f"{name}({', '.join(aligned(buffer.name, dialect) for buffer in function.buffers)});"
+
+
+def aligned(place: str, dialect: Dialect) -> str:
+    """A place in memory, with its alignment: reading two words at once needs a known one."""
+    return f"__builtin_assume_aligned({place}, {dialect.alignment})"
 
 
 def _body(function: Function, emit: Emitter) -> list[Code]:
@@ -163,11 +185,11 @@ def _task(function: Function) -> list[Code]:
     return [f"struct {name}_task {{ {fields} }};", block(f"static void {name}_body(void *ctx, long begin, long end)", called), ""]
 
 
-def calls(function: Function) -> list[str]:
-    """The statements that call it."""
+def calls(function: Function, *, apart: bool = False) -> list[str]:
+    """The statements that call it. apart: by its wrapper."""
     name, buffers = function.name, ", ".join(buffer.name for buffer in function.buffers)
     if not function.parallel:
-        return [f"{name}({buffers});"]
+        return [f"{apart_name(function) if apart else name}({buffers});"]
     return [f"struct {name}_task {name}_task = {{{buffers}}};", f"parallel_for(pool, {name}_body, &{name}_task, {function.tasks});"]
 
 

@@ -11,8 +11,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ansor.codegen.dialect import BYTES, Helpers
@@ -29,13 +30,13 @@ from ansor.codegen.patterns.transposed_copy import TRANSPOSED_COPY
 from ansor.codegen.patterns.vector_reduction import VECTOR_REDUCTION
 from ansor.codegen.source import CSource
 from ansor.codegen.sums import with_sums
-from ansor.codegen.tree import Code
-from ansor.codegen.unit import Unit, argument, entry_code, heading
+from ansor.codegen.unit import Unit, Written, argument, entry_code, heading
 from ansor.codegen.values import Writer
 from ansor.errors import DeclarationError
 from ansor.ir.loops import Access, Buffer, Loops, Store, stores
 from ansor.ir.passes import Pass, run
 from ansor.ir.simplify import simplified
+from ansor.ir.value_ranges import Ranges
 
 __all__ = ["PASSES", "PATTERNS", "Draft", "Machine", "draft_of", "generate"]
 
@@ -79,7 +80,8 @@ class Draft:
         """The result, once all passes are done."""
         arguments = tuple(argument(buffer, self.loops.logical_shapes[buffer.name]) for buffer in self.loops.arguments)
         parallel = any(function.parallel for function in self.functions)
-        return CSource(self.text, self.entry, arguments, self.workspace.bytes, self.machine.threads if parallel else 1)
+        parts = self.unit.parts(self.text, self.machine.dialect) if self.unit is not None and self.machine.dialect.apart and not parallel else None
+        return CSource(self.text, self.entry, arguments, self.workspace.bytes, self.machine.threads if parallel else 1, parts=parts)
 
 
 def generate(loops: Loops, machine: Machine, entry: str | None = None) -> CSource:
@@ -153,7 +155,7 @@ def _find_patterns(draft: Draft) -> Draft:
     functions = []
     for number, node in enumerate(loops.body):
         name = f"{draft.entry}_nest{number}"
-        while name in taken:
+        while name in taken or (draft.machine.dialect.apart and f"{name}_apart" in taken):
             name += "_"
         functions.append(function_of(name, node, buffers, draft.machine, PATTERNS, draft.sums))
     return replace(draft, functions=tuple(functions))
@@ -161,12 +163,21 @@ def _find_patterns(draft: Draft) -> Draft:
 
 def _make_tree(draft: Draft) -> Draft:
     dialect = draft.machine.dialect
-    helpers = Helpers(index=dialect.index, index_bits=dialect.index_bits, hosted=dialect.hosted)
-    emit = Emitter(draft.machine, Writer(helpers), _names(draft.loops))
-    functions: list[Code] = [one for function in draft.functions for one in function_code(function, emit)]
+    written = tuple(_written(draft))
     top = heading(draft.entry, draft.loops, draft.workspace.bytes, dialect)
     entry = entry_code(draft.entry, draft.loops, draft.workspace.offsets, draft.functions, dialect)
-    return replace(draft, unit=Unit(top, dialect.prelude, helpers.text(), tuple(functions), (entry,)))
+    return replace(draft, unit=Unit(top, dialect.prelude, written, (entry,)))
+
+
+def _written(draft: Draft) -> Iterator[Written]:
+    """Functions as C, each with its own helpers. Names are numbered through the whole program, but in each function if they are apart: a nest then has the
+    same text in every program."""
+    dialect, taken = draft.machine.dialect, _names(draft.loops)
+    ranges, numbers = Ranges(), itertools.count()
+    for function in draft.functions:
+        helpers = Helpers(ranges=ranges, index=dialect.index, index_bits=dialect.index_bits, hosted=dialect.hosted, apart=dialect.apart)
+        emit = Emitter(draft.machine, Writer(helpers), taken, itertools.count() if dialect.apart else numbers)
+        yield Written(function, helpers, tuple(function_code(function, emit)))
 
 
 def _print(draft: Draft) -> Draft:

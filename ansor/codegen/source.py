@@ -8,13 +8,14 @@ with `args` in the order of `CSource.arguments`, every buffer C-contiguous and a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.codegen.text_parts import Parts
 from ansor.support.bfloat16 import make_known
 
 ALIGNMENT = 64  # bytes: one cache line, and the widest vector we generate
@@ -374,6 +375,7 @@ class CSource:
     """A complete C99 translation unit (GNU vector extensions, no main) and how to call it.
 
     `tolerance`: the allowed error as a multiple of a direct evaluation's, as its algorithm states.
+    `parts`: of the text, where they compile on their own.
     """
 
     text: str
@@ -382,3 +384,9 @@ class CSource:
     workspace_bytes: int = 0
     threads: int = 1  # 1: never calls parallel_for
     tolerance: float = 1.0
+    parts: Parts | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def apart(self) -> Parts | None:
+        """Its parts, unless the text was changed since they were made."""
+        return self.parts if self.parts is not None and self.parts.whole == self.text else None

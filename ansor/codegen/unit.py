@@ -5,31 +5,67 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ansor.codegen.dialect import C_TYPES, HALF, Dialect
-from ansor.codegen.functions import Function, calls, pointer
+from ansor.codegen.dialect import C_TYPES, HALF, Dialect, Helpers, definitions
+from ansor.codegen.functions import Function, aligned, apart_call, apart_name, calls, parameters, pointer
 from ansor.codegen.source import Argument, Pack
-from ansor.codegen.tree import Code, block, lines
+from ansor.codegen.text_parts import Nest, Parts
+from ansor.codegen.tree import Block, Code, block, lines
 from ansor.ir.loops import Buffer, Loops
 
+INNER = "ansor_nest"
+"""The name of a function in a unit of its own."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A function as C: `code`, and the helpers that it uses."""
+
+    function: Function
+    helpers: Helpers
+    code: tuple[Code, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Unit:
-    """heading: information for callers, as a comment. definitions: typedefs, macros and small functions that the functions use."""
+    """heading: information for callers, as a comment. prelude: the beginning of every unit of the dialect."""
 
     heading: tuple[str, ...]
     prelude: str
-    definitions: str
-    functions: tuple[Code, ...]
+    written: tuple[Written, ...]
     entry: tuple[Code, ...]
+
+    @property
+    def functions(self) -> tuple[Code, ...]:
+        """The code of all functions but the entry point."""
+        return tuple(one for written in self.written for one in written.code)
 
     @property
     def text(self) -> str:
         """The C text."""
-        rest = "\n".join([self.definitions, "", "\n".join(lines(self.functions)), *lines(self.entry), ""])
-        return "\n".join([*self.heading, self.prelude, *([HALF] if C_TYPES["float16"] in rest else []), rest])
+        helpers = definitions([one.helpers for one in self.written])
+        rest = "\n".join([helpers, "", "\n".join(lines(self.functions)), *lines(self.entry), ""])
+        return "\n".join([*self.heading, *_beginning(self.prelude, rest), rest])
+
+    def parts(self, whole: str, dialect: Dialect) -> Parts:
+        """Its parts that compile on their own, if it is of a dialect whose nests are apart. whole: its text."""
+        nests = tuple(self._nest(one, dialect) for one in self.written)
+        declared = [f"void {one.name}{one.parameters};" for one in nests]
+        return Parts(whole, nests, "\n".join([*declared, *lines(self.entry), ""]))
+
+    def _nest(self, one: Written, dialect: Dialect) -> Nest:
+        function, found = one.function, one.code[0]
+        assert isinstance(found, Block)
+        inner = "\n".join([definitions([one.helpers]), "", *lines([found._replace(head=f"static void {INNER}{parameters(function)}")]), ""])
+        before = "\n".join([*_beginning(self.prelude, inner), inner])
+        return Nest(apart_name(function), before, parameters(function, restrict=False), f"{{ {apart_call(INNER, function, dialect)} }}")
 
     def __str__(self) -> str:
         return "\n".join([*self.heading, *lines(self.functions), *lines(self.entry)])
+
+
+def _beginning(prelude: str, rest: str) -> list[str]:
+    """What is in front of a text."""
+    return [prelude, *([HALF] if C_TYPES["float16"] in rest else [])]
 
 
 def heading(entry: str, program: Loops, workspace_bytes: int, dialect: Dialect) -> tuple[str, ...]:
@@ -48,9 +84,9 @@ def entry_code(entry: str, program: Loops, offsets: Mapping[Buffer, int], functi
     used = {buffer for function in functions for buffer in function.buffers}
     places = {buffer: f"args[{number}]" for number, buffer in enumerate(program.arguments) if buffer in used}
     inside = {buffer: f"(void *)(workspace + {offset})" for buffer, offset in offsets.items() if buffer in used}
-    told = "{}" if dialect.hosted else f"__builtin_assume_aligned({{}}, {dialect.alignment})"  # reading two words at once needs known alignment
+    told = "{}" if dialect.hosted or dialect.apart else aligned("{}", dialect)
     body: list[Code] = [f"{pointer(buffer, restrict=False)} = {told.format(place)};" for buffer, place in (places | inside).items()]
-    body += [call for function in functions for call in calls(function)]
+    body += [call for function in functions for call in calls(function, apart=dialect.apart)]
     parallel = any(function.parallel for function in functions)
     named = [("args", bool(places)), ("workspace", bool(inside)), *([("parallel_for", parallel), ("pool", parallel)] if dialect.pool else [])]
     body += [f"(void){name};" for name, needed in named if not needed]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ansor.codegen.elf_file import ElfFile
+
 FLAG = "-fstack-size-section"
 TOO_LARGE = "a frame larger than the stack"
 _SECTION = ".stack_sizes"
@@ -11,16 +13,12 @@ _SECTION = ".stack_sizes"
 
 def largest_frame(path: Path) -> int:
     """Bytes of the largest stack frame in an object; 0 if it has no record of them."""
-    from elftools.elf.elffile import ELFFile
-
-    with path.open("rb") as file:
-        elf = ELFFile(file)
-        return max((size for one in elf.iter_sections() if one.name == _SECTION for size in _sizes(one.data(), elf.elfclass // 8)), default=0)
+    elf = ElfFile(path.read_bytes())
+    return max((size for one in elf.sections if elf.title(one) == _SECTION for size in _sizes(elf.content(one), elf.bits // 8)), default=0)
 
 
-def misfit(path: Path, stack: int, board: str) -> str:
-    """Why an object's functions do not fit on a stack of `stack` bytes; '' if they may."""
-    frame = largest_frame(path)
+def misfit(frame: int, stack: int, board: str) -> str:
+    """Why functions whose frames have `frame` bytes do not fit on a stack of `stack` bytes; '' if they may."""
     return f"{TOO_LARGE}: a function of the program needs {frame:,} bytes of it at once; {board} has {stack:,}" if frame > stack else ""
 
 

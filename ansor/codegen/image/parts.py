@@ -20,13 +20,13 @@ def part_name(symbol: str) -> str:
 
 
 def parts_script(board: Board, common: Image, symbols: Sequence[str], *, over: bool) -> str:
-    """A linker script for the objects `SYMBOL.o`. First come the shared parts of the compiler's library. over: candidates overlap, as
+    """A linker script for the objects `SYMBOL.o` and `SYMBOL_nest*.o`. First come the shared parts of the compiler's library. over: candidates overlap, as
     each gets its own image; else they are consecutive. `ansor_free_SYMBOL` is where buffers may begin.
 
     Writable data are not supported.
     """
     begin = common.symbols["ansor_code_end" if board.code_is_apart else "ansor_data_end"]
-    parts = [f"{part_name(symbol)} {'' if over else 'ALIGN(64) : '}{{ *{symbol}.o({_CODE}) }}" for symbol in symbols]
+    parts = [f"{part_name(symbol)} {'' if over else 'ALIGN(64) : '}{{ *{symbol}.o({_CODE}) *{symbol}_nest*.o({_CODE}) }}" for symbol in symbols]
     placed = f"OVERLAY ansor_parts : {{\n    {_NEXT.join(parts)}\n  }}" if over else "\n  ".join(parts)
     return f"""EXTERN({" ".join(f"{symbol}_{MANIFEST}" for symbol in symbols)})
 SECTIONS {{

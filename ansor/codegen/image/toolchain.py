@@ -12,19 +12,18 @@ from pathlib import Path
 
 from ansor.codegen.artifact import Artifact
 from ansor.codegen.building import Making
-from ansor.codegen.c_toolchain import TOGETHER, apart
+from ansor.codegen.c_toolchain import TOGETHER
 from ansor.codegen.direct import Direct, direct_calls
-from ansor.codegen.identity import code_digests
 from ansor.codegen.image import frames, harness
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.compilers import library_flags, zig_flags
 from ansor.codegen.image.elf import Image, read_image, read_parts, write_elf
+from ansor.codegen.image.objects import compiled_objects, units_of
 from ansor.codegen.image.parts import NO_ROOM, part_name, parts_script
 from ansor.codegen.library_cache import kept_library
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, Compiler, building, call_tool, compile_files
 from ansor.codegen.tools import CallLimits
-from ansor.codegen.trial.manifest import MANIFEST, program_text
 from ansor.errors import ToolchainError
 from ansor.support import settings
 from ansor.support.text import clip
@@ -111,31 +110,27 @@ class ImageToolchain:
         return _harness(self.compiler, self.board)
 
     def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
-        """See `Toolchain`. Each candidate is its own object, and by default its own image; digests are computed from the objects."""
-        symbols = tuple(f"ansor_candidate_{number}" for number in range(len(sources)))
+        """See `Toolchain`. By default, each candidate is its own image; digests are computed from the objects."""
+        candidates = [units_of(source, f"ansor_candidate_{number}") for number, source in enumerate(sources)]
+        symbols, limits = [one.symbol for one in candidates], CallLimits(timeout, cancelled)
         folder = stem.with_suffix(".parts")
         folder.mkdir()
         try:
-            files = [folder / f"{symbol}.c" for symbol in symbols]
-            for file, one, symbol in zip(files, sources, symbols, strict=True):
-                file.write_text(apart(replace(one, text=program_text(one, small=True)), symbol, MANIFEST))
-            limits = CallLimits(timeout, cancelled)
-            compiled = self._compiled(files, limits)
+            words = (self.version, *self.compiler.command, *self._object_flags)
+            compiled, objects = compiled_objects(candidates, folder, words, lambda files: self._compiled(files, limits))
             if not compiled.ok:
                 return Making((), compiled)
-            objects = [file.with_suffix(".o") for file in files]
-            if deep := next(filter(None, (frames.misfit(made, self.board.run.stack, self.board.name) for made in objects)), ""):
+            if deep := frames.misfit(max((one.frame for one in objects), default=0), self.board.run.stack, self.board.name):
                 return Making((), replace(compiled, kind="does_not_fit", text=deep))
-            digests = [code_digests(made, [symbol]).get(symbol, "") for made, symbol in zip(objects, symbols, strict=True)]
-            linked = self._linked(objects, folder / "linked.elf", limits)
+            linked = self._linked(symbols, [path for one in objects for path in one.paths], folder / "linked.elf", limits)
             said = replace(linked, seconds=compiled.seconds + linked.seconds)
             if not linked.ok:
                 return Making((), replace(said, kind="does_not_fit") if NO_ROOM in said.text else said)
             paths = self._written(folder / "linked.elf", symbols, stem)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        rows = zip(sources, paths, symbols, digests, strict=True)
-        return Making(tuple(Artifact(source, path, symbol, form, digest) for source, path, symbol, digest in rows), said)
+        rows = zip(sources, paths, symbols, objects, strict=True)
+        return Making(tuple(Artifact(source, path, symbol, form, one.digest) for source, path, symbol, one in rows), said)
 
     @property
     def _object_flags(self) -> tuple[str, ...]:
@@ -161,10 +156,10 @@ class ImageToolchain:
                 break
         return replace(said, seconds=seconds)
 
-    def _linked(self, objects: Sequence[Path], path: Path, limits: CallLimits) -> Compiled:
+    def _linked(self, symbols: Sequence[str], objects: Sequence[Path], path: Path, limits: CallLimits) -> Compiled:
         """Link all objects into one file. If calling the linker directly fails, the driver is used, whose errors count."""
         script = path.with_suffix(".ld")
-        script.write_text(parts_script(self.board, self.harness(), [made.stem for made in objects], over=not self._shares))
+        script.write_text(parts_script(self.board, self.harness(), symbols, over=not self._shares))
         direct = self._direct()
         if direct is not None:
             said = call_tool(direct.link_command(objects, path, "-T", str(script)), settings.environment_with({}), limits.timeout, limits.cancelled)
