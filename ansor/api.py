@@ -298,7 +298,8 @@ def compile(
     asked.check_place(written=asked.measures)
     with asked.audience.voice(target) as voice:
         voice.now("reading the model")
-        return compiled(extract(model, example_inputs), target, asked, voice, library=options.get("library", True), on_tasks=on_tasks)
+        extracted = extract(model, example_inputs, borrowed=not asked.measures)
+        return compiled(extracted, target, asked, voice, library=options.get("library", True), on_tasks=on_tasks)
 
 
 def compile_batches(

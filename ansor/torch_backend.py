@@ -229,7 +229,7 @@ class _Networks(Locked):
         inputs = tuple(one.detach() for place, one in enumerate(given) if place not in self._weights and isinstance(one, torch.Tensor))
         lines: list[str] = []
         try:
-            extracted = extract(module.eval(), inputs, lines.append)
+            extracted = extract(module.eval(), inputs, lines.append, borrowed=True)
             network = compile(extracted, (), self._target, **self._options)
         except Exception as error:  # whatever it is, PyTorch can run this
             self._say(clip(" ".join(str(error).split()), 300))

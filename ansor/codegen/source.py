@@ -21,6 +21,8 @@ from ansor.support.bfloat16 import make_known
 ALIGNMENT = 64  # bytes: one cache line, and the widest vector we generate
 DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
 ROLES = ("input", "constant", "output")
+TOGETHER = 1024
+"""Columns of a constant that are transformed at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,8 @@ class Pack:
         """Elements of the physical buffer."""
         return prod(self.extents)
 
-    def apply(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
-        """The physical buffer, 1-D and contiguous, of a logical array; raises ValueError if the rank differs."""
+    def apply(self, array: NDArray[np.generic], out: NDArray[np.generic] | None = None) -> NDArray[np.generic]:
+        """The physical buffer, 1-D and contiguous, of a logical array: new, or `out`. Raises ValueError if the rank differs."""
         if array.ndim != len(self.strides):
             raise ValueError(f"Pack.apply: this order is for {len(self.strides)} dimensions, found shape {array.shape}")
         starts = self.starts or (0,) * array.ndim
@@ -67,7 +69,10 @@ class Pack:
         steps = [sum(row[loop] * step for row, step in zip(self.strides, array.strides, strict=True))
                  for loop in range(len(self.extents))]  # fmt: skip
         view = np.lib.stride_tricks.as_strided(first, shape=self.extents, strides=steps, writeable=False)
-        return np.array(view, order="C").reshape(-1)
+        if out is None:
+            return np.array(view, order="C").reshape(-1)
+        np.copyto(out.reshape(self.extents), view)
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +100,12 @@ class Transform:
     def apply(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
         """The transformed array, contiguous."""
         shape = self.shape_of(array.shape)
-        columns = np.transpose(array, (*self.axes, *self.rest)).reshape(-1, prod(shape[1:])).astype(np.float64)
-        return (np.asarray(self.matrix, np.float64) @ columns).astype(self.dtype or array.dtype).reshape(shape)
+        columns = np.transpose(array, (*self.axes, *self.rest)).reshape(-1, prod(shape[1:]))
+        matrix, made = np.asarray(self.matrix, np.float64), np.empty((len(self.matrix), columns.shape[1]), self.dtype or array.dtype)
+        for first in range(0, columns.shape[1], TOGETHER):  # both forms in double precision stay in a cache
+            part = slice(first, first + TOGETHER)
+            made[:, part] = matrix @ columns[:, part].astype(np.float64)
+        return made.reshape(shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +338,15 @@ class Argument:
         if self.transform is not None:
             array = self.transform.apply(array)
         return np.ascontiguousarray(array).reshape(-1) if self.pack is None else self.pack.apply(array)
+
+    def put_physical(self, array: NDArray[np.generic], out: NDArray[np.generic]) -> None:
+        """The same, written to a buffer that is there."""
+        if self.transform is not None:
+            array = self.transform.apply(array)
+        if self.pack is None:
+            np.copyto(out, array.reshape(-1))
+        else:
+            self.pack.apply(array, out)
 
     def to_data(self) -> ArgumentData:
         """The JSON form; `from_data` reads it back."""

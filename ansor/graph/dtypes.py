@@ -42,3 +42,8 @@ def in_memory(dtype: str) -> bool:
 def array_of(tensor: torch.Tensor) -> Array:
     """A copy in memory of its own, which later changes to the tensor do not affect. Raises TypeError for what NumPy cannot hold."""
     return np.array(bfloat16.array_of(tensor.detach().cpu().resolve_conj().resolve_neg()), order="C", copy=True)
+
+
+def view_of(tensor: torch.Tensor) -> Array:
+    """The tensor's own memory, or a copy if that is not an array in the order of its dimensions. Raises TypeError for what NumPy cannot hold."""
+    return np.asarray(bfloat16.array_of(tensor.detach().cpu().resolve_conj().resolve_neg()), order="C")

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+import torch.fx.config
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 from ansor.errors import ModelError
+from ansor.graph.in_place import without_writes
 from ansor.graph.opened import closed, opened
 from ansor.graph.training import acting_on_mode
 from ansor.support.settings import shows_torch_logs
@@ -27,6 +29,9 @@ Report = Callable[[str], None]
 ExampleInputs = torch.Tensor | Sequence[object] | Mapping[str, object]
 CallArguments = tuple[tuple[object, ...], dict[str, object]]
 """Positional and keyword arguments of one call."""
+
+LEAVES_PLACES_OUT = "do_not_emit_stack_traces"
+"""A setting of `torch.fx.config` that older versions of PyTorch do not have."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +65,29 @@ def known_warnings_silenced() -> Iterator[None]:
 @contextmanager
 def logs_silenced() -> Iterator[None]:
     """Silences the stack traces that PyTorch logs for an export's exceptions, which we report in one sentence. Setting TORCH_LOGS shows them."""
-    names = [] if shows_torch_logs() else ["torch", *(name for name in logging.root.manager.loggerDict if name.startswith("torch."))]
-    before = {name: logging.getLogger(name).level for name in names}
+    below = [one for name, one in logging.root.manager.loggerDict.items() if name.startswith("torch.") and isinstance(one, logging.Logger) and one.level]
+    before = {} if shows_torch_logs() else {one: one.level for one in (logging.getLogger("torch"), *below)}  # others have the level of these
     try:
-        for name in names:
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        for one in before:
+            one.setLevel(logging.CRITICAL + 1)
         yield
     finally:
-        for name, level in before.items():
-            logging.getLogger(name).setLevel(level)
+        for one, level in before.items():
+            one.setLevel(level)
+
+
+@contextmanager
+def places_left_out() -> Iterator[None]:
+    """PyTorch notes for each call which lines of the model make it. That is a third of the time of an export, and nothing here reads it."""
+    config = torch.fx.config
+    before = getattr(config, LEAVES_PLACES_OUT, None)
+    if before is not None:
+        setattr(config, LEAVES_PLACES_OUT, True)
+    try:
+        yield
+    finally:
+        if before is not None:
+            setattr(config, LEAVES_PLACES_OUT, before)
 
 
 @contextmanager
@@ -194,15 +213,22 @@ def _program(module: torch.nn.Module, args: tuple[object, ...], kwargs: dict[str
     args, kwargs = pytree.tree_map(_as_its_own, (args, kwargs))
     with torch.no_grad(), known_warnings_silenced(), logs_silenced(), prints_held():
         try:
-            return torch.export.export(module, args, kwargs, strict=False), False
+            return _traced(module, args, kwargs), False
         except Exception:
             try:
                 given, named = opened(args), opened(kwargs)
                 assert isinstance(given, tuple) and isinstance(named, dict)
-                return torch.export.export(_Opening(module), given, named, strict=False), True
+                return _traced(_Opening(module), given, named), True
             except Exception:  # the first one is about the model as its author knows it
                 pass
             raise
+
+
+def _traced(module: torch.nn.Module, args: tuple[object, ...], kwargs: dict[str, object]) -> ExportedProgram:
+    with places_left_out():
+        program = torch.export.export(module, args, kwargs, strict=False)
+    without_writes(program.graph)
+    return program
 
 
 def _as_its_own(leaf: object) -> object:

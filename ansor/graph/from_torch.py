@@ -30,17 +30,17 @@ from ansor.graph.aten.quantised import OF_CONSTANTS, integers_of
 from ansor.graph.aten.translation import TABLE, AtenCall, Builder, Ref, Result, StaysWhole, Unsupported, check_values, is_of_kernels
 from ansor.graph.declare import declare
 from ansor.graph.decomposition import parts_of
-from ansor.graph.dtypes import array_of, in_memory, value_of
+from ansor.graph.dtypes import array_of, in_memory, value_of, view_of
 from ansor.graph.export import CallArguments, ExampleInputs, Exported, Report, exported, known_warnings_silenced, logs_silenced
+from ansor.graph.in_place import OF_MEMORY, is_composed, only_reads
 from ansor.graph.ir import Graph, Node, Value
 from ansor.graph.torch_call import Held, Slot, TorchCall
 from ansor.graph.weights import WatchedWeights
 from ansor.support.bfloat16 import tensor_of
+from ansor.support.garbage import uncollected
 from ansor.support.notices import warn
 from ansor.support.text import first_line, listed
 
-WRITES_UNSAID = ("aten.native_batch_norm.default",)  # to its running statistics, which its schema does not say
-OF_MEMORY = ("aten.as_strided", "aten.resize")  # prefixes of names: their results depend on memory layout, and a network's arrays have only one
 TAKES_EMPTY = ("aten.cat.default", "aten.concat.default")  # their translation leaves operands without elements out
 MOST_PARTS_OF_PARTS = 4
 """How deep calls are decomposed."""
@@ -79,46 +79,33 @@ class TorchModel:
     watched: WatchedWeights | None = None
 
 
-def from_torch(model: object, example_inputs: ExampleInputs = (), report: Report | None = None) -> TorchModel:
+def from_torch(model: object, example_inputs: ExampleInputs = (), report: Report | None = None, *, borrowed: bool = False) -> TorchModel:
     """Read an `nn.Module`, another callable of tensors, or an `ExportedProgram`.
 
     `example_inputs`: a tensor, a sequence of positional arguments or a mapping of keyword arguments; shapes and dtypes are fixed by them.
     The module is read as in evaluation mode, and left as it was. `report`: gets what the user should know, one line for each cause; warnings by default.
+    `borrowed`: constants may be the memory of the module's own weights, for a caller who reads them before anybody writes to these.
     Raises ModelError if the model cannot be exported, or changes state as it runs.
     """
     say = report or warn
-    with compile_lock:  # PyTorch patches its own modules while it traces: one thread at a time, and none in torch.compile meanwhile
+    with compile_lock, uncollected():  # PyTorch patches its own modules while it traces: one thread at a time, and none in torch.compile meanwhile
         made = exported(model, example_inputs, say)
-        found = _as_exported(made, say)
+        found = _as_exported(made, say, borrowed)
         if found is not None:
             return found
         core = _as_aten(made.program)
-    return _Reader(core).read(made, say)
+    return _Reader(core, borrowed=borrowed).read(made, say)
 
 
-def _as_exported(made: Exported, say: Report) -> TorchModel | None:
+def _as_exported(made: Exported, say: Report, borrowed: bool) -> TorchModel | None:
     """The model without the rewrite, which may take longer than the export; None if a call may write to something."""
     calls = [node for node in made.program.graph.nodes if node.op not in ("placeholder", "output")]
-    if not all(node.target is operator.getitem or _only_reads(node) for node in calls):
+    if not all(node.target is operator.getitem or only_reads(node) for node in calls):
         return None
     try:
-        return _Reader(made.program, rewritten=False).read(made, say)
+        return _Reader(made.program, rewritten=False, borrowed=borrowed).read(made, say)
     except (Unsupported, ModelError):
         return None
-
-
-def _only_reads(node: torch.fx.Node) -> bool:
-    """Whether a call is known to write to no tensor, and does not depend on memory layout."""
-    if not isinstance(node.target, torch._ops.OpOverload) or str(node.target).startswith((*OF_MEMORY, *WRITES_UNSAID)):
-        return False
-    return not node.target._schema.is_mutable or node.target is torch.ops.aten.dropout_.default and node.args[2:] == (False,)
-
-
-def _is_composed(node: torch.fx.Node) -> bool:
-    """Whether PyTorch decomposes it into calls that may write: batch_norm in training does, and its schema does not say so."""
-    assert isinstance(node.target, torch._ops.OpOverload)
-    name = node.target.name()  # type: ignore[no-untyped-call]  # PyTorch has no types there
-    return torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")
 
 
 def _as_aten(program: ExportedProgram) -> ExportedProgram:
@@ -136,13 +123,15 @@ def _as_aten(program: ExportedProgram) -> ExportedProgram:
 class _Reader:
     """Walks one exported program. Mutable, and private to one call of `from_torch`."""
 
-    def __init__(self, program: ExportedProgram, build: Builder | None = None, within: tuple[object, ...] = (), *, rewritten: bool = True) -> None:
+    def __init__(self, program: ExportedProgram, build: Builder | None = None, within: tuple[object, ...] = (), *,
+                 rewritten: bool = True, borrowed: bool = False) -> None:  # fmt: skip
         """within: the operators that what is read is a part of; nothing of it stays in PyTorch. rewritten: no call writes to its arguments; else those that are
-        composed of others may do so, unless they have a translation."""
+        composed of others may do so, unless they have a translation. borrowed: see `from_torch`."""
         self.program = program
         self.build = build or Builder()
         self.within = within
         self.rewritten = rewritten
+        self.borrowed = borrowed
         self.read_names = {node.name for node in program.graph.nodes if node.users}
         self.arrays: dict[str, str] = {}  # fx node -> array of the graph
         self.held: dict[str, Held] = {}  # fx node -> constant that NumPy cannot hold
@@ -150,6 +139,7 @@ class _Reader:
         self.lists: dict[str, tuple[torch.fx.Node, int]] = {}  # fx node that is a list among several results -> the call, and how many results are before it
         self.pending: dict[str, TorchCall] = {}  # fx node of several results -> the call that stays in PyTorch
         self.pending_inputs: dict[str, list[str]] = {}
+        self.declarable: set[str] = set()  # nodes that have a declaration, by what that follows from
         self.reasons: dict[str, str] = {}  # site -> why it stays in PyTorch
 
     def read(self, made: Exported, say: Report) -> TorchModel:
@@ -195,9 +185,9 @@ class _Reader:
             self.arrays[name] = kept
 
     def _kept(self, hint: str, tensor: torch.Tensor) -> str | Held:
-        """A copy, which later changes to the module do not affect."""
+        """A copy, which later changes to the module do not affect, unless it may be borrowed."""
         if in_memory(value_of(tensor).dtype):
-            return self.build.constant(hint, array_of(tensor))
+            return self.build.constant(hint, view_of(tensor) if self.borrowed else array_of(tensor))
         return Held(tensor.detach().clone())
 
     def _read_attribute(self, node: torch.fx.Node) -> None:
@@ -287,7 +277,8 @@ class _Reader:
         parts = parts_of(node, TABLE)
         if parts is None:
             return False
-        inner = _Reader(self.program, self.build, (*self.within, node.target))
+        inner = _Reader(self.program, self.build, (*self.within, node.target), borrowed=self.borrowed)
+        inner.declarable = self.declarable
         for one, outer in zip((one for one in parts.graph.nodes if one.op == "placeholder"), node.all_input_nodes, strict=True):
             if outer.name in self.held:
                 return False
@@ -325,10 +316,14 @@ class _Reader:
             if node.op in ("reshape", "batch_norm"):
                 continue
             values = [self.build.values[name] for name in node.inputs]
+            known = repr((node.op, values, node.shape, node.dtype, sorted(node.attributes.items())))
+            if known in self.declarable:
+                continue
             try:
                 declare(node, [te.placeholder(value.shape, value.dtype, f"operand{index}") for index, value in enumerate(values)], node.op)
             except DeclarationError as error:
                 raise Unsupported(str(error)) from error
+            self.declarable.add(known)
 
     def _known(self, node: torch.fx.Node) -> bool:
         return all(one.name in self.held or self.arrays.get(one.name) in self.build.constants for one in node.all_input_nodes)
@@ -413,7 +408,7 @@ class _Reader:
         self.arrays[node.name] = self.build.add("torch", self.pending_inputs[source.name], value.shape, value.dtype, node.name, call=call, index=index)
 
     def _leave_in_torch(self, node: torch.fx.Node, results: Sequence[Value], reason: str) -> None:
-        if self.within or not self.rewritten and _is_composed(node):
+        if self.within or not self.rewritten and is_composed(node):
             raise Unsupported(reason)
         names: list[str] = []
 

@@ -19,13 +19,21 @@ Data = dict[str, Any]  # JSON
 
 def to_data(extracted: ExtractedGraph) -> Data:
     """Raises TypeError for what has no form in JSON, such as constants that NumPy cannot hold."""
-    graph, signature = extracted.graph, extracted.signature
+    signature = extracted.signature
+    return {
+        **steps_data(extracted),
+        "trees": [pytree.treespec_dumps(tree) for tree in (signature.input_tree, signature.output_tree)],
+        "leaves": [_encoded(signature.input_leaves), _encoded(signature.output_leaves)],
+    }
+
+
+def steps_data(extracted: ExtractedGraph) -> Data:
+    """What the network computes, and in which groups, without how it is called. Raises TypeError as `to_data` does."""
+    graph = extracted.graph
     return {
         "inputs": [[name, *_value_data(value)] for name, value in graph.inputs.items()],
         "nodes": [_node_data(node) for node in graph.nodes],
         "outputs": list(graph.outputs),
-        "trees": [pytree.treespec_dumps(tree) for tree in (signature.input_tree, signature.output_tree)],
-        "leaves": [_encoded(signature.input_leaves), _encoded(signature.output_leaves)],
         "placed": [[[n.name for n in one.group.nodes], one.group.inputs, one.group.outputs, one.task, one.arrays] for one in extracted.placed],
         "tasks": [[task.weight, task.name, task.key] for task in extracted.tasks],
         "torch_calls": dict(extracted.torch_calls),
@@ -43,7 +51,7 @@ def of_data(data: Data, constants: Mapping[str, Array]) -> ExtractedGraph:
         Placed(Group(tuple(nodes[name] for name in names), tuple(read), tuple(written)), task, tuple(arrays))
         for names, read, written, task, arrays in data["placed"]
     )
-    tasks = tuple(NetworkTask((), weight, name, key) for weight, name, key in data["tasks"])
+    tasks = tuple(NetworkTask(tuple, weight, name, key) for weight, name, key in data["tasks"])
     return ExtractedGraph(graph, signature, placed, tasks, data["torch_calls"])
 
 

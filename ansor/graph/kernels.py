@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +21,11 @@ class GroupKernel(Protocol):
         """Scratch memory that `prepare` needs, in bytes; kernels of one network share it, as they run one after another."""
         ...
 
+    @property
+    def packed(self) -> Collection[int]:
+        """Numbers of the constants that `prepare` packs: of these it keeps nothing, and they may lie anywhere and in any order of memory."""
+        ...
+
     def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> Callable[[], object]:
         """Returns a function that computes the outputs from the inputs, in place, each time it is called.
 
@@ -34,6 +39,7 @@ class ReferenceKernel:
     """Runs a declaration with NumPy."""
 
     workspace_bytes = 0
+    packed = ()
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self._tensors = tuple(tensors)

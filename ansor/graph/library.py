@@ -9,7 +9,7 @@ before that to the workspace; results of convolutions and the like are where PyT
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -52,6 +52,8 @@ _IN_RESULT, _ANYWHERE = -1, -2
 
 class LibraryKernel:
     """Runs the groups of one task in PyTorch, see `GroupKernel`. It uses PyTorch's threads of the caller's process."""
+
+    packed: Collection[int] = ()
 
     def __init__(self, graph: Graph, group: Group) -> None:
         """Raises NoLibraryForm if PyTorch has no kernel for some node."""

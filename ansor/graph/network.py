@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,12 +30,13 @@ from ansor.graph.indices import IndexCheck, index_checks
 from ansor.graph.ir import Array, Graph, Value
 from ansor.graph.kernels import GroupKernel
 from ansor.graph.memory import ALIGNMENT, Buffer, Plan, planned
-from ansor.graph.tasks import ExtractedGraph
+from ansor.graph.tasks import ExtractedGraph, Placed
 from ansor.graph.torch_call import TorchCall
 from ansor.support.bfloat16 import tensor_of
 from ansor.support.forked import Locked
 from ansor.support.html_text import table
 from ansor.support.notices import warn
+from ansor.support.settings import cores
 from ansor.support.text import counted, format_bytes
 
 Step = Callable[[], object]
@@ -68,16 +70,8 @@ class CompiledNetwork(Locked):
         self.arena_bytes = plan.size
         arrays = _Arrays(extracted.graph, plan)
         workspace = _aligned_bytes(max((kernel.workspace_bytes for kernel in kernels), default=0))
-        steps: list[tuple[str, Step]] = []
-        for placed in extracted.placed:
-            if placed.task is None:
-                steps.append((f"torch {_call_of(placed.group)}", _torch_step(placed.group, arrays)))
-                continue
-            prepared = kernels[placed.task].prepare([arrays[name] for name in placed.arrays], workspace)
-            checks = index_checks(extracted.graph, placed.group, arrays)
-            steps.append((extracted.tasks[placed.task].name, CheckedStep(checks, prepared) if checks else prepared))
-        self.steps = tuple(steps)
-        self._run = tuple(step for _, step in steps)
+        self.steps = tuple(_steps(extracted, kernels, arrays, workspace))
+        self._run = tuple(step for _, step in self.steps)
         self._inputs = [_place(name, arrays) for name in extracted.graph.inputs]
         outputs = extracted.graph.outputs
         self._outputs = [leaf if isinstance(leaf, Fixed) else _place(outputs[leaf], arrays) for leaf in extracted.signature.output_leaves]
@@ -317,6 +311,34 @@ class _Arrays:
             return self._constants[root].reshape(value.shape)
         begin = self._plan.offsets[root]
         return self.arena[begin : begin + _bytes(value)].view(value.dtype).reshape(value.shape)
+
+    def constant(self, name: str) -> Array:
+        """A constant where the graph has it."""
+        return self._graph.constants[name]
+
+
+def _steps(extracted: ExtractedGraph, kernels: Sequence[GroupKernel], arrays: _Arrays, workspace: NDArray[np.uint8]) -> Iterator[tuple[str, Step]]:
+    """The name and the prepared call of each group, in order. All cores pack constants."""
+    with ThreadPoolExecutor(cores()) as pool:
+        packing = [_packing(kernels, placed, arrays, workspace, pool) for placed in extracted.placed]
+        for placed, waiting in zip(extracted.placed, packing, strict=True):
+            if placed.task is None:
+                yield f"torch {_call_of(placed.group)}", _torch_step(placed.group, arrays)
+                continue
+            prepared = waiting.result() if waiting is not None else kernels[placed.task].prepare([arrays[name] for name in placed.arrays], workspace)
+            checks = index_checks(extracted.graph, placed.group, arrays)
+            yield extracted.tasks[placed.task].name, CheckedStep(checks, prepared) if checks else prepared
+
+
+def _packing(
+    kernels: Sequence[GroupKernel], placed: Placed, arrays: _Arrays, workspace: NDArray[np.uint8], pool: Executor
+) -> Future[Step] | None:
+    """A group's call while its constants are packed; None where none are."""
+    if placed.task is None or not kernels[placed.task].packed:
+        return None
+    kernel = kernels[placed.task]
+    given = [arrays.constant(name) if number in kernel.packed else arrays[name] for number, name in enumerate(placed.arrays)]
+    return pool.submit(kernel.prepare, given, workspace)
 
 
 def _aligned_bytes(size: int) -> NDArray[np.uint8]:

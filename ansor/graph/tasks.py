@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import cast
 
@@ -23,15 +24,20 @@ from ansor.te.tensor import Tensor
 
 @dataclass(frozen=True)
 class NetworkTask:
-    """A kernel that the network needs. `tensors`: its declaration, placeholders first; `weight`: uses in one run of the network; `name`: readable, unique.
+    """A kernel that the network needs. `declare`: makes its declaration; `weight`: uses in one run of the network; `name`: readable, unique.
 
     `key` identifies the computation: equal for equal groups, in any process.
     """
 
-    tensors: tuple[Tensor, ...]
+    declare: Callable[[], tuple[Tensor, ...]] = field(repr=False, compare=False)
     weight: int
     name: str
     key: str
+
+    @cached_property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Its declaration, placeholders first; made when first asked for."""
+        return self.declare()
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ class ExtractedGraph:
         return "\n".join([*lines, *(f"in PyTorch: {operator} ({reason})" for operator, reason in self.torch_calls.items())])
 
 
-def extract(model: object, example_inputs: ExampleInputs = (), report: Report | None = None) -> ExtractedGraph:
+def extract(model: object, example_inputs: ExampleInputs = (), report: Report | None = None, *, borrowed: bool = False) -> ExtractedGraph:
     """Divide a PyTorch model, or the float ONNX file at a path, into tasks; arguments as for `from_torch`. Raises ModelError if it cannot be read.
 
     An `ExtractedGraph` is returned as it is.
@@ -79,11 +85,10 @@ def extract(model: object, example_inputs: ExampleInputs = (), report: Report | 
     if isinstance(model, (str, Path)):
         model, inputs = read_onnx(model, example_inputs)
         example_inputs = cast(ExampleInputs, inputs)
-    read = from_torch(model, example_inputs, report)
+    read = from_torch(model, example_inputs, report, borrowed=borrowed)
     graph = optimised(read.graph)
     placed: list[Placed] = []
     numbers: dict[str, int] = {}
-    tensors: list[tuple[Tensor, ...]] = []
     groups: list[list[Group]] = []
     for group in fused(graph):
         if group.is_torch:
@@ -91,13 +96,12 @@ def extract(model: object, example_inputs: ExampleInputs = (), report: Report | 
             continue
         key = structural_key(graph, group)
         if key not in numbers:
-            numbers[key] = len(tensors)
-            tensors.append(declaration(graph, group))
+            numbers[key] = len(groups)
             groups.append([])
         groups[numbers[key]].append(group)
         placed.append(Placed(group, numbers[key], (*group.inputs, group.output.name)))
     names = _unique([task_name(graph, uses[0]) for uses in groups])
-    tasks = [NetworkTask(tensors[i], len(groups[i]), names[i], key) for key, i in numbers.items()]
+    tasks = [NetworkTask(partial(declaration, graph, groups[i][0]), len(groups[i]), names[i], key) for key, i in numbers.items()]
     return ExtractedGraph(graph, read.signature, tuple(placed), tuple(tasks), read.torch_calls, read.examples, read.watched)
 
 

@@ -15,14 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.codegen.source import Argument, CSource
 from ansor.errors import AnsorError
-from ansor.measure.kept_kernels import known_kernel
-from ansor.measure.kernel import Kernel
-from ansor.networks.network_kernel import NetworkKernel
+from ansor.networks.kernel_list import kernel_data, kernels_of
 from ansor.networks.saving import NetworkWriter
 from ansor.networks.step_run import joined
-from ansor.run.judge import judge_of
+from ansor.run.judge import mark_of
 from ansor.run.machine_model import identity
 from ansor.support import kept_data
 from ansor.support.bfloat16 import dtype_named
@@ -30,7 +27,6 @@ from ansor.support.package_state import package_state
 from ansor.targets.base import Target, parse_target
 
 if TYPE_CHECKING:
-    from ansor.graph.kernels import GroupKernel
     from ansor.graph.network import CompiledNetwork
     from ansor.graph.tasks import ExtractedGraph
 
@@ -53,7 +49,7 @@ class KeptNetwork:
 def name_of(target: str, words: Sequence[object]) -> str:
     """The key of a network without measurements: `words`, and everything else that it depends on."""
     parsed = parse_target(target)
-    judge = judge_of(parsed, parsed.unit.name).mark
+    judge = mark_of(parsed, parsed.unit.name)
     return kept_data.name_of((sorted(identity(parsed).items()), judge, package_state(), tuple(words)))
 
 
@@ -94,39 +90,16 @@ def keep(name: str, about: object, weights: Sequence[Array | None], extracted: E
 def network_of(data: Mapping[str, Any], constants: Mapping[str, Array], target: Target) -> CompiledNetwork | None:
     """The network that is kept as `data`; None if a library is no longer kept."""
     from ansor.graph.graph_data import of_data
-    from ansor.graph.library import library_kernels
     from ansor.graph.network import CompiledNetwork
 
     extracted = of_data(data["graph"], constants)
-    others = library_kernels(extracted) if None in data["kernels"] else [None] * len(extracted.tasks)
-    kernels: list[GroupKernel] = []
-    toolchain = target.toolchain() if data["kernels"] else None
-    for one, other in zip(data["kernels"], others, strict=True):
-        if one is None:
-            if other is None:
-                return None
-            kernels.append(other)
-            continue
-        source = CSource(one["text"], one["entry"], tuple(map(Argument.from_data, one["arguments"])), one["workspace"], one["threads"])
-        library = known_kernel(source, toolchain) if toolchain is not None else None
-        if library is None:
-            return None
-        kernel = Kernel(source, library)
-        kernel.name = one["name"]
-        kernels.append(NetworkKernel(kernel))
+    kernels = kernels_of(data["kernels"], extracted, target)
+    if kernels is None:
+        return None
     network = CompiledNetwork(extracted, kernels)
     network.run_by(joined)
     network.writer = NetworkWriter(target)
     return network
-
-
-def kernel_data(kernel: GroupKernel) -> dict[str, object] | None:
-    """A kernel as it is kept; None for PyTorch's."""
-    if not isinstance(kernel, NetworkKernel):
-        return None
-    code = kernel.kernel.code
-    return {"text": code.text, "entry": code.entry, "arguments": [one.to_data() for one in code.arguments], "workspace": code.workspace_bytes,
-            "threads": code.threads, "name": kernel.kernel.name}  # fmt: skip
 
 
 def _placed_constants(constants: Mapping[str, Array], weights: Sequence[Array | None]) -> tuple[dict[str, object], list[bytes]]:

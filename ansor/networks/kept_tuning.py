@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ansor.networks.kept_networks import MOST_BYTES, PART, constant_of, kernel_data, network_of
+from ansor.networks.kept_networks import MOST_BYTES, PART, constant_of, network_of
+from ansor.networks.kernel_list import kernel_data
 from ansor.support import kept_data
 from ansor.support.bfloat16 import dtype_named
 from ansor.targets.base import Target
@@ -64,5 +66,5 @@ def unweighted(name: str) -> Unweighted | None:
     constants = {key: np.ones(one["shape"], dtype_named(one["dtype"])) if "weight" in one else constant_of(one, rest, ()) for key, one in placed.items()}
     read = of_data(data["network"]["graph"], constants)
     groups = {placed.task: placed.group for placed in reversed(read.placed)}
-    tasks = tuple(replace(task, tensors=declaration(read.graph, groups[number])) for number, task in enumerate(read.tasks))
+    tasks = tuple(replace(task, declare=partial(declaration, read.graph, groups[number])) for number, task in enumerate(read.tasks))
     return Unweighted(name, data, rest, replace(read, tasks=tasks))

@@ -9,7 +9,7 @@ from typing import NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.codegen.source import CSource
+from ansor.codegen.source import Argument, CSource
 from ansor.errors import ModelError
 from ansor.measure.kernel import Kernel
 from ansor.measure.result_memory import aligned_empty
@@ -50,10 +50,11 @@ class NetworkKernel:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.workspace_bytes = kernel.code.workspace_bytes
+        self.packed = _packed(kernel.code)
 
     def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> PreparedCall:
         """See `GroupKernel.prepare`."""
-        used = _packed(self.kernel.code, arrays)
+        used = _arrays(self.kernel.code, arrays)
         addresses = [array.ctypes.data for array in used]
         place = workspace.ctypes.data
         return PreparedCall(self.kernel, used, self.kernel.prepared(addresses, place, (workspace, *used)), self.kernel.address, place)
@@ -71,19 +72,29 @@ class WrittenKernel:
         """See `GroupKernel.workspace_bytes`."""
         return self.code.workspace_bytes
 
+    @property
+    def packed(self) -> frozenset[int]:
+        """See `GroupKernel.packed`."""
+        return _packed(self.code)
+
     def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> PreparedCall:
         """See `GroupKernel.prepare`."""
-        return PreparedCall(self, _packed(self.code, arrays), self._refuse)
+        return PreparedCall(self, _arrays(self.code, arrays), self._refuse)
 
     def _refuse(self) -> NoReturn:
         raise ModelError(f"asked to run {self.name}, which was only written as C; build what was exported")
 
 
-def _packed(code: CSource, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    return tuple(array if argument.as_given else _aligned(argument.physical(array)) for argument, array in zip(code.arguments, arrays, strict=True))
+def _packed(code: CSource) -> frozenset[int]:
+    return frozenset(number for number, argument in enumerate(code.arguments) if not argument.as_given)
 
 
-def _aligned(array: Array) -> Array:
-    copy = aligned_empty(array.shape, array.dtype.name)
-    copy[...] = array
-    return copy
+def _arrays(code: CSource, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    """The arrays that a kernel gets: constants as it wants them, in memory of their own."""
+    return tuple(array if argument.as_given else _physical(argument, array) for argument, array in zip(code.arguments, arrays, strict=True))
+
+
+def _physical(argument: Argument, array: Array) -> Array:
+    room = aligned_empty((argument.physical_size,), argument.physical_dtype)
+    argument.put_physical(array, room)
+    return room

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 from ansor.cost_model.base import CostModel
 from ansor.cost_model.pretrained import first_model, knows, package_version
-from ansor.run.machine_model import machine_model
+from ansor.run.machine_model import Fitted, machine_model
 from ansor.targets.base import Target
+
+ESTIMATE = "estimate"
+"""The mark where no model knows the target."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,24 @@ def judge_of(target: Target, unit: str, asked: CostModel | str | None = None, *,
     if asked is not None and not isinstance(asked, str):
         return Judge(asked, "the model given", f"given: {type(asked).__name__}")
     if not knows(target.prior.family, unit):
-        return Judge(first_model(target.prior.family, unit, seed), "the estimate, corrected by measurements", "estimate")
+        return Judge(first_model(target.prior.family, unit, seed), "the estimate, corrected by measurements", ESTIMATE)
     own = machine_model(target) if asked is None and here else None
     if own is not None:
-        return Judge(own.model, "the model of this machine", f"machine {own.digest}")
-    return Judge(first_model(target.prior.family, unit, seed), "the package's model", f"package {package_version()}")
+        return Judge(own.model, "the model of this machine", _machine_mark(own))
+    return Judge(first_model(target.prior.family, unit, seed), "the package's model", _package_mark())
+
+
+def mark_of(target: Target, unit: str, asked: str | None = None) -> str:
+    """The mark of the judge that a text asks for, without loading it where it is the package's."""
+    if not knows(target.prior.family, unit):
+        return ESTIMATE
+    own = machine_model(target) if asked is None else None
+    return _package_mark() if own is None else _machine_mark(own)
+
+
+def _machine_mark(own: Fitted) -> str:
+    return f"machine {own.digest}"
+
+
+def _package_mark() -> str:
+    return f"package {package_version()}"

@@ -162,8 +162,8 @@ def test_both_ways_of_reading_find_the_same_tasks(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     "model",
     [
-        lambda x: (x + 1).add_(x),
-        lambda x: torch.cat([x, x]).view(-1)[2:].relu_(),
+        lambda x: (y := x + 1).view(-1).add_(1).sum() + y,
+        lambda x: (y := torch.cat([x, x])).view(-1)[2:].relu_().sum() + y,
         lambda x: nn.functional.batch_norm(x, torch.zeros(4), torch.ones(4), training=True),
         lambda x: x.clone().as_strided((2, 2), (1, 2)),
     ],

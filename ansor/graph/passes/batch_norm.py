@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.graph.ir import Graph, Node, Rewriter
+from ansor.graph.ir import Array, Graph, Node, Rewriter
 
 Doubles = NDArray[np.float64]
 
@@ -41,21 +41,28 @@ def _has_constant_weights(write: Rewriter, node: Node) -> bool:
 
 def _folded(write: Rewriter, node: Node, norm: Node) -> Node:
     scale, shift = _constant(write, norm.inputs[1]), _constant(write, norm.inputs[2])
-    weight = _constant(write, node.inputs[1])
+    weight = write.constant_array(node.inputs[1])
+    assert weight is not None
     bias = shift + (_constant(write, node.inputs[2]) * scale if len(node.inputs) > 2 else 0.0)
-    names = [write.constant(f"{node.name}_weight", _scaled(weight, scale, node).astype(node.dtype)),
-             write.constant(f"{node.name}_bias", bias.astype(node.dtype))]
+    names = [write.constant(f"{node.name}_weight", _scaled(weight, scale, node)), write.constant(f"{node.name}_bias", bias.astype(node.dtype))]
     return replace(node, inputs=(write.now(node.inputs[0]), *names))
 
 
-def _scaled(weight: Doubles, scale: Doubles, node: Node) -> Doubles:
+def _scaled(weight: Array, scale: Doubles, node: Node) -> Array:
     """The weights of each output channel times its scale."""
     if not node.op.endswith("_transpose"):
-        return weight * scale.reshape(-1, *(1,) * (weight.ndim - 1))
+        return _product(weight, scale.reshape(-1, *(1,) * (weight.ndim - 1)), node.dtype)
     groups = node.integer("groups")  # [in, out of a group, ...]: the first dimension runs over groups, then over each group's inputs
     apart = weight.reshape(groups, -1, *weight.shape[1:])
     factor = scale.reshape(groups, 1, -1, *(1,) * (weight.ndim - 2))
-    return (apart * factor).reshape(weight.shape)
+    return _product(apart, factor, node.dtype).reshape(weight.shape)
+
+
+def _product(one: Array, other: Doubles, dtype: str) -> Array:
+    """In double precision, which NumPy holds of a few elements at a time, and rounded once."""
+    made: Array = np.empty(np.broadcast_shapes(one.shape, other.shape), dtype)
+    np.multiply(one, other, out=made, dtype=np.float64, casting="unsafe")
+    return made
 
 
 def _constant(write: Rewriter, name: str) -> Doubles:

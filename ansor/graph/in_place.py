@@ -1,0 +1,133 @@
+"""In-place calls on values that nobody reads afterwards, as the calls that make a new value.
+
+    y = conv(x); z = add_(y, w); relu(z)        becomes        y = conv(x); z = add(y, w); relu(z)
+
+PyTorch's own rewriting (`ExportedProgram.run_decompositions`) does this for every program, also for views and inputs that are written to, and takes longer than
+the export. Here, each memory is known by the storage of the tensors that `torch.export` traced, which share theirs as those of a call do, and by what the
+schemas say of views. A call stays as it is where its memory is an argument's or a weight's, or where a value from before the call is read after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+Memory = frozenset[int]
+LEFT_ALONE = {torch.Tag.inplace_view, torch.Tag.nondeterministic_seeded}
+"""What changes the shape of its operand, or draws random numbers, is PyTorch's to rewrite."""
+
+WRITES_UNSAID = ("aten.native_batch_norm.default",)  # to its running statistics, of which its schema says nothing
+OF_MEMORY = ("aten.as_strided", "aten.resize")  # how these names begin: their results depend on how memory lies, which arrays of networks do in one way
+
+
+def without_writes(graph: torch.fx.Graph) -> None:
+    """Replaces such calls in the graph; others stay."""
+    if not any(_writes(node) for node in graph.nodes):
+        return
+    _spell_out_dropout(graph)
+    writes = {node: made for node in graph.nodes if node.op == "call_function" and (made := new_value(node.target)) is not None}
+    if not writes or not all(map(_is_plain, graph.nodes)):
+        return
+    memory = _memories(graph)
+    place = {node: number for number, node in enumerate(graph.nodes)}
+    last = {node: max((place[user] for user in node.users), default=-1) for node in graph.nodes}
+    for node, made in writes.items():
+        before = [one for one in graph.nodes if place[one] < place[node] and memory[one] & memory[node]]
+        unread = all(one.op == "call_function" and last[one] <= place[node] for one in before)
+        if unread and before and _makes_the_same(made, node):
+            node.target = made
+
+
+def _writes(node: torch.fx.Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+
+
+def _spell_out_dropout(graph: torch.fx.Graph) -> None:
+    """In evaluation mode it gives back its operand, so that who writes to its result writes to that; PyTorch's rewriting takes it for a copy."""
+    for node in graph.nodes:
+        if node.target is torch.ops.aten.dropout.default and node.args[2:] == (False,) and node.args[0].op == "call_function":
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
+
+
+def new_value(target: object) -> torch._ops.OpOverload | None:
+    """The operator that differs from an in-place one only in that it makes a new tensor; None for other operators, and where there is none."""
+    if not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten" or LEFT_ALONE & set(target.tags):
+        return None
+    schema = target._schema
+    name = schema.name.partition("::")[2]
+    written = [argument.alias_info is not None and argument.alias_info.is_write for argument in schema.arguments]
+    if not name.endswith("_") or written != [True] + [False] * (len(written) - 1) or len(schema.returns) != 1:
+        return None
+    made = getattr(getattr(torch.ops.aten, name[:-1], None), target._overloadname, None)
+    if not isinstance(made, torch._ops.OpOverload) or made._schema.is_mutable or len(made._schema.returns) != 1:
+        return None
+    return made if _taken(made) == _taken(target) and made._schema.returns[0].alias_info is None else None
+
+
+def _taken(operator: torch._ops.OpOverload) -> list[tuple[str, str, bool, object]]:
+    """What an operator takes, whether it is written to aside."""
+    arguments = operator._schema.arguments
+    return [(one.name, str(one.type), one.kwarg_only, one.default_value if one.has_default_value() else None) for one in arguments]
+
+
+def _is_plain(node: torch.fx.Node) -> bool:
+    """Whether all that a node makes has a memory that can be told."""
+    made = node.meta.get("val")
+    if made is None:
+        return node.op in ("placeholder", "output") or not node.users
+    return all(one.layout is torch.strided and not one.is_nested for one in pytree.tree_leaves(made) if isinstance(one, torch.Tensor))
+
+
+def _memories(graph: torch.fx.Graph) -> Mapping[torch.fx.Node, Memory]:
+    """The storages that each node's results may lie in."""
+    found: dict[torch.fx.Node, Memory] = {}
+    for node in graph.nodes:
+        made = [one for one in pytree.tree_leaves(node.meta.get("val")) if isinstance(one, torch.Tensor)]
+        own = frozenset(one.untyped_storage()._cdata for one in made)
+        found[node] = own.union(*(found[one] for one in _viewed(node)))
+    return found
+
+
+def _viewed(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
+    """The operands that results may be views of, by the schema; all of them where there is none."""
+    if node.op != "call_function":
+        return
+    if not isinstance(node.target, torch._ops.OpOverload):
+        yield from node.all_input_nodes
+        return
+    schema = node.target._schema
+    if all(one.alias_info is None for one in schema.returns):
+        return
+    for number, argument in enumerate(schema.arguments):
+        if argument.alias_info is not None:
+            given = node.args[number] if number < len(node.args) else node.kwargs.get(argument.name)
+            yield from (one for one in pytree.tree_leaves(given) if isinstance(one, torch.fx.Node))
+
+
+def _makes_the_same(made: torch._ops.OpOverload, node: torch.fx.Node) -> bool:
+    """Whether the new value has the shape and dtype of the one written to, which in-place calls convert to."""
+    given: Any = pytree.tree_map(lambda one: one.meta["val"] if isinstance(one, torch.fx.Node) else one, (node.args, node.kwargs))
+    wanted = node.meta["val"]
+    try:
+        found = made(*given[0], **given[1])
+    except Exception:  # whatever it is, the call stays as it is
+        return False
+    return isinstance(found, torch.Tensor) and (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+
+
+def only_reads(node: torch.fx.Node) -> bool:
+    """Whether a call is known to write to no tensor, and does not depend on how memory lies."""
+    if not isinstance(node.target, torch._ops.OpOverload) or str(node.target).startswith((*OF_MEMORY, *WRITES_UNSAID)):
+        return False
+    return not node.target._schema.is_mutable or node.target is torch.ops.aten.dropout_.default and node.args[2:] == (False,)
+
+
+def is_composed(node: torch.fx.Node) -> bool:
+    """Whether PyTorch makes other calls of it, which may write: training in batch_norm does, and nothing says so."""
+    assert isinstance(node.target, torch._ops.OpOverload)
+    name = node.target.name()  # type: ignore[no-untyped-call]  # PyTorch has no types there
+    return torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")

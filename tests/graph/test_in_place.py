@@ -1,0 +1,154 @@
+"""In-place calls: those that are read as new values, those that PyTorch rewrites, and the same results from all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from ansor.errors import ModelError
+from ansor.graph.from_torch import from_torch
+from ansor.graph.in_place import new_value, without_writes
+from ansor.graph.tasks import ExtractedGraph
+
+Function = Callable[[Tensor], Tensor]
+aten = torch.ops.aten
+
+
+def exported(model: Callable[..., object], *args: object) -> torch.fx.Graph:
+    """As torch.export writes it, in-place calls included."""
+
+    class Module(nn.Module):
+        def forward(self, *inputs: Tensor) -> object:
+            return model(*inputs)
+
+    with torch.no_grad():
+        graph: torch.fx.Graph = torch.export.export(Module(), args, strict=False).graph
+    return graph
+
+
+def writes_left(function: Callable[..., object], *args: object) -> list[str]:
+    graph = exported(function, *args)
+    assert any(isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable for node in graph.nodes), "nothing is written to at all"
+    without_writes(graph)
+    return [str(node.target) for node in graph.nodes if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable]
+
+
+def residual(x: Tensor) -> Tensor:
+    y = x * 2
+    y += x
+    return y.relu_() + 1
+
+
+def of_itself(x: Tensor) -> Tensor:
+    y = x * 2
+    return y.mul_(y)
+
+
+def of_a_view_that_ends(x: Tensor) -> Tensor:
+    return (x * 2).reshape(-1)[:3].add_(1)
+
+
+def of_a_whole_view(x: Tensor) -> Tensor:
+    return (x * 2).view(-1).relu_().neg_().sqrt().abs()
+
+
+def scaled(x: Tensor) -> Tensor:
+    return (x + 1).add_(x, alpha=3).clamp_(min=0.5)
+
+
+NEW_VALUES: list[Function] = [residual, of_itself, of_a_view_that_ends, of_a_whole_view, scaled]
+
+
+@pytest.mark.parametrize("function", NEW_VALUES, ids=lambda one: one.__name__)
+def test_writes_that_nobody_else_sees_are_new_values(function: Function, agrees: Callable[..., ExtractedGraph], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert writes_left(function, torch.randn(3, 4)) == []
+    monkeypatch.setattr("ansor.graph.from_torch._as_aten", None)
+    agrees(function, torch.randn(3, 4))
+
+
+def base_read(x: Tensor) -> Tensor:
+    y = x * 2
+    y[0].add_(1)
+    return y * 3
+
+
+def view_read(x: Tensor) -> Tensor:
+    y = x * 2
+    row = y[1]
+    y.relu_()
+    return row + 1
+
+
+def two_views(x: Tensor) -> Tensor:
+    y = x * 2
+    one, other = y.view(-1), y.t()
+    one.add_(1)
+    return other.contiguous() * one.sum()
+
+
+def base_returned(x: Tensor) -> tuple[Tensor, Tensor]:
+    y = x * 2
+    return y.view(-1).add_(1), y
+
+
+def one_of_several(x: Tensor) -> Tensor:
+    y = x * 2
+    first, second = torch.split(y, 2, 1)
+    first.add_(second)
+    return y + 1
+
+
+def behind_a_call_that_does_nothing(x: Tensor) -> Tensor:
+    y = x * 2
+    torch.nn.functional.dropout(y, 0.5, training=False).add_(1)
+    return y * 3
+
+
+def other_dtype(x: Tensor) -> Tensor:
+    return (x * 2).gt_(0.5) + 1
+
+
+SEEN: list[Callable[[Tensor], object]] = [behind_a_call_that_does_nothing, base_read, view_read, two_views, base_returned, one_of_several, other_dtype]
+
+
+@pytest.mark.parametrize("function", SEEN, ids=lambda one: one.__name__)
+def test_writes_that_others_see_are_rewritten_by_pytorch(function: Callable[[Tensor], object], agrees: Callable[..., ExtractedGraph]) -> None:
+    assert len(writes_left(function, torch.randn(3, 4))) == 1
+    agrees(function, torch.randn(3, 4))
+
+
+def to_the_input(x: Tensor) -> Tensor:
+    return x.add_(1) * 2
+
+
+def to_a_view_of_the_input(x: Tensor) -> Tensor:
+    return x.view(-1).add_(1) * 2
+
+
+@pytest.mark.parametrize("function", [to_the_input, to_a_view_of_the_input], ids=lambda one: one.__name__)
+def test_writes_to_inputs_are_refused(function: Function) -> None:
+    assert len(writes_left(function, torch.randn(3, 4))) == 1
+    with pytest.raises(ModelError, match="changes its own state or its inputs"):
+        from_torch(function, torch.randn(3, 4))
+
+
+def test_programs_that_are_given_stay_as_they_are() -> None:
+    class Residual(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return residual(x)
+
+    program = torch.export.export(Residual(), (torch.randn(3, 4),), strict=False)
+    before = str(program.graph)
+    from_torch(program)
+    assert str(program.graph) == before
+
+
+def test_which_operators_have_a_twin() -> None:
+    assert new_value(aten.add_.Tensor) is aten.add.Tensor
+    assert new_value(aten.relu_.default) is aten.relu.default
+    assert new_value(aten.masked_fill_.Scalar) is aten.masked_fill.Scalar
+    for target in (aten.add.Tensor, aten.add.out, aten.t_.default, aten.bernoulli_.float, aten.resize_.default, aten._foreach_add_.Scalar, getattr):
+        assert new_value(target) is None, target
