@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ansor.networks.library_choice import assembled, runs_here
+from ansor.networks import kept_plans
+from ansor.networks.library_choice import Assembled, assembled, runs_here
 from ansor.networks.network_kernel import NetworkKernel
 from ansor.networks.saving import NetworkWriter
 from ansor.networks.step_run import joined
@@ -15,7 +16,7 @@ from ansor.run.keywords import RunOptions
 from ansor.run.machine_checks import check_tools
 from ansor.run.session import tune_states
 from ansor.run.states import TaskState
-from ansor.run.voice import Voice
+from ansor.run.voice import Voice, quiet
 from ansor.support.text import counted
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
@@ -31,8 +32,26 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice
     """The network. library: use PyTorch's kernels where they are faster; on_tasks: gets all tasks once their programs are chosen."""
     from ansor.graph.network import CompiledNetwork
 
+    toolchain = check_tools(target) if extracted.tasks else None
+    name = kept_plans.name_of(extracted, target, asked, library) if toolchain is not None and on_tasks is quiet else ""
+    kernels = kept_plans.found(name, extracted, target, voice) if name else None
+    if kernels is not None:
+        network = CompiledNetwork(extracted, kernels)
+    else:
+        heard = kept_plans.Heard(voice.view, voice.report, voice.on_progress)
+        network, compared = _chosen(extracted, target, asked, heard, library=library, on_tasks=on_tasks)
+        if name and compared:
+            kept_plans.keep(name, network.kernels, heard.lines)
+    network.run_by(joined)
+    network.writer = NetworkWriter(target)
+    return network
+
+
+def _chosen(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice: Voice, *, library: bool, on_tasks: OnTasks) -> Assembled:
+    """The network of the programs that are chosen now."""
+    from ansor.graph.network import CompiledNetwork
+
     tasks = [SearchTask(tensors=group.tensors, target=target, name=group.name) for group in extracted.tasks]
-    toolchain = check_tools(target) if tasks else None
     states = recorded_states([(task, float(group.weight)) for task, group in zip(tasks, extracted.tasks, strict=True)], asked.records)
     tune_states(states, asked, voice)
     voice.now(f"choosing programs for {counted(len(tasks), 'kernel')}")
@@ -41,12 +60,8 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice
     say_refused(list(states.values()), voice.alarm)
     say_guesses([state for state in states.values() if is_tunable(state.task)], voice.say, hint=not asked.given)
     voice.now(f"building {counted(len(tasks), 'kernel')}")
-    ours = [NetworkKernel(kernel) for kernel in built(tasks, bests, toolchain, voice.alarm)]
-    if library and tasks and runs_here(target):
-        voice.now("comparing with PyTorch's kernels")
-        network = assembled(extracted, tasks, bests, ours, asked.records, voice.say)
-    else:
-        network = CompiledNetwork(extracted, ours)
-    network.run_by(joined)
-    network.writer = NetworkWriter(target)
-    return network
+    ours = [NetworkKernel(kernel) for kernel in built(tasks, bests, target.toolchain() if tasks else None, voice.alarm)]
+    if not (library and tasks and runs_here(target)):
+        return Assembled(CompiledNetwork(extracted, ours))
+    voice.now("comparing with PyTorch's kernels")
+    return assembled(extracted, tasks, bests, ours, asked.records, voice.say)

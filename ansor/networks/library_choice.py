@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ansor.errors import RecordError
 from ansor.measure.machine_identity import processor_identity
@@ -99,6 +99,13 @@ class Candidates:
         return task.workload_key, record_target(task.target), f"torch {torch.__version__}", program_digest(self.bests[number])
 
 
+class Assembled(NamedTuple):
+    """A network; `compared`: False where it has none of PyTorch's kernels because the comparison failed, so that the next process tries again."""
+
+    network: CompiledNetwork
+    compared: bool = True
+
+
 def assembled(
     extracted: ExtractedGraph,
     tasks: Sequence[SearchTask],
@@ -106,7 +113,7 @@ def assembled(
     kernels: Sequence[GroupKernel],
     records: str | Path | None,
     report: Report,
-) -> CompiledNetwork:
+) -> Assembled:
     """The network of `kernels`, in which PyTorch's replace those that are slower; `report` gets one line that says which.
 
     `records`: comparisons in it are not measured again, and new ones are added if the file exists. Without records, the choices are kept in the cache
@@ -116,15 +123,17 @@ def assembled(
 
     candidates = Candidates(extracted, tasks, bests, kernels, library_kernels(extracted))
     chosen = candidates.recorded(records) if records is not None else _kept(candidates)
+    compared = True
     if chosen is None:
         network, chosen, times = _compared(candidates)
+        compared = bool(times)
         _record(candidates, times, chosen, records)
         if kept_data.ENABLED and records is None and times:
             kept_data.write(PART, candidates.kept_name(), json.dumps(chosen).encode(), MOST_BYTES)
     else:
         network = candidates.network(chosen)
     _say(extracted, chosen, report)
-    return network
+    return Assembled(network, compared)
 
 
 def _kept(candidates: Candidates) -> list[bool] | None:

@@ -21,7 +21,7 @@ from ansor.schedule.sketch_data import sketch_data, sketch_of
 from ansor.support import safe_files
 from ansor.support.package_state import package_state
 from ansor.support.settings import cache_folders, cache_part
-from ansor.targets.base import BUILTIN
+from ansor.targets.base import BUILTIN, Target
 from ansor.tasks.origins import origin_of
 from ansor.tasks.own_parts import declaration_named, is_ours
 from ansor.tasks.sketch_space import SketchSpace
@@ -54,10 +54,14 @@ def kept_pick(task: SearchTask, model: str, seed: int, pick: Callable[[], Guess]
 
 def _name(task: SearchTask, model: str, seed: int) -> str:
     sketches = None if is_ours(task) else [(space.algorithm, space.sketch.dag.key, space.name) for space in task.spaces]
-    target = task.target
-    parts = [_values(part) for part in (target.hardware, target.prior, target.dialect)]  # a board's file may have been edited
-    words = (task.workload_key, str(task.dag), sketches, sorted(identity(target).items()), parts, model, seed, package_state())
+    words = (task.workload_key, str(task.dag), sketches, *told(task.target), model, seed, package_state())
     return safe_files.digest(repr(words).encode())[:DIGITS]
+
+
+def told(target: Target) -> tuple[object, ...]:
+    """All of a target whose kind is of this package, as values whose text is the same in every process."""
+    parts = [_values(part) for part in (target.hardware, target.prior, target.dialect)]  # a board's file may have been edited
+    return sorted(identity(target).items()), parts
 
 
 def _values(part: object) -> object:

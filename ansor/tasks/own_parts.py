@@ -16,12 +16,16 @@ OURS = "ansor"
 
 def is_ours(task: SearchTask) -> bool:
     """Whether the declaration, the text of the target and the files of this package say which sketches it has."""
-    target = task.target
-    if task.templates or task.pins or task.algorithms is not None or task.rules != target.rules:
+    if task.templates or task.pins or task.algorithms is not None or task.rules != task.target.rules:
         return False
+    return is_target_ours(task.target)
+
+
+def is_target_ours(target: Target) -> bool:
+    """The same for a task that has all rules and algorithms of its target, and nothing else."""
     if target.kind not in BUILTIN or not _is_its_text(target):
         return False
-    makers = [*map(type, resolve(task.rules)), *map(algorithm_named, registered(target.algorithms))]
+    makers = [*map(type, resolve(target.rules)), *map(algorithm_named, registered(target.algorithms))]
     return all(one.__module__.partition(".")[0] == OURS for one in makers)
 
 

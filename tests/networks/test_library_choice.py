@@ -20,7 +20,7 @@ from ansor.graph.network import CompiledNetwork, torch_threads
 from ansor.graph.rivals import Rivals
 from ansor.graph.tasks import ExtractedGraph, extract
 from ansor.measure.record import RecordFile, load, make_header
-from ansor.networks.library_choice import Candidates, assembled, program_digest, runs_here
+from ansor.networks.library_choice import Assembled, Candidates, assembled, program_digest, runs_here
 from ansor.run.zero_tuning import pick
 from ansor.targets.base import parse_target
 from ansor.tasks.task import SearchTask
@@ -72,7 +72,8 @@ class Bench:
 
     def network(self, records: Path | None = None) -> CompiledNetwork:
         self.lines.clear()
-        return assembled(self.extracted, self.tasks, self.bests, [Counting(task.tensors) for task in self.extracted.tasks], records, self.lines.append)
+        kernels = [Counting(task.tensors) for task in self.extracted.tasks]
+        return assembled(self.extracted, self.tasks, self.bests, kernels, records, self.lines.append).network
 
     def ours(self, records: Path | None = None) -> int:
         """How many of our kernels one run of the network calls; its results are checked."""
@@ -212,7 +213,7 @@ def _library(extracted: ExtractedGraph) -> Sequence[LibraryKernel | None]:
 def test_compile_asks_only_where_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[ExtractedGraph] = []
 
-    def spy(extracted: ExtractedGraph, *rest: object) -> CompiledNetwork:
+    def spy(extracted: ExtractedGraph, *rest: object) -> Assembled:
         asked.append(extracted)
         return assembled(extracted, *rest)  # type: ignore[arg-type]
 

@@ -1,0 +1,94 @@
+"""Plans of networks in the cache folder: which kernels an earlier process chose for a network where nothing was measured, and which groups run PyTorch's.
+
+A plan follows from the graph with the shapes of its constants, from the target, and from this package: not from the values of the constants. So it holds for a
+model with other weights, too, and the network is put together from it with those of the model at hand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from ansor.errors import AnsorError
+from ansor.networks.kernel_list import kernel_data, kernels_of
+from ansor.run.judge import mark_of
+from ansor.run.kept_picks import told
+from ansor.run.keywords import RunOptions
+from ansor.run.voice import Voice
+from ansor.support import kept_data
+from ansor.support.package_state import package_state
+from ansor.targets.base import Target
+from ansor.tasks.own_parts import is_target_ours
+
+if TYPE_CHECKING:
+    from ansor.graph.kernels import GroupKernel
+    from ansor.graph.tasks import ExtractedGraph
+
+PART = "plans"
+MOST_BYTES = 256 << 20
+
+Line = tuple[Literal["say", "alarm"], str]
+
+
+@dataclass(frozen=True)
+class Heard(Voice):
+    """A voice, and the lines that it said, by how they are said."""
+
+    lines: list[Line] = field(default_factory=list)
+
+    def say(self, line: str) -> None:
+        """See `Voice.say`."""
+        self.lines.append(("say", line))
+        super().say(line)
+
+    def alarm(self, line: str) -> None:
+        """See `Voice.alarm`."""
+        self.lines.append(("alarm", line))
+        super().alarm(line)
+
+
+def name_of(extracted: ExtractedGraph, target: Target, asked: RunOptions, library: bool) -> str:
+    """The name of a network's plan; empty where none is kept: programs are measured or recorded, or follow from something that no text tells."""
+    import torch
+
+    from ansor.graph.graph_data import steps_data
+
+    model = asked.search.model
+    if not kept_data.ENABLED or asked.measures or asked.records is not None or not is_target_ours(target):
+        return ""
+    if model is not None and not isinstance(model, str):
+        return ""
+    try:
+        graph = json.dumps(steps_data(extracted))
+    except TypeError:
+        return ""
+    constants = [(name, one.shape, str(one.dtype)) for name, one in extracted.graph.constants.items()]
+    runs = torch.__version__, torch.get_num_threads(), target.toolchain().version
+    options = mark_of(target, target.unit.name, model), asked.search.seed, asked.given, library
+    return kept_data.name_of((graph, constants, told(target), runs, options, package_state()))
+
+
+def found(name: str, extracted: ExtractedGraph, target: Target, voice: Voice) -> list[GroupKernel] | None:
+    """The kernels of the plan of that name, after the lines that were said when they were chosen; None where there is none, or it does not work any more."""
+    content = kept_data.read(PART, name)
+    if content is None:
+        return None
+    try:
+        data = json.loads(content)
+        kernels = kernels_of(data["kernels"], extracted, target)
+        lines = [(how, str(line)) for how, line in data["lines"]]
+    except (AnsorError, LookupError, ValueError, TypeError, AttributeError, OSError):  # of no form that we write
+        return None
+    if kernels is None:
+        return None
+    for how, line in lines:
+        (voice.alarm if how == "alarm" else voice.say)(line)
+    return kernels
+
+
+def keep(name: str, kernels: Sequence[GroupKernel], lines: Sequence[Line]) -> None:
+    """Keep a plan."""
+    data = {"kernels": list(map(kernel_data, kernels)), "lines": lines}
+    kept_data.write(PART, name, json.dumps(data).encode(), MOST_BYTES)
