@@ -17,7 +17,8 @@ from ansor.codegen.toolchain import find_compiler
 from ansor.errors import TargetError
 from ansor.ir.intrinsics import features_of
 from ansor.targets import cpu, neon
-from ansor.targets.base import MCPU, Bounds, CodeGenerator, Kind, Option, Target, of_bfloat16, register_kind
+from ansor.targets.base import MCPU, Bounds, CodeGenerator, Kind, Option, Target, register_kind
+from ansor.targets.device_dtypes import of_bfloat16
 from ansor.targets.hardware import Caches, Hardware, Memory
 from ansor.targets.prior import Issue, Overhead, Prior, Traffic
 from ansor.targets.unit import INSTRUCTIONS

@@ -30,7 +30,6 @@ from ansor.ir.loops import Loops
 from ansor.ir.passes import Shown, shown
 from ansor.schedule.legality import LIMITS
 from ansor.schedule.machine import Limit
-from ansor.support.bfloat16 import BFLOAT16
 from ansor.support.text import parse_bytes, with_article
 from ansor.targets.hardware import Caches, Hardware
 from ansor.targets.prior import Prior
@@ -290,12 +289,6 @@ MCPU = Option("mcpu", "mcpu", "text", "processor, as the C compiler names it", a
 
 def _any(target: Target, dag: Dag) -> str:
     return ""
-
-
-def of_bfloat16(target: Target, dag: Dag) -> str:
-    """The refusal of devices that fill and compare arrays themselves, and know no bfloat16."""
-    found = next((tensor for tensor in (*dag.inputs, *dag.outputs) if tensor.dtype == BFLOAT16), None)
-    return "" if found is None else f"{found.name} is bfloat16, which programs of target cpu have; declare float32"
 
 
 def _as_it_is(target: Target) -> Target:

@@ -20,8 +20,9 @@ from ansor.ir.loops import Loops, stores
 from ansor.schedule.legality import BESIDE, LIMITS
 from ansor.schedule.machine import Limit, Machine
 from ansor.targets import dsp, helium
-from ansor.targets.base import Bounds, CodeGenerator, Kind, Meaning, Option, OwnAlgorithms, Target, of_bfloat16, register_kind
+from ansor.targets.base import Bounds, CodeGenerator, Kind, Meaning, Option, OwnAlgorithms, Target, register_kind
 from ansor.targets.boards.catalogue import find_board
+from ansor.targets.device_dtypes import of_bfloat16
 from ansor.targets.hardware import Caches, Hardware, Memory
 from ansor.targets.prior import Issue, Overhead, Prior, Reduction, Traffic
 from ansor.targets.room import needs_of, room_of, too_large

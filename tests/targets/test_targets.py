@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ansor import te
 from ansor.commands.targets import run_targets
 from ansor.errors import TargetError
 from ansor.ir.dag import Dag
@@ -83,7 +84,7 @@ def test_every_listed_processor_parses() -> None:
         ("cpu -cache-line=48", "is a power of two, at least 8"),
         ("cpu -cc='gcc", "close the quotation"),
         ("cpu -mattr=avx2", "-mattr=avx2; -mattr (instructions that it has or lacks) is +NAME or -NAME"),
-        ("cpu -mattr=+sse9", "of avx2, avx512bw"),
+        ("cpu -mattr=+sse9", "of avx2, avx512bf16, avx512bw"),
     ],
 )
 def test_mistakes_say_what_there_is(text: str, words: str) -> None:
@@ -218,3 +219,11 @@ def test_limits_of_a_kind_hold_for_its_programs() -> None:
     register_kind(strict)
     loops = Sketch(Dag(workloads.matmul(4, 4, 4))).lower_row(())
     assert legal(loops, parse_target("cpu -mcpu=x86-64")) and not legal(loops, parse_target("strict"))
+
+
+@pytest.mark.parametrize("text", ["arm", "armv7", "micro"])
+def test_devices_that_make_their_own_arrays_have_no_bfloat16(text: str) -> None:
+    x, y = (te.placeholder((8,), dtype, name=dtype[0]) for dtype in ("bfloat16", "float32"))
+    narrow, plain = (Dag([one, te.compute((8,), lambda i, one=one: one[i] * 2.0, name="z")]) for one in (x, y))
+    assert parse_target(text).refusal(narrow) == "b is bfloat16, which programs of target cpu have; declare float32"
+    assert not parse_target(text).refusal(plain) and not parse_target("cpu").refusal(narrow)
