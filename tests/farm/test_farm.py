@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from ansor.errors import DeviceError
-from ansor.farm import session, status
-from ansor.farm.address import read_farm, read_place
+from ansor.farm import session
+from ansor.farm.address import read_farm
 from ansor.farm.session import connect
-from ansor.farm.status import farm_status
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import open_devices
 from ansor.measure.device_queue import DeviceQueue
@@ -266,14 +265,6 @@ def test_a_person_sees_what_devices_did_and_what_is_on_the_way(cluster: Cluster,
         assert first.startswith("pretended:s1,") and first.endswith(": 3 jobs done") and last == "0 jobs on the way"
     finally:
         queue.close()
-
-
-def test_status_does_not_wait_for_a_worker_that_hangs(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    watchers = [cluster.pretended("halted", name, 1) for name in ("halted", "not")]
-    os.kill(child_of(watchers[0]), signal.SIGSTOP)
-    monkeypatch.setattr(status, "STATUS_SECONDS", 2.0)
-    found = {one.device.partition(",")[0]: one.done.last_failure for one in farm_status(read_place(cluster.url)).devices if one.key == "halted"}
-    assert found == {"?": "it does not answer: nothing within 2 s", "pretended:not": ""}
 
 
 def test_a_farm_that_runs_for_long_keeps_nothing_of_its_jobs(cluster: Cluster, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ansor.errors import DeviceError
-from ansor.farm import session
+from ansor.farm import session, status
 from ansor.farm.address import read_place
 from ansor.farm.status import farm_status
 from ansor.measure.device import Observation
@@ -75,15 +75,12 @@ def test_an_answer_that_is_none_is_a_sentence(cluster: Cluster, tmp_path: Path, 
         measured(cluster, key, tmp_path, [])
 
 
-def test_workers_that_do_not_describe_themselves_in_time_are_told(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "DESCRIBE_SECONDS", 5.0)
+def test_workers_that_do_not_say_what_they_are_are_not_waited_for(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "DESCRIBE_SECONDS", 1.0)
     for _ in range(2):
         liar(cluster, "slow", "describe", "__import__('time').sleep(1e6)")
-    cluster.pretended("slow", "honest", 1)
-    said: list[str] = []
-    devices = open_devices([f"farm://{cluster.url}?key=slow"], TARGET, said.append)
-    devices[0].close()
-    assert len(said) == 2 and all(re.search("cannot be used: it did not say within 5 s what it is: it runs a long job, or hangs", one) for one in said)
+    with pytest.raises(DeviceError, match="cannot be used: it did not say within 1 s what it is: it runs a long job, or hangs"):
+        measured(cluster, "slow", tmp_path, [])
 
 
 BAD_ANSWERS = {
@@ -117,3 +114,11 @@ def test_the_status_of_a_liar_is_told_beside_that_of_others(cluster: Cluster, ke
     liar(cluster, key, "status", answer)
     found = {one.key: one for one in farm_status(read_place(cluster.url)).devices}
     assert found[key].device == "?" and told in found[key].done.last_failure
+
+
+def test_the_status_of_a_worker_that_never_answers_is_not_waited_for(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status, "STATUS_SECONDS", 1.0)
+    silent = f"{STATION}\nimport asyncio\nasync def silent(): await asyncio.sleep(1e6)\ns.status = silent"
+    cluster.worker("s-silent", f"pretended:silent,{cluster.folder},1", pretends=silent)
+    found = {one.key: one.done.last_failure for one in farm_status(read_place(cluster.url)).devices}
+    assert found["s-silent"] == "it does not answer: nothing within 1 s"
