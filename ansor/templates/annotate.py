@@ -13,13 +13,13 @@ _BINDINGS = {
     "bind_gpu": (("blockIdx", "threadIdx"), (3, 2, 1)),
     "bind_gpu_virtual": (("blockIdx", "vthread", "threadIdx"), (3, 2, 1)),
 }
-"""What GPU loops are bound to, outermost first, and how many dimensions of it, most first."""
+"""What GPU loops are bound to, outermost first, and the possible numbers of dimensions, largest first."""
 
 NUMBERS = {
     "none": 0, "vec": 1, "unroll": 2, "blockIdx.x": 3, "blockIdx.y": 4, "blockIdx.z": 5, "threadIdx.x": 6, "threadIdx.y": 7, "threadIdx.z": 8,
     "vthread": 9, "fuse": 10,
 }  # fmt: skip
-"""The place of an annotation in its one-hot feature."""
+"""The position of an annotation in its one-hot feature."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,8 +30,8 @@ class AnnotateSpace(TransformSpace):
 def annotate_space(name: str, axes: Sequence[AnyAxis], policy: str, *, num_anchor: int | None = None) -> AnnotateSpace:
     """The table of an annotation knob.
 
-    Words joined by "_" out of none, unroll, vec, try (another word for none): every axis takes each of them, the last axis fastest, with at most one
-    vec. bind_gpu, bind_gpu_virtual: one entity, by the number of axes. locate_cache: `num_anchor` of the axes, in every way.
+    Words joined by "_", out of none, unroll, vec and try (the same as none): each axis takes each of them, the last axis fastest, with at most one vec.
+    bind_gpu, bind_gpu_virtual: a single entity, by the number of axes. locate_cache: every choice of `num_anchor` axes.
     """
     asked = f"annotate {name!r} of {len(axes)} axes by policy {policy!r}"
     entities: list[AnnotateEntity]
@@ -51,7 +51,7 @@ def annotate_space(name: str, axes: Sequence[AnyAxis], policy: str, *, num_ancho
 
 
 def _bound(number: int, policy: str, asked: str) -> list[str]:
-    """The innermost loops bound in as many dimensions as there are loops for, all others fused into them."""
+    """Bind the innermost loops in as many dimensions as there are loops for, and fuse all others into them."""
     kinds, dimensions = _BINDINGS[policy]
     for count in dimensions:
         bound = len(kinds) * count

@@ -1,4 +1,4 @@
-"""What a template sees of its configuration, be it the space that is collected, one point of it, or a fallback. Source: AutoTVM 0.9, `autotvm.task.space`."""
+"""What a template sees of its configuration: the space being collected, one point of it, or a fallback. Source: AutoTVM 0.9, `autotvm.task.space`."""
 
 import math
 from abc import ABC, abstractmethod
@@ -14,10 +14,10 @@ from ansor.templates.split import UNLIMITED, split_space
 
 
 class Config(ABC):
-    """The side of a configuration that templates are written against.
+    """The interface of configurations that templates use.
 
-    `cfg["name"]` is the value of a knob, iteration gives names in the order of definition. `flop` is what `add_flop` collected, `errors` what
-    `raise_error` did, `cost` the seconds that a dispatch context knows of, infinite where it knows none.
+    `cfg["name"]` is the value of a knob; iteration yields names in the order of definition. `flop` is the sum from `add_flop`, `errors` the messages from
+    `raise_error`, `cost` the seconds that a dispatch context knows, or infinity.
     The `define_*` methods return one `Axis` for each output of the knob.
     """
 
@@ -32,7 +32,7 @@ class Config(ABC):
 
     @staticmethod
     def axis(var: int | Loop | VirtualAxis) -> VirtualAxis:
-        """An axis to define knobs over: of that many iterations, or as long as an axis of a declaration. Raises ConfigError for anything else."""
+        """An axis to define knobs over: an iteration count, or as long as an axis of a declaration. Raises ConfigError for anything else."""
         return VirtualAxis(var)
 
     reduce_axis = axis
@@ -49,10 +49,10 @@ class Config(ABC):
         no_tail: bool | None = None,
         candidate: Sequence[Sequence[int]] | None = None,
     ) -> list[Axis]:
-        """A knob that splits an axis into `num_outputs` loops; its value has `.size`.
+        """Define a knob that splits an axis into `num_outputs` loops. Its value has `.size`.
 
-        Policies factors, power2, verbose, candidate, as `split.split_space` tells. `filter` keeps the entities it is true for.
-        Raises ConfigError when nothing is left, or the policy is unknown.
+        Policies: factors, power2, verbose, candidate; see `split.split_space`. `filter` keeps the entities for which it is true.
+        Raises ConfigError if no value is left, or the policy is unknown.
         """
         return self._define(name, SplitEntity, num_outputs, lambda: split_space(
             name, length_of(axis, f"split {name!r}"), policy,
@@ -70,50 +70,50 @@ class Config(ABC):
         spatial: Sequence[Sequence[AnyAxis]] | None = None,
         reduce: Sequence[Sequence[AnyAxis]] | None = None,
     ) -> list[Axis]:
-        """A knob that orders axes; its value has `.perm`.
+        """Define a knob that orders axes. Its value has `.perm`.
 
-        Policies identity, all, interval_all, candidate, interleave, interleave_cuda, as `reorder.reorder_space` tells.
-        Raises ConfigError for an unknown policy, or when what the policy needs is not given.
+        Policies: identity, all, interval_all, candidate, interleave, interleave_cuda; see `reorder.reorder_space`.
+        Raises ConfigError for an unknown policy, or if an argument that the policy needs is missing.
         """
         return self._define(name, ReorderEntity, len(axes), lambda: reorder_space(
             name, axes, policy, interval=interval, candidate=candidate, spatial=spatial, reduce=reduce
         ))  # fmt: skip
 
     def define_annotate(self, name: str, axes: Sequence[AnyAxis], policy: str, *, num_anchor: int | None = None) -> list[Axis]:
-        """A knob that annotates axes; its value has `.anns`.
+        """Define a knob that annotates axes. Its value has `.anns`.
 
-        Policies none, unroll, vec and those behind a try_, bind_gpu, bind_gpu_virtual, locate_cache, as `annotate.annotate_space` tells.
-        Raises ConfigError for an unknown policy, or when no annotation is possible.
+        Policies: none, unroll, vec, these with the prefix try_, bind_gpu, bind_gpu_virtual, locate_cache; see `annotate.annotate_space`.
+        Raises ConfigError for an unknown policy, or if no annotation is possible.
         """
         return self._define(name, AnnotateEntity, len(axes), lambda: annotate_space(name, axes, policy, num_anchor=num_anchor))
 
     def define_knob(self, name: str, candidate: Iterable[object]) -> list[Axis]:
-        """A knob with those values; its value has `.val`. Raises ConfigError when there are none, or for something else than several values."""
+        """Define a knob with those values. Its value has `.val`. Raises ConfigError if there are none, or `candidate` is not a list of values."""
         if isinstance(candidate, str) or not isinstance(candidate, Iterable):
             raise ConfigError(f"asked for knob {name!r} with candidate {candidate!r}; give a list of its values, such as [{candidate!r}]")
         return self._define(name, OtherOptionEntity, 0, lambda: OtherOptionSpace("candidate", 0, tuple(OtherOptionEntity(value) for value in candidate)))
 
     def add_flop(self, flop: float) -> None:
-        """Count floating-point operations of the template, where they cannot be counted from its declaration."""
+        """Add floating-point operations of the template, if they cannot be counted from its declaration."""
         self.flop += float(flop)
 
     def raise_error(self, msg: str) -> None:
-        """Say that this configuration is impossible. The template goes on; `valid` is false from here on, and `check` raises."""
+        """Mark this configuration as impossible. The template continues, but `valid` becomes false, and `check` raises."""
         self.errors.append(msg)
 
     def valid(self) -> bool:
-        """Whether `raise_error` was never called. Ask after the template ran."""
+        """Whether `raise_error` was never called. Ask this after the template has run."""
         return not self.errors
 
     def check(self) -> None:
-        """Raises InstantiationError with everything `raise_error` was told, if it was."""
+        """Raises InstantiationError with all messages of `raise_error`, if there are any."""
         if self.errors:
             raise InstantiationError("; ".join(self.errors))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entities)
 
-    # Whether a knob has a size, a perm, anns or a val is decided where it is defined, out of sight of types.
+    # Whether a knob has a size, a perm, anns or a val depends on its definition, which types cannot see.
     def __getitem__(self, name: str) -> Any:
         if name not in self._entities:
             raise ConfigError(f"asked for knob {name!r}; this configuration has {', '.join(map(repr, self._entities)) or 'none'}")
@@ -121,14 +121,14 @@ class Config(ABC):
 
     @abstractmethod
     def _define(self, name: str, kind: type[Entity], num_output: int, make: Callable[[], TransformSpace]) -> list[Axis]:
-        """Take notice of a knob whose values are of that kind; `make` makes its table."""
+        """Register a knob with values of that kind; `make` creates its table."""
 
     def _check_value(self, name: str, kind: type[Entity], num_output: int) -> None:
-        """ConfigError when the value that is there is none of such a knob: logs are written by strangers, and by other versions of a template."""
+        """Raise ConfigError if the present value does not fit the knob: logs may come from anyone, and from other versions of a template."""
         entity = self._entities.get(name)
         if entity is None:
             return
         found = entity.size if isinstance(entity, SplitEntity) else entity.perm if isinstance(entity, ReorderEntity) else None
         if not isinstance(entity, kind) or (found is not None and len(found) != num_output):
             asked = f"asked for knob {name!r} as {kind.__name__}{f' of {num_output} numbers' if num_output else ''}"
-            raise ConfigError(f"{asked}, but this configuration has {type(entity).__name__} {entity!a:.200}; give one of this template")
+            raise ConfigError(f"{asked}, but this configuration has {type(entity).__name__} {entity!a:.200}; give a configuration of this template")

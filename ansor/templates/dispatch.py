@@ -1,6 +1,6 @@
-"""Which configuration a template gets: the innermost context that knows one gives it. Source: AutoTVM 0.9, `autotvm.task.dispatcher`.
+"""Chooses a template's configuration: the innermost context that has one provides it. Source: AutoTVM 0.9, `autotvm.task.dispatcher`.
 
-Contexts that know logs are in `recorded_dispatch`.
+`recorded_dispatch` has the contexts that read logs.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ Workload: TypeAlias = tuple[Json, ...]
 
 
 class DispatchContext:
-    """Gives configurations inside a `with`; `current` is the innermost one. A subclass says what it knows in `_query_inside`."""
+    """Provides configurations inside a `with`; `current` is the innermost context. A subclass returns its own in `_query_inside`."""
 
     current: ClassVar[DispatchContext]
     _around: DispatchContext | None = None
 
     def query(self, target: str, workload: Workload | None) -> Config:
-        """The configuration of a workload on a target; of whatever template runs when the workload is None."""
+        """The configuration of a workload on a target. If the workload is None: of whatever template is running."""
         found = self._query_inside(target, workload)
         if found is not None:
             return found
-        # Outside of any `with` it is asked directly, as TVM's tutorials do to show the best configuration.
+        # Outside of any `with` it answers itself, as TVM's tutorials need to show the best configuration.
         return (self._around or DispatchContext.current).query(target, workload)
 
     def update(self, target: str, workload: Workload, cfg: Config) -> None:
-        """From now on give this configuration to that workload. Raises ConfigError where that has no meaning."""
-        raise ConfigError(f"asked {type(self).__name__} to take a configuration of {workload}; an ApplyHistoryBest takes one")
+        """Use this configuration for that workload from now on. Raises ConfigError if the context cannot."""
+        raise ConfigError(f"asked {type(self).__name__} to store a configuration of {workload}; use an ApplyHistoryBest")
 
     def _query_inside(self, target: str, workload: Workload | None) -> Config | None:
-        """What this context knows; None to ask the one around it."""
+        """The configuration in this context; None to ask the enclosing one."""
         return None
 
     def __enter__(self) -> Self:
         if self._around is not None:
-            raise ConfigError(f"asked to enter a {type(self).__name__} that is entered already; leave it first, or make another")
+            raise ConfigError(f"asked to enter a {type(self).__name__} that is already entered; exit it first, or create another")
         self._around = DispatchContext.current
         DispatchContext.current = self
         return self
@@ -57,7 +57,7 @@ class DispatchContext:
 
 
 class ApplyConfig(DispatchContext):
-    """One configuration for whatever is asked. `workload`: what was asked for last."""
+    """A single configuration for every query. `workload`: the workload of the last query."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -68,13 +68,13 @@ class ApplyConfig(DispatchContext):
         return self._config
 
     def update(self, target: str, workload: Workload, cfg: Config) -> None:
-        """From now on give this configuration."""
+        """Use this configuration from now on."""
         self.workload, self._config = workload, cfg
 
 
 class FallbackContext(DispatchContext):
-    """The root: an untuned configuration, one for each target and workload, which stays. Each is a warning of the logger "autotvm" when it is
-    first asked for, unless `silent`."""
+    """The root: an untuned configuration for each target and workload, kept for later queries. The logger "autotvm" warns about each when it is
+    first used, unless `silent`."""
 
     def __init__(self) -> None:
         self.silent = False
@@ -91,11 +91,11 @@ class FallbackContext(DispatchContext):
         return self._memory[key]
 
     def update(self, target: str, workload: Workload, cfg: Config) -> None:
-        """From now on give this configuration to that workload."""
+        """Use this configuration for that workload from now on."""
         self._memory[repr(workload), target] = cfg
 
     def clear_cache(self, target: str, workload: Workload) -> None:
-        """Forget what was given to a workload."""
+        """Forget the configuration of a workload."""
         self._memory.pop((repr(workload), target), None)
 
 
@@ -107,18 +107,18 @@ _targets = [DEFAULT_TARGET]
 
 
 def clear_fallback_cache(target: str, workload: Workload) -> None:
-    """Discard a fallback configuration: call it before a template runs again with other defaults."""
+    """Discard a fallback configuration: call it before running a template again with other defaults."""
     _root.clear_cache(target, workload)
 
 
 def current_target() -> str:
-    """The target that configurations are asked for."""
+    """The target for which configurations are requested."""
     return _targets[-1]
 
 
 @contextmanager
 def on_target(target: str) -> Iterator[str]:
-    """Ask for configurations of this target (its text) inside a `with`; "llvm" is the default."""
+    """Request configurations for this target (its text) inside a `with`; the default is "llvm"."""
     _targets.append(target)
     try:
         yield target

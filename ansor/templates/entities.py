@@ -1,6 +1,6 @@
-"""The value of one knob in one configuration. Values never change; lists that are read from them are copies.
+"""The value of one knob in one configuration. Values are immutable; lists read from them are copies.
 
-`apply` does to the loops of a stage what the value says, on a schedule of `ansor.manual`. Source: AutoTVM 0.9, `autotvm.task.space`.
+`apply` transforms the loops of a stage accordingly, on a schedule of `ansor.manual`. Source: AutoTVM 0.9, `autotvm.task.space`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from ansor.manual.schedule import Schedule, Scheduled
 
 
 class Refusing(Protocol):
-    """A configuration, as far as its values need it."""
+    """The part of a configuration that its values need."""
 
     def raise_error(self, msg: str) -> None:
-        """Say that it is impossible."""
+        """Mark the configuration as impossible."""
         ...
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class SplitEntity:
-    """Sizes of the loops one axis becomes, outermost first. A first size of -1 is whatever the others leave of the axis."""
+    """Sizes of the loops that an axis is split into, outermost first. A first size of -1 is what the others leave of the axis."""
 
     _size: tuple[int, ...]
 
@@ -37,7 +37,7 @@ class SplitEntity:
         return list(self._size)
 
     def apply(self, s: Schedule, op: Scheduled, axis: AnyLoop) -> list[AnyLoop]:
-        """Split the axis; the outermost loop gets as long as it takes, whatever its size says. Gives the loops, the outermost first."""
+        """Split the axis, and return the loops, outermost first. The outermost loop covers the axis, whatever its size says."""
         inner = self._size[1:]
         return list(s[op].split_into(axis, inner)) if inner else [axis]
 
@@ -47,7 +47,7 @@ class SplitEntity:
 
 @dataclass(frozen=True, init=False, repr=False)
 class ReorderEntity:
-    """A new order of axes: the axis at place i is the one that was at `perm[i]`."""
+    """A new order of axes: the axis at position i is the former `perm[i]`."""
 
     _perm: tuple[int, ...]
 
@@ -60,7 +60,7 @@ class ReorderEntity:
         return list(self._perm)
 
     def apply(self, s: Schedule, op: Scheduled, axes: Sequence[AnyLoop]) -> list[AnyLoop]:
-        """Put the loops in this order, and give them in it. Raises ConfigError when there are not as many as were ordered."""
+        """Reorder the loops, and return them in the new order. Raises ConfigError if their number does not match."""
         _check_number(axes, self._perm, "order")
         order = [axes[place] for place in self._perm]
         s[op].reorder(*order)
@@ -72,7 +72,7 @@ class ReorderEntity:
 
 @dataclass(frozen=True, init=False, repr=False)
 class AnnotateEntity:
-    """One annotation for each axis, by name; for the policy `locate_cache` the numbers of the axes that caches are attached to."""
+    """One annotation per axis, by name; for the policy `locate_cache`, the numbers of the axes that caches are attached to."""
 
     _anns: tuple[str | int, ...]
 
@@ -95,11 +95,11 @@ class AnnotateEntity:
         cfg: Refusing | None = None,
         source: Sequence[Scheduled] | None = None,
     ) -> list[AnyLoop]:
-        """Run the loops as the annotations say, and give them; behind loops that were fused stands the fused one.
+        """Annotate the loops, and return them; a fused loop takes the position of its last part.
 
-        axis_lens: iterations of each, held against max_unroll (the longest to unroll) and vec_size (lengths that may be vectors): where they are not within,
-        `cfg.raise_error` is told. source: the stages that a value of the policy locate_cache computes at these loops, one for each.
-        Raises InstantiationError for a length that is not allowed when there is no `cfg`, and ScheduleError for threads of a GPU.
+        axis_lens: iterations of each loop, checked against max_unroll (longest loop to unroll) and vec_size (allowed vector lengths); if one is out of bounds,
+        `cfg.raise_error` is called. source: for the policy locate_cache, the stages to compute at these loops, one for each.
+        Raises InstantiationError for a length that is not allowed if `cfg` is missing, and ScheduleError for GPU threads.
         """
         if source is not None:
             for stage, place in zip(source, self._anns, strict=True):
@@ -127,7 +127,7 @@ class AnnotateEntity:
 
 @dataclass(frozen=True, repr=False)
 class OtherOptionEntity:
-    """A value from a list that the template's author gave; any value that JSON can hold if it is to be logged."""
+    """A value from a list that the template's author gave. To be logged, it must be a value that JSON can hold."""
 
     val: object
 
@@ -143,7 +143,7 @@ def _check_number(axes: Sequence[AnyLoop], values: Sequence[object], verb: str) 
 def _check_length(length: int | None, allowed: bool, become: str, cfg: Refusing | None) -> None:
     if allowed:
         return
-    reason = f"a loop of {length} iterations is not to be {become}"
+    reason = f"a loop of {length} iterations must not be {become}"
     if cfg is None:
         raise InstantiationError(reason)
     cfg.raise_error(reason)
@@ -153,7 +153,7 @@ Entity: TypeAlias = SplitEntity | ReorderEntity | AnnotateEntity | OtherOptionEn
 
 
 def same(one: Entity, other: Entity) -> bool:
-    """Equal, with True and 1 and 1.0 told apart, and a tuple the same as the list that JSON makes of it."""
+    """Whether both are equal, where True, 1 and 1.0 differ, but a tuple equals the list that JSON makes of it."""
     if isinstance(one, OtherOptionEntity) and isinstance(other, OtherOptionEntity):
         return _typed(one.val) == _typed(other.val)
     return one == other

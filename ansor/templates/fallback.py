@@ -15,9 +15,9 @@ from ansor.templates.split import SplitSpace, largest_sizes
 
 
 class FallbackConfigEntity(ConfigSpace):
-    """The configuration of an untuned workload: its template collects knobs into it and then says what to take.
+    """The configuration of an untuned workload: its template collects knobs into it, and then sets their values.
 
-    A value that was set (by `cfg[name] = ...`, `fallback_split` or a reference log) stays when the knob is defined again.
+    A value that was set (by `cfg[name] = ...`, `fallback_split` or a reference log) is kept when the knob is defined again.
     """
 
     is_fallback = True
@@ -31,9 +31,9 @@ class FallbackConfigEntity(ConfigSpace):
         self._set.add(name)
 
     def fallback_split(self, name: str, constraints: Sequence[int]) -> None:
-        """Take the largest sizes, innermost first, that divide what is left and keep to `constraints` (outermost first, -1 for no limit).
+        """Choose the largest sizes, innermost first, that divide the rest of the axis within `constraints` (outermost first, -1 for no limit).
 
-        [-1, 8, 4] gives [4, 8, 4] of 128 and [7, 7, 1] of 49. Raises ConfigError when there are none, or `name` is no split.
+        For 128, [-1, 8, 4] gives [4, 8, 4]; for 49 it gives [7, 7, 1]. Raises ConfigError if there are no such sizes, or `name` is not a split.
         """
         space = self.space_map.get(name)
         if not isinstance(space, SplitSpace):
@@ -41,11 +41,11 @@ class FallbackConfigEntity(ConfigSpace):
         self[name] = largest_sizes(name, space, constraints)
 
     def fallback_with_reference_log(self, ref_log: Iterable[tuple[HasConfig, object]]) -> None:
-        """Do as the most alike of other shapes' records does: pairs of something with a `.config` and a result, as `load_from_file` gives them.
+        """Copy the most similar record of other shapes. Takes pairs of an object with a `.config` and a result, as from `load_from_file`.
 
-        Alike is, summed over the splits, the part of this axis' divisors that the recorded sizes' product has, too; a size of -1 counts as 1, as the
-        record does not tell the extent. Its sizes bound the splits here, all but the outermost; other knobs are taken as they are. Records without one of
-        the knobs, or with other numbers of loops, are passed over. Where no record is alike, nothing changes.
+        Similarity: the share of this axis' divisors that the product of the recorded sizes also has, summed over the splits; a size of -1 counts as 1, since
+        the record does not hold the extent. The recorded sizes limit all loops of the splits here but the outermost; other knobs are copied. Skips records
+        without one of the knobs, or with other numbers of loops. If no record is similar, nothing changes.
         """
         wanted = {name: set(divisors(space.product)) for name, space in self._splits().items()}
         best_score, best = 0.0, None
@@ -68,7 +68,7 @@ class FallbackConfigEntity(ConfigSpace):
         return {name: space for name, space in self.space_map.items() if isinstance(space, SplitSpace)}
 
     def _sizes(self, config: Config) -> dict[str, list[int]]:
-        """The sizes of our splits in another configuration; none when it cannot stand for ours."""
+        """The sizes of our splits in another configuration; empty if it does not fit."""
         if not set(self.space_map) <= set(config):
             return {}
         found = {}
@@ -90,7 +90,7 @@ class FallbackConfigEntity(ConfigSpace):
 
 
 class HasConfig(Protocol):
-    """The first half of a log record, as far as fallbacks look at it."""
+    """The part of a log record that fallbacks need."""
 
     @property
     def config(self) -> Config: ...

@@ -1,6 +1,6 @@
-"""A knob: a table of values with a number of outputs, and the axes it is defined over.
+"""A knob: a table of values with a number of outputs, defined over axes.
 
-One file for each kind of table: `split`, `reorder`, `annotate`; a plain list of values needs none.
+Each kind of table has its own file: `split`, `reorder`, `annotate`; a plain list of values needs none.
 """
 
 import math
@@ -17,7 +17,7 @@ _numbers = count()
 
 @dataclass(frozen=True, eq=False)
 class TransformSpace:
-    """All values of one knob, in order. `num_output`: how many axes there are after it. Two knobs are never equal, even with the same values."""
+    """All values of one knob, in order. `num_output`: the number of axes it results in. Two knobs are never equal, even with the same values."""
 
     policy: str
     num_output: int
@@ -40,7 +40,7 @@ class OtherOptionSpace(TransformSpace):
 
 @runtime_checkable
 class Loop(Protocol):
-    """What an axis of a declaration has."""
+    """The required attributes of a declaration's axis."""
 
     @property
     def name(self) -> str: ...
@@ -50,9 +50,9 @@ class Loop(Protocol):
 
 
 class VirtualAxis:
-    """An axis that knobs are defined over: a length, a declaration's axis, or another virtual axis. Raises ConfigError for anything else.
+    """An axis to define knobs over, from a length, a declaration's axis, or another virtual axis. Raises ConfigError for anything else.
 
-    `length`: iterations; `name`: of the declaration's axis, or one that nobody else has.
+    `length`: iterations; `name`: that of the declaration's axis, or a unique one.
     """
 
     def __init__(self, var: "int | Loop | VirtualAxis", name: str | None = None) -> None:
@@ -65,7 +65,7 @@ class VirtualAxis:
 
 @dataclass(frozen=True)
 class Axis:
-    """Output `index` of a knob, to define further knobs over. `space` is None while one configuration of a space is instantiated."""
+    """Output `index` of a knob, for defining further knobs. `space` is None while a single configuration is instantiated."""
 
     space: TransformSpace | None
     index: int
@@ -75,19 +75,19 @@ AnyAxis: TypeAlias = int | Loop | VirtualAxis | Axis
 
 
 def length_of(axis: AnyAxis, asked: str) -> int:
-    """Iterations of an axis that a knob can be defined over. Raises ConfigError for outputs of other knobs: theirs depend on the configuration."""
+    """Iterations of an axis that a knob can be defined over. Raises ConfigError for outputs of other knobs: their length depends on the configuration."""
     if isinstance(axis, Axis):
         raise ConfigError(f"asked for {asked} over an output of another knob, whose length differs between configurations; give the axis itself or a length")
     return VirtualAxis(axis).length
 
 
 def place_of(axis: object, axes: Sequence[object], asked: str) -> int:
-    """Where in `axes` that very axis is. Raises ConfigError when it is not there."""
+    """The index of that very axis in `axes`. Raises ConfigError if it is not there."""
     for place, other in enumerate(axes):
-        # Axes of declarations build an expression when they are compared.
+        # Comparing axes of declarations builds an expression.
         if axis is other or (isinstance(axis, Axis | int) and isinstance(other, Axis | int) and axis == other):
             return place
-    raise ConfigError(f"asked for {asked} with {axis!r}, which is not among its axes {list(axes)}; name axes of the knob only")
+    raise ConfigError(f"asked for {asked} with {axis!r}, which is not among its axes {list(axes)}; name only axes of the knob")
 
 
 def divisors(n: int) -> list[int]:

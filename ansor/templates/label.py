@@ -1,8 +1,8 @@
-"""The name of a template among algorithms, in records too."""
+"""The algorithm name of a template, as used in records."""
 
 TEMPLATE = "template "
 
 
 def template_label(name: str) -> str:
-    """The template of that name."""
+    """The algorithm name of the template with that name."""
     return f"{TEMPLATE}{name!r}"

@@ -1,4 +1,4 @@
-"""A configuration whose splits stay open as long as nobody looks at their sizes: how one run of a template stands for many of its configurations."""
+"""A configuration that keeps splits open until the template reads their sizes, so that one run of a template covers many configurations."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ansor.templates.split import SplitSpace
 
 
 class OpenConfig(ConfigEntity):
-    """A configuration of a space of which only the knobs in `digits` have their value.
+    """A configuration of a space in which only the knobs in `digits` have a value.
 
-    The other splits become open choices where they are applied. `looked_at`: the knobs whose values the template asked for, in that order; those that
-    were not in `digits` showed their first value, so that what the template did stands for that one alone.
+    Other splits become open choices when they are applied. `looked_at`: the knobs whose values the template read, in order; those not in `digits` showed
+    their first value, so that the run only covers this one.
     """
 
     def __init__(self, space: ConfigSpace, digits: Mapping[str, int]) -> None:
@@ -32,7 +32,7 @@ class OpenConfig(ConfigEntity):
 
 
 class _Noting(dict[str, Entity]):
-    """The values of knobs, which notes whose was asked for; an open split notes that itself."""
+    """The values of knobs, which records the names of those read. Open splits record reads themselves."""
 
     def __init__(self, values: Mapping[str, Entity], looked_at: dict[str, None]) -> None:
         super().__init__(values)
@@ -44,15 +44,15 @@ class _Noting(dict[str, Entity]):
             self._looked_at[name] = None
         return found
 
-    def items(self) -> ItemsView[str, Entity]:  # type: ignore[override]  # the class it is in dict has no name
+    def items(self) -> ItemsView[str, Entity]:  # type: ignore[override]  # the class that dict returns has no name
         return {name: self[name] for name in self}.items()
 
-    def values(self) -> ValuesView[Entity]:  # type: ignore[override]  # the class it is in dict has no name
+    def values(self) -> ValuesView[Entity]:  # type: ignore[override]  # the class that dict returns has no name
         return {name: self[name] for name in self}.values()
 
 
 class _OpenSplit(SplitEntity):
-    """A split that becomes an open choice of the schedule it is applied to, with all sizes of its knob."""
+    """A split that becomes an open choice of the schedule it is applied to, with all values of its knob."""
 
     def __init__(self, name: str, knob: SplitSpace, looked_at: dict[str, None]) -> None:
         for key, value in (("_name", name), ("_knob", knob), ("_looked_at", looked_at)):
@@ -64,7 +64,7 @@ class _OpenSplit(SplitEntity):
 
     @property
     def _size(self) -> tuple[int, ...]:
-        self._looked_at[self._name] = None  # its reader is noted
+        self._looked_at[self._name] = None  # records the read
         first = self._knob[0]
         assert isinstance(first, SplitEntity)
         return tuple(first.size)
@@ -76,7 +76,7 @@ class _OpenSplit(SplitEntity):
         return hash(self._size)
 
     def apply(self, s: Schedule, op: Scheduled, axis: AnyLoop) -> list[AnyLoop]:
-        """Split the axis by a choice that is open; a number that is asked for before it is made is noted like any other look at the sizes."""
+        """Split the axis by an open choice. Reading one of its numbers before the choice is made is recorded like any other read of the sizes."""
         if self._knob.num_output < 2:
             return [axis]
         s.leave_open(split_choice(self._name, self._knob), lambda: self._size[1:])

@@ -28,9 +28,9 @@ def reorder_space(
 ) -> ReorderSpace:
     """The table of a reorder knob, permutations in lexicographic order.
 
-    identity: one; all: n!; interval_all: the axes from `interval[0]` up to, not including, `interval[1]` in every order; candidate: lists of axes;
-    interleave: one order, outer loops of the `spatial` chains first, then their last loops among the `reduce` chains; interleave_cuda: one order, the
-    last loops of the spatial chains behind everything.
+    identity: one order; all: n! orders; interval_all: every order of the axes from `interval[0]` up to, but excluding, `interval[1]`; candidate: lists of axes;
+    interleave: one order, first the outer loops of the `spatial` chains, then their last loops merged with the `reduce` chains; interleave_cuda: one order,
+    with the last loops of the spatial chains after all others.
     """
     asked = f"reorder {name!r} of {len(axes)} axes by policy {policy!r}"
     places: Iterable[Sequence[int]]
@@ -71,7 +71,7 @@ def _interleaved(spatial: list[list[int]], reduce: list[list[int]], *, last_behi
 
 
 def _merged(chains: list[list[int]]) -> list[int]:
-    """One after the other from the chain with the most left, the first of them on ties."""
+    """Merge chains, always taking from the one with the most left, on ties the first."""
     left = [list(chain) for chain in chains]
     order = []
     while any(left):

@@ -1,10 +1,10 @@
-"""A template as sketches: a template is a subset of the search space, and this is where it becomes one.
+"""Turns a template into sketches: a template is a subset of the search space.
 
-    run it once; knobs it looks at get every value in turn, splits it only applies stay open   (`open_config`)
-    -> runs, each a sketch: steps, and the choices that are still open
-    -> runs whose steps differ in numbers only are one sketch, those numbers its choices
+    run it; each knob it reads takes every value in turn, splits that it only applies stay open   (`open_config`)
+    -> runs, each a sketch: steps, and the open choices
+    -> runs whose steps differ only in numbers form one sketch, with these numbers as its choices
 
-So every configuration of the template is one row of one sketch, and every row is a configuration that the template did not refuse.
+So every configuration of the template is one row of one sketch, and every row is a configuration that the template accepts.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ from ansor.templates.split import SplitSpace
 from ansor.templates.task import Task
 
 MAX_RUNS = 4096
-"""Runs of a template after which it is refused: each takes a millisecond or so."""
+"""The most runs of a template. A run takes about a millisecond."""
 
 NUMBERS = ("lengths", "amount", "limit")
-"""The fields of steps that may be open; no step has two of them."""
+"""Step fields that may be open. No step has two of them."""
 
 Numbers: TypeAlias = tuple[int, ...]
 Block: TypeAlias = tuple[str, ...]
-"""Knobs whose values do not go with one another in every combination."""
+"""Knobs that do not occur in all combinations of their values."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a template makes of the configurations in which the knobs it looked at have these digits."""
+    """The result of a template for all configurations in which the knobs it read have these digits."""
 
     digits: Mapping[str, int]
     sketch: Sketch
 
     @property
     def structure(self) -> object:
-        """Equal for runs that differ in numbers only."""
+        """Equal for runs that differ only in numbers."""
         blank = tuple(step if _number(step) is None else replace(step, **{_field(step): ""}) for step in self.sketch.steps)
         return id(self.sketch.dag), blank, tuple(choice.name for choice in self.sketch.choices), tuple(self.digits)
 
 
 def template_sketches(task: Task, dag: Dag) -> list[Sketch]:
-    """The sketches of all configurations of a template that are possible. They belong to `dag` where the template declares what that does, and otherwise
-    to declarations of their own, one for each.
+    """The sketches of all possible configurations of a template. They belong to `dag` if the template declares the same computation, otherwise to
+    declarations of their own, one each.
 
-    Raises ScheduleError when there is none, or when the template looks at too many values, and DeclarationError when it computes other arrays than `dag`.
+    Raises ScheduleError if no configuration is possible, or the template reads too many values, and DeclarationError if it computes other arrays than `dag`.
     """
     groups: dict[object, list[Run]] = {}
     dags = {_identity(dag): dag}
@@ -69,24 +69,24 @@ def template_sketches(task: Task, dag: Dag) -> list[Sketch]:
         groups.setdefault(settled.structure, []).append(settled)
     if not groups:
         count = counted(task.config_space.range_length, "configuration")
-        raise ScheduleError(f"template {task.name!r} refuses every one of its {count} (first: {refused[0]}); widen its knobs, or relax what it refuses")
+        raise ScheduleError(f"template {task.name!r} refuses all of its {count} (first: {refused[0]}); widen its knobs, or relax its checks")
     for other in dags.values():
         check_alternative(dag, Alternative(template_label(task.name), other))
     return [_merged(group, task.config_space) for group in groups.values()]
 
 
 def _identity(dag: Dag) -> object:
-    """Equal for declarations that have the same stages, axes and arguments, by the same names."""
+    """Equal for declarations with the same stages, axes and arguments, under the same names."""
     return dag.key, str(dag), tuple(tensor.name for tensor in dag.tensors)
 
 
 def _runs(task: Task, digits: Mapping[str, int], count: list[int], refused: list[str]) -> Iterator[Run]:
-    """Every knob that is looked at gets every value in turn, and so does what is looked at then. `count`: runs so far; `refused`: why some were refused."""
+    """Give every value in turn to each knob that the template reads, and so on for those it reads then. `count`: runs so far; `refused`: reasons."""
     count[0] += 1
     config = OpenConfig(task.config_space, digits)
     if count[0] > MAX_RUNS:
         raise ScheduleError(
-            f"template {task.name!r} looks at the values of the knobs {', '.join(digits)}, which takes more than {MAX_RUNS} runs to try; give them fewer "
+            f"template {task.name!r} reads the values of the knobs {', '.join(digits)}, which takes more than {MAX_RUNS} runs to enumerate; give them fewer "
             "values, or apply splits without reading their sizes"
         )
     try:
@@ -111,8 +111,8 @@ def _sketch(task: Task, config: OpenConfig) -> Sketch:
 
 
 def _merged(runs: Sequence[Run], space: ConfigSpace) -> Sketch:
-    """One sketch of runs that differ in numbers only. Numbers that follow one knob are a choice of its name; those of knobs that depend on one another, one
-    choice together."""
+    """One sketch of runs that differ only in numbers. Numbers that depend on a single knob become a choice of its name; those of knobs that depend on each
+    other become one joint choice."""
     first = runs[0].sketch
     numbers = {place: [_number(run.sketch.steps[place]) for run in runs] for place, step in enumerate(first.steps) if _number(step) is not None}
     varying = {place: values for place, values in numbers.items() if len(set(values)) > 1}
@@ -134,7 +134,7 @@ def _merged(runs: Sequence[Run], space: ConfigSpace) -> Sketch:
 
 
 def _choice(block: Block, columns: Sequence[Sequence[Numbers | None]], space: ConfigSpace) -> Choice:
-    """What the knobs of a block decide about, as one choice; `columns`: a list for each number, with its value in each run."""
+    """The numbers that a block's knobs determine, as one choice. `columns`: a list per number, with its value in each run."""
     name, distinct = "+".join(block), list(dict.fromkeys(tuple(column) for column in columns))
     rows = list(dict.fromkeys(zip(*distinct, strict=True)))
     table = np.array([[part for number in row for part in number or ()] for row in rows], np.int64)
@@ -148,7 +148,7 @@ def _choice(block: Block, columns: Sequence[Sequence[Numbers | None]], space: Co
 
 
 def _blocks(runs: Sequence[Run]) -> list[Block]:
-    """The knobs that were looked at, together where the runs do not have all combinations of their values."""
+    """The knobs that were read, grouped if the runs do not have all combinations of their values."""
     blocks: list[Block] = []
     for name in runs[0].digits:
         new: Block = (name,)
@@ -170,7 +170,7 @@ def _digits(run: Run, block: Block) -> Numbers:
 
 
 def _owner(runs: Sequence[Run], blocks: Sequence[Block], values: Sequence[Numbers | None]) -> Block | None:
-    """The block that decides about a number alone; None when it takes several."""
+    """The block that determines a number by itself; None if several do."""
     for block in blocks:
         pairs = {(_digits(run, block), value) for run, value in zip(runs, values, strict=True)}
         if len(pairs) == len(_seen(runs, block)):
@@ -183,7 +183,7 @@ def _field(step: Step) -> str:
 
 
 def _number(step: Step) -> Numbers | None:
-    """The number of a step; None where it has none, or an open one."""
+    """The number of a step; None if it has none, or an open one."""
     value = next((getattr(step, name) for name in NUMBERS if hasattr(step, name)), None)
     if isinstance(value, int):
         return (value,)

@@ -1,7 +1,7 @@
-"""Spaces of configurations, and their points; `fallback` has those of untuned shapes. Source: AutoTVM 0.9, `autotvm.task.space`.
+"""Spaces of configurations, and their points; `fallback` has those for untuned shapes. Source: AutoTVM 0.9, `autotvm.task.space`.
 
-While a template runs on a `ConfigSpace`, its knobs are collected, and each shows its first value. Run on a `ConfigEntity` it sees that one's values.
-An index stands for a configuration only in the very space it is from: in a record the values count, not the index.
+Running a template on a `ConfigSpace` collects its knobs, each showing its first value. Running it on a `ConfigEntity` uses that configuration's values.
+An index identifies a configuration only within its own space: in a record the values count, not the index.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 HANDMADE = -1
-"""Index of a configuration that is of no space."""
+"""The index of a configuration outside of any space."""
 
 
 class ConfigSpace(Config):
     """All configurations of a template, the product of its knobs.
 
-    `len(space)` configurations; an index is the knobs' digits in the order of definition, the first knob fastest. `space_map` has the knobs' tables
-    by name. A knob that is defined again takes the place of the first of its name.
+    `len(space)` is the number of configurations; an index consists of the knobs' digits in the order of definition, the first knob fastest. `space_map` maps
+    names to the knobs' tables. Defining a knob again replaces the first of that name.
     """
 
     def __init__(self) -> None:
@@ -42,36 +42,36 @@ class ConfigSpace(Config):
 
     @property
     def dims(self) -> list[int]:
-        """How many values each knob has."""
+        """The number of values of each knob."""
         return [len(space) for space in self.space_map.values()]
 
     @property
     def range_length(self) -> int:
-        """How many configurations there are, however many: `len` raises OverflowError from 2**63 on."""
+        """The number of configurations, without limit: `len` raises OverflowError from 2**63 on."""
         return prod(self.dims)
 
     def __len__(self) -> int:
         return self.range_length
 
     def get(self, index: int) -> ConfigEntity:
-        """The configuration at that index. Raises IndexError when it is not in [0, len)."""
-        index = operator.index(index)  # NumPy's integers are not JSON's
+        """The configuration at that index. Raises IndexError unless it is in [0, len)."""
+        index = operator.index(index)  # NumPy integers are not JSON integers
         digits = self.point2knob(index)
         entities = {name: space[digit] for (name, space), digit in zip(self.space_map.items(), digits, strict=True)}
         return ConfigEntity(index, self.code_hash, entities)
 
     def point2knob(self, point: int) -> list[int]:
-        """The digit of each knob. Raises IndexError when the point is not in [0, len)."""
+        """The digit of each knob. Raises IndexError unless the point is in [0, len)."""
         return mixed_radix.point2knob(point, self.dims)
 
     def knob2point(self, knob: Sequence[int]) -> int:
-        """The index with these digits. Raises ConfigError when one is not a digit of its knob."""
+        """The index with these digits. Raises ConfigError if one is out of range for its knob."""
         return mixed_radix.knob2point(knob, self.dims)
 
     def find(self, config: Config) -> int | None:
-        """The index of the configuration with the same values, whatever its own index says; None when this space has none.
+        """The index of the configuration with the same values, whatever its own index; None if it is not in this space.
 
-        A first size of -1 is the same as the number it stands for, as older logs hold it.
+        A first size of -1 equals the number it stands for, which older logs hold instead.
         """
         if set(config) != set(self.space_map):
             return None
@@ -88,17 +88,17 @@ class ConfigSpace(Config):
         return 0 <= index < self.range_length
 
     def get_next_index(self, index: int, n: int = 1, *, start: int = 0, end: int | None = None) -> int | None:
-        """The index `n` places on (back when negative); None when that is not in [start, end), which is all of the space if not given."""
+        """The index `n` positions later (earlier if negative); None if that is not in [start, end), by default the whole space."""
         found = index + n
         return found if start <= found < self._end(end) and self.is_index_valid(found) else None
 
     def get_rand_index(self, *, start: int = 0, end: int | None = None, to_exclude: Collection[int] = (), rng: Random | None = None) -> int:
-        """A random index of [start, end) that is not excluded. Raises ConfigError when none is left."""
+        """A random index in [start, end) that is not excluded. Raises ConfigError if none is left."""
         first, behind = max(start, 0), self._end(end)
         excluded = sorted({index for index in to_exclude if first <= index < behind})
         if behind - first <= len(excluded):
             raise ConfigError(f"asked for a random index from {first} to {behind - 1}, {len(excluded)} of them excluded; none is left, give a wider range")
-        # The i-th index that is not excluded lies beyond all excluded ones up to it.
+        # The i-th index that is not excluded lies after all excluded ones up to it.
         found = first + (rng or Random()).randrange(behind - first - len(excluded))
         for index in excluded:
             if index > found:
@@ -107,7 +107,7 @@ class ConfigSpace(Config):
         return found
 
     def random_next_index(self, index: int, *, rng: Random | None = None) -> int:
-        """A neighbour: one knob, chosen at random, has another value. The index itself when no knob has two values. Raises IndexError outside the space."""
+        """A neighbour: one random knob takes another value. Returns the index itself if no knob has two values. Raises IndexError outside the space."""
         knob, rng = self.point2knob(index), rng or Random()
         free = [place for place, size in enumerate(self.dims) if size > 1]
         if not free:
@@ -129,16 +129,16 @@ class ConfigSpace(Config):
     def _define(self, name: str, kind: type[Entity], num_output: int, make: Callable[[], TransformSpace]) -> list[Axis]:
         space = make()
         if not len(space):
-            raise ConfigError(f"asked to define knob {name!r} by {space}; no value is left, widen its filter, candidates or policy")
+            raise ConfigError(f"asked to define knob {name!r} by {space}; no value is left: widen its filter, candidates or policy")
         self.space_map[name] = space
         self._entities[name] = space[0]
         return [Axis(space, output) for output in range(num_output)]
 
 
 class ConfigEntity(Config):
-    """One configuration: `index` in its space (-1 when it is handmade), `code_hash` of the template's text, a value for each knob by name.
+    """One configuration: `index` in its space (-1 if handmade), `code_hash` of the template's source, and a value for each knob by name.
 
-    `constraints` is an argument because it is one in AutoTVM, which never looks at them either; give none.
+    `constraints` exists because AutoTVM has it, which also ignores it; do not pass any.
     """
 
     def __init__(self, index: int, code_hash: str | None, entity_map: Mapping[str, Entity], constraints: Sequence[object] = ()) -> None:
@@ -151,14 +151,14 @@ class ConfigEntity(Config):
     def get_flatten_feature(self) -> NDArray[np.float32]:
         """All values in one vector: sizes, permutations, annotations one-hot (11 numbers for an axis), options.
 
-        Raises ConfigError for options that are no number.
+        Raises ConfigError for options that are not numbers.
         """
         import numpy
 
         return numpy.array([number for name, entity in self._entities.items() for number in _numbers(name, entity)], dtype=numpy.float32)
 
     def get_other_option(self) -> dict[str, object]:
-        """The values of the knobs that `define_knob` made, by name."""
+        """The values of the knobs from `define_knob`, by name."""
         return {name: entity.val for name, entity in self._entities.items() if isinstance(entity, OtherOptionEntity)}
 
     def to_json_dict(self) -> dict[str, object]:
@@ -167,13 +167,13 @@ class ConfigEntity(Config):
 
     @staticmethod
     def from_json_dict(json_dict: Mapping[str, Json]) -> ConfigEntity:
-        """The inverse of `to_json_dict`. Raises ConfigError when a part is missing or of another type."""
+        """The inverse of `to_json_dict`. Raises ConfigError if a part is missing or of the wrong type."""
         missing = [key for key in ("index", "code_hash", "entity") if key not in json_dict]
         if missing:
             raise ConfigError(f"asked for a configuration without {', '.join(missing)}; give index, code_hash and entity")
         index, code_hash, entity = json_dict["index"], json_dict["code_hash"], json_dict["entity"]
         if not _is_int(index) or index < HANDMADE:
-            raise ConfigError(f"asked for a configuration whose index is {_short(index)}; an index is an integer from {HANDMADE} on")
+            raise ConfigError(f"asked for a configuration whose index is {_short(index)}; an index is an integer of at least {HANDMADE}")
         if not (code_hash is None or isinstance(code_hash, str)):
             raise ConfigError(f"asked for a configuration whose code_hash is {_short(code_hash)}; it is a text or null")
         if not isinstance(entity, (list, tuple)):
@@ -182,7 +182,7 @@ class ConfigEntity(Config):
         for item in entity:
             name, value = _untagged(item)
             if name in values:
-                raise ConfigError(f"asked for a configuration with two values of knob {_short(name)}; give one")
+                raise ConfigError(f"asked for a configuration with two values for knob {_short(name)}; give one")
             values[name] = value
         return ConfigEntity(index, code_hash, values)
 
@@ -234,7 +234,7 @@ def _tagged(entity: Entity) -> tuple[str, object]:
 
 def _untagged(item: Json) -> tuple[str, Entity]:
     if not isinstance(item, (list, tuple)) or len(item) != 3 or not isinstance(name := item[0], str):
-        raise ConfigError(f"asked for a knob by {_short(item)}; a knob is [name, type, value]")
+        raise ConfigError(f"asked for a knob from {_short(item)}; a knob is [name, type, value]")
     _, tag, value = item
     if tag == "ot":
         return name, OtherOptionEntity(value)
@@ -256,7 +256,7 @@ def _is_int(value: object) -> TypeGuard[int]:
 
 
 def _short(value: object) -> str:
-    """A few printable characters of a value that may come from a file."""
+    """A short printable form of a value that may come from a file."""
     try:
         text = ascii(value)
     except (ValueError, RecursionError):

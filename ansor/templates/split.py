@@ -22,7 +22,7 @@ class SplitSpace(TransformSpace):
         return f"Split(policy={self.policy}, product={self.product}, num_outputs={self.num_output}) len={len(self)}"
 
     def filled(self, entity: SplitEntity) -> list[int]:
-        """The sizes with a number in the place of a first -1: so many that the axis is covered."""
+        """The sizes, with a first -1 replaced by the number that covers the axis."""
         first, *inner = entity.size
         inside = prod(inner)
         return [-(-self.product // inside) if first == -1 and inside > 0 else first, *inner]
@@ -41,9 +41,9 @@ def split_space(
 ) -> SplitSpace:
     """The table of a split knob.
 
-    factors: divisors of the extent, inner sizes that divide it; power2: powers of two up to the extent; verbose: both (ascending, where AutoTVM
-    leaves the order to a hash table); candidate: the lists given. Where sizes need not divide (`no_tail` false; the default of power2 and verbose) their
-    product stays below the extent. `max_factor` bounds the inner sizes. The innermost size changes slowest, the second slowest next to it, and so on.
+    factors: divisors of the extent, so that inner sizes divide it; power2: powers of two up to the extent; verbose: both (ascending, while AutoTVM's order
+    comes from a hash table); candidate: the given lists. If sizes need not divide (`no_tail` false, the default for power2 and verbose), their product is at
+    most the extent. `max_factor` bounds the inner sizes. The innermost size varies slowest, then the next inner one, and so on.
     """
     asked = f"split {name!r} of {extent} iterations"
     if num_outputs < 1:
@@ -77,16 +77,16 @@ def _factors(extent: int, policy: str) -> list[int]:
 
 
 def _inner_sizes(extent: int, factors: Sequence[int], number: int, divide: bool, inside: int = 1) -> Iterator[tuple[int, ...]]:
-    """Tuples of `number` factors, the last slowest, whose product with what is `inside` of them is a size the extent can be split by."""
+    """Tuples of `number` factors, the last varying slowest, that can split the extent together with `inside`, the product of the sizes inside them."""
     if number == 0:
-        # A product of the extent itself divides it, so it is fine with tails, too.
+        # A product equal to the extent divides it, so it is valid with tails as well.
         yield ()
         return
     for factor in factors:
         product = inside * factor
         if product > extent:
             break
-        # Sizes around one that does not divide the extent cannot fix that.
+        # If the inner sizes do not divide the extent, no outer sizes will.
         if divide and extent % product:
             continue
         for outer in _inner_sizes(extent, factors, number - 1, divide, product):
@@ -94,12 +94,12 @@ def _inner_sizes(extent: int, factors: Sequence[int], number: int, divide: bool,
 
 
 def largest_sizes(name: str, space: SplitSpace, limits: Sequence[int]) -> SplitEntity:
-    """From innermost to outermost the largest divisor of what is left that keeps to its limit; -1 is no limit.
+    """The largest divisors of the rest of the axis within their limits, from innermost to outermost; -1 is no limit.
 
-    128 with [-1, 8, 4] gives [4, 8, 4]. Raises ConfigError when a limit allows none. Source: AutoTVM 0.9, `fallback_split`.
+    128 with [-1, 8, 4] gives [4, 8, 4]. Raises ConfigError if a limit allows none. Source: AutoTVM 0.9, `fallback_split`.
     """
     if len(limits) != space.num_output:
-        raise ConfigError(f"asked to bound the {space.num_output} loops of split {name!r} by {list(limits)}; give one limit for each")
+        raise ConfigError(f"asked to bound the {space.num_output} loops of split {name!r} by {list(limits)}; give one limit per loop")
     left = space.product
     sizes: list[int] = []
     for limit in reversed(limits):

@@ -1,4 +1,4 @@
-"""Tasks: a template and its arguments. `create` collects the knobs, `instantiate` gives the program of one configuration.
+"""Tasks: a template and its arguments. `create` collects the knobs, `instantiate` builds the program of one configuration.
 
 Source: AutoTVM 0.9, `autotvm.task`.
 """
@@ -22,9 +22,9 @@ from ansor.templates.template import deserialize_args as deserialize_args
 
 @dataclass(frozen=True)
 class Task:
-    """The name of a template and its arguments, tensors as `("TENSOR", shape, dtype)`; as `create` makes it also with its space, flop and target.
+    """The name of a template and its arguments, with tensors as `("TENSOR", shape, dtype)`; from `create` also its space, flop and target.
 
-    flop: operations of one run; target: its text. Tasks are equal when their name and arguments are.
+    flop: operations of one run; target: its text. Tasks are equal if their names and arguments are.
     """
 
     name: str
@@ -42,28 +42,28 @@ class Task:
 
     @property
     def func(self) -> TemplateFunction:
-        """The template; one that raises ConfigError when it is not registered here."""
+        """The template, or a function that raises ConfigError if it is not registered here."""
         return find_template(self.name)
 
     @property
     def config_space(self) -> ConfigSpace:
-        """All configurations. Raises ConfigError for a task that was read from a log, which does not tell them."""
+        """All configurations. Raises ConfigError for a task read from a log, which does not contain them."""
         if self.space is None:
-            raise ConfigError(f"asked for the space of task {self.name!r}, which only a log names; make it with autotvm.task.create(name, args, target)")
+            raise ConfigError(f"asked for the space of task {self.name!r}, which comes from a log; create it with autotvm.task.create(name, args, target)")
         return self.space
 
     def instantiate(self, config: Config) -> Instance:
-        """The schedule of one configuration, and what a kernel takes.
+        """The schedule of one configuration, and the arguments of its kernel.
 
-        Raises InstantiationError when the template finds the configuration impossible (`cfg.raise_error`) or its steps do not fit one another, and ConfigError
-        when the template is not registered here.
+        Raises InstantiationError if the template calls `cfg.raise_error`, or its steps do not fit each other, and ConfigError if it is not
+        registered here.
         """
         config.errors.clear()
         config.flop = 0.0
         try:
             schedule, tensors = self._run(config)
             config.check()
-            schedule.sketch(tensors)  # steps that do not fit one another show here
+            schedule.sketch(tensors)  # raises if steps do not fit each other
         except (ConfigError, InstantiationError):
             raise
         except AnsorError as error:
@@ -77,16 +77,16 @@ class Task:
         with on_target(self.target or current_target()), ApplyConfig(config):
             found: object = self.func(*deserialize_args(self.args))
         if not isinstance(found, tuple | list) or len(found) != 2 or not isinstance(found[0], Schedule):
-            raise DeclarationError(f"template {self.name!r} gives {found!r:.80}; return its schedule and what a kernel takes: s, [A, B, C]")
+            raise DeclarationError(f"template {self.name!r} returns {found!r:.80}; return the schedule and the kernel's arguments: s, [A, B, C]")
         return found[0], found[1]
 
 
 def create(task_name: str, args: Sequence[object], target: object = "llvm", target_host: object = None) -> Task:
-    """A task with its space, for which the template is run once, as `collect` does.
+    """A task with its space. Runs the template once, as `collect` does.
 
-    target: text, or something whose `str` is one. flop is what the template added by `cfg.add_flop`, or else counted from what it declares.
-    Raises ConfigError when the template is not registered or no operation can be counted, and DeclarationError for arguments that no log can hold or the
-    template does not take, and for a template that does not give a schedule and arguments.
+    target: a text, or an object with a text as its `str`. flop is what the template added by `cfg.add_flop`, or else counted from its declaration.
+    Raises ConfigError if the template is not registered or has no countable operations, and DeclarationError for arguments that a log cannot hold or the
+    template does not take, and for a template that does not return a schedule and arguments.
     """
     task, (schedule, _) = collect(task_name, args, target)
     host = None if target_host is None else str(target_host)
@@ -94,20 +94,20 @@ def create(task_name: str, args: Sequence[object], target: object = "llvm", targ
 
 
 def collect(task_name: str, args: Sequence[object], target: object = "llvm") -> tuple[Task, Instance]:
-    """A task with its space, and what the template gives while every knob shows its first value. Raises ConfigError when it is not registered here."""
+    """A task with its space, and the template's result with every knob at its first value. Raises ConfigError if the template is not registered here."""
     space = ConfigSpace()
     task = Task(task_name, serialize_args(args), target=str(target), space=space)
     instance = task._run(space)
-    space.errors.clear()  # they are of the first values
+    space.errors.clear()  # they concern the first values only
     return task, instance
 
 
 def compute_flop(sch: Schedule) -> int:
-    """Operations of one run of what is scheduled: a multiply-add is 2, comparisons count, reads and indices do not.
+    """Operations of one run of the scheduled computation: a multiply-add is 2, comparisons count, reads and indices do not.
 
-    Raises ConfigError when there are none, as when something is only moved.
+    Raises ConfigError if there are none, for example if it only moves data.
     """
     if not sch.dag.flop:
         names = ", ".join(tensor.name for tensor in sch.dag.outputs)
-        raise ConfigError(f"asked for the operations of {names}, which has none; call cfg.add_flop with what to count")
+        raise ConfigError(f"asked for the operations of {names}, which has none; call cfg.add_flop with the number to use")
     return sch.dag.flop

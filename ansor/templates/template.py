@@ -1,4 +1,4 @@
-"""Templates by name: functions that define knobs, schedule a declaration by their values, and give the schedule and its arguments.
+"""Templates by name: functions that define knobs, schedule a declaration by their values, and return the schedule and its arguments.
 
     @autotvm.template("matmul")
     def matmul(n, m, k):
@@ -8,7 +8,7 @@
         yo, yi = cfg["tile_y"].apply(s, C, y)
         return s, [A, B, C]
 
-Called, a template gets the configuration that the innermost dispatch context knows for its workload.
+When called, a template gets the configuration that the innermost dispatch context has for its workload.
 Source: AutoTVM 0.9, `autotvm.task.task`, `topi_integration`.
 """
 
@@ -31,7 +31,7 @@ from ansor.templates.config import Config
 from ansor.templates.dispatch import ApplyConfig, DispatchContext, Workload, current_target
 
 Instance: TypeAlias = tuple[Schedule, Sequence[Tensor]]
-"""What a template gives: a schedule, and what a kernel takes, inputs and outputs in order."""
+"""What a template returns: a schedule, and the kernel's arguments, inputs and outputs in order."""
 
 TemplateFunction = Callable[..., Instance]
 F = TypeVar("F", bound=TemplateFunction)
@@ -51,14 +51,14 @@ def template(task_name: str, func: F) -> F: ...
 
 
 def template(task_name: str, func: F | None = None) -> Callable[[F], F] | F:
-    """Register a function as the template of that name: a decorator, or a call with both.
+    """Register a function as the template of that name. Use it as a decorator, or call it with both arguments.
 
-    Raises DeclarationError (a ValueError) when there is one of that name, for a name that is not a string, and when the template is called with keyword
-    arguments, which no log can hold.
+    Raises DeclarationError (a ValueError) if the name is taken or not a string; calling the template with keyword arguments, which logs cannot hold,
+    raises it as well.
     """
 
     if not isinstance(task_name, str):
-        raise DeclarationError(f"asked for a template of the name {task_name!r}; write @autotvm.template(name), with a text")
+        raise DeclarationError(f"asked for a template named {task_name!r}; write @autotvm.template(name) with a string")
 
     def register(function: F) -> F:
         _refuse_second(task_name, _templates, function)
@@ -69,7 +69,7 @@ def template(task_name: str, func: F | None = None) -> Callable[[F], F] | F:
             with ApplyConfig(DispatchContext.current.query(current_target(), workload)):
                 return function(*args)
 
-        called.template_name = task_name  # type: ignore[attr-defined]  # how a task sees that it got a template
+        called.template_name = task_name  # type: ignore[attr-defined]  # lets a task check that it got a template
         _templates[task_name] = called
         return called  # type: ignore[return-value]  # the same arguments and results
 
@@ -77,7 +77,7 @@ def template(task_name: str, func: F | None = None) -> Callable[[F], F] | F:
 
 
 def get_config() -> Config:
-    """The configuration of the template that runs: the space that is collected, one point of it, or, outside of all, a fallback."""
+    """The configuration of the running template: the space being collected, or one point of it. Outside of templates, a fallback."""
     return DispatchContext.current.query(current_target(), None)
 
 
@@ -92,10 +92,10 @@ def register_topi_compute(task_name: str, func: Callable[Concatenate[Config, P],
 def register_topi_compute(
     task_name: str, func: Callable[Concatenate[Config, P], Tensor] | None = None
 ) -> Callable[[Callable[Concatenate[Config, P], Tensor]], Callable[P, Tensor]] | Callable[P, Tensor]:
-    """Register a function that declares a tensor as the first half of the template of that name: a decorator, or a call with both.
+    """Register a function that declares a tensor as the first half of the template of that name. Use it as a decorator, or call it with both arguments.
 
-    The function gets its configuration as its first argument; callers leave that out. The tensor remembers its workload, for the schedule.
-    Raises DeclarationError as `template` does.
+    The function takes the configuration as its first argument; callers omit it. The tensor stores its workload for the schedule.
+    Raises DeclarationError like `template`.
     """
 
     def register(function: Callable[Concatenate[Config, P], Tensor]) -> Callable[P, Tensor]:
@@ -124,10 +124,10 @@ def register_topi_schedule(task_name: str, func: Callable[Concatenate[Config, P]
 def register_topi_schedule(
     task_name: str, func: Callable[Concatenate[Config, P], Schedule] | None = None
 ) -> Callable[[Callable[Concatenate[Config, P], Schedule]], Callable[P, Schedule]] | Callable[P, Schedule]:
-    """Register a function that schedules such tensors as the second half: a decorator, or a call with both.
+    """Register a function that schedules such tensors as the second half of the template. Use it as a decorator, or call it with both arguments.
 
-    The function gets the configuration and the tensors; callers leave out the former. Raises DeclarationError as `template` does, and when none of the tensors,
-    and nothing they read, is of that workload.
+    The function takes the configuration and the tensors; callers omit the configuration. Raises DeclarationError like `template`, and if neither the tensors
+    nor anything they read has this workload.
     """
 
     def register(function: Callable[Concatenate[Config, P], Schedule]) -> Callable[P, Schedule]:
@@ -137,7 +137,7 @@ def register_topi_schedule(
         def called(*args: P.args, **kwargs: P.kwargs) -> Schedule:
             workload = get_workload(as_list(args[0] if args else None), task_name)
             if workload is None:
-                raise DeclarationError(f"asked to schedule {args[:1]} by {task_name!r}, of which no part was declared by its @register_topi_compute")
+                raise DeclarationError(f"asked to schedule {args[:1]} by {task_name!r}, but its @register_topi_compute declared none of them")
             return function(DispatchContext.current.query(current_target(), workload), *args, **kwargs)
 
         _schedules[task_name] = called
@@ -147,7 +147,7 @@ def register_topi_schedule(
 
 
 def get_workload(outs: Sequence[object], task_name: str | None = None) -> Workload | None:
-    """The workload of the first of these tensors, or of what they read, that was declared by a registered function; by that of `task_name` if given."""
+    """The workload of the first of these tensors, or of those they read, that a registered function declared (the one of `task_name`, if given)."""
     waiting, seen = list(outs), set[int]()
     while waiting:
         tensor = waiting.pop(0)
@@ -162,18 +162,18 @@ def get_workload(outs: Sequence[object], task_name: str | None = None) -> Worklo
 
 
 class MissingTask:
-    """What stands for a template that is not registered here, so that logs which name it can be read. Raises ConfigError when it is called."""
+    """Stands for a template that is not registered here, so that logs with its name can be read. Raises ConfigError when called."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __call__(self, *args: object) -> NoReturn:
         known = ", ".join(map(repr, sorted({*_templates, *_computes}))) or "none"
-        raise ConfigError(f"asked for a program of task {self.name!r}, which is not registered; registered are: {known}; import what defines it")
+        raise ConfigError(f"asked for a program of task {self.name!r}, which is not registered; registered are: {known}; import the module that defines it")
 
 
 def find_template(name: str) -> TemplateFunction:
-    """The template of that name, or one that raises when it is called."""
+    """The template of that name, or a function that raises when called."""
     if name in _templates:
         return _templates[name]
     if name in _computes and name in _schedules:
@@ -182,15 +182,15 @@ def find_template(name: str) -> TemplateFunction:
 
 
 def is_template(name: str) -> bool:
-    """Whether there is a template of that name."""
+    """Whether a template of that name exists."""
     return name in _templates or name in _computes
 
 
 def check_arguments(name: str, args: Sequence[object]) -> None:
-    """Raises DeclarationError when the template of that name does not take so many arguments; nothing when there is none."""
+    """Raise DeclarationError if the template of that name does not take these arguments. Do nothing if there is no such template."""
     function: Callable[..., object] = _templates.get(name) or _computes.get(name) or MissingTask(name)
     parameters = list(inspect.signature(function).parameters.values())
-    signature = inspect.Signature(parameters if name in _templates or name not in _computes else parameters[1:])  # callers leave the configuration out
+    signature = inspect.Signature(parameters if name in _templates or name not in _computes else parameters[1:])  # callers omit the configuration
     try:
         signature.bind(*args)
     except TypeError as error:
@@ -198,7 +198,7 @@ def check_arguments(name: str, args: Sequence[object]) -> None:
 
 
 def _both_halves(name: str, *args: object) -> Instance:
-    """Inputs are found in order of reading; what is declared comes first, as AutoTVM has it."""
+    """Inputs are found in the order of reads. The declared tensor comes first, as in AutoTVM."""
     out = _computes[name](*args)
     schedule = _schedules[name]([out])
     return schedule, [out, *(tensor for tensor in schedule.dag.declared if tensor.is_placeholder)]
@@ -206,7 +206,7 @@ def _both_halves(name: str, *args: object) -> Instance:
 
 @dataclass(frozen=True)
 class _Label:
-    """A workload as an attribute of a tensor. It is no plain value, so the key of the computation does not depend on it."""
+    """A workload as a tensor attribute. It is not a plain value, so that the key of the computation does not depend on it."""
 
     workload: Workload
 
@@ -215,13 +215,13 @@ class _Label:
 
 
 def args_to_workload(args: Sequence[object], task_name: str | None = None) -> Workload:
-    """Arguments as a log holds them, behind the name of the task if given. Raises DeclarationError for what it cannot hold."""
+    """Arguments as a log holds them, preceded by the task's name if given. Raises DeclarationError for an argument that a log cannot hold."""
     serialized = serialize_args(args)
     return serialized if task_name is None else (task_name, *serialized)
 
 
 def serialize_args(args: Sequence[object]) -> Workload:
-    """Arguments as a log holds them: tensors as `("TENSOR", shape, dtype)`, lists as tuples. Raises DeclarationError for what it cannot hold."""
+    """Arguments as a log holds them: tensors as `("TENSOR", shape, dtype)`, lists as tuples. Raises DeclarationError for one that a log cannot hold."""
     return tuple(map(_serialized, args))
 
 
@@ -238,7 +238,7 @@ def _serialized(value: object) -> Json:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     try:
-        return operator.index(value)  # type: ignore[arg-type]  # NumPy's integers
+        return operator.index(value)  # type: ignore[arg-type]  # NumPy integers
     except TypeError:
         raise DeclarationError(f"asked for a workload with the argument {value!r}; logs hold numbers, texts, None, tensors, and lists of them") from None
 
@@ -249,7 +249,7 @@ def _is_tensor(value: Json) -> bool:
 
 def _workload(task_name: str, args: Sequence[object], kwargs: object) -> Workload:
     if kwargs:
-        raise DeclarationError(f"asked for template {task_name!r} with the keyword arguments {kwargs}; give all of them by place: a log has no names for them")
+        raise DeclarationError(f"asked for template {task_name!r} with the keyword arguments {kwargs}; pass them by position: logs do not hold names")
     return args_to_workload(args, task_name)
 
 

@@ -30,7 +30,7 @@ def test_order() -> None:
     assert annotations(2, "try_unroll_vec")[:4] == [["none", "none"], ["none", "unroll"], ["none", "vec"], ["unroll", "none"]]
 
 
-def test_bindings_go_by_the_number_of_axes() -> None:
+def test_bindings_depend_on_the_number_of_axes() -> None:
     six = ["blockIdx.z", "blockIdx.y", "blockIdx.x", "threadIdx.z", "threadIdx.y", "threadIdx.x"]
     four = ["blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x"]
     two = ["blockIdx.x", "threadIdx.x"]
@@ -42,7 +42,7 @@ def test_bindings_go_by_the_number_of_axes() -> None:
     assert virtual[9] == [*six[:3], "vthread", "vthread", "vthread", *six[3:]] == virtual[10][1:]
 
 
-def test_caches_are_attached_in_every_way() -> None:
+def test_caches_attach_to_every_choice_of_axes() -> None:
     assert annotations(3, "locate_cache", num_anchor=2) == [[0, 1], [0, 2], [1, 2]]
     assert len(annotations(6, "locate_cache", num_anchor=3)) == comb(6, 3)
 

@@ -1,4 +1,4 @@
-"""Contexts that give configurations."""
+"""Dispatch contexts."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from ansor.templates.template import get_config
 ONE, OTHER = ConfigEntity(1, None, {}), ConfigEntity(2, None, {})
 
 
-def test_the_innermost_context_that_knows_one_gives_it() -> None:
+def test_the_innermost_context_with_a_configuration_wins() -> None:
     root = DispatchContext.current
     with ApplyConfig(ONE), DispatchContext(), ApplyConfig(OTHER):
         assert get_config() is OTHER
@@ -18,19 +18,19 @@ def test_the_innermost_context_that_knows_one_gives_it() -> None:
         assert get_config() is ONE
     with ApplyConfig(ONE), DispatchContext():
         assert get_config() is ONE
-        with pytest.raises(ConfigError, match="asked DispatchContext to take a configuration"):
+        with pytest.raises(ConfigError, match="asked DispatchContext to store a configuration"):
             DispatchContext.current.update("llvm", ("x",), ONE)
     assert DispatchContext.current is root and get_config().is_fallback
 
 
-def test_a_context_ends_with_an_error() -> None:
+def test_contexts_are_left_after_an_error() -> None:
     root = DispatchContext.current
     with pytest.raises(KeyError), ApplyConfig(ONE):
         raise KeyError
     assert DispatchContext.current is root
 
 
-def test_apply_config_knows_who_asked_last() -> None:
+def test_apply_config_keeps_the_last_workload() -> None:
     with ApplyConfig(ONE) as context:
         context.query("llvm", ("x", 1))
         assert context.workload == ("x", 1)
@@ -56,14 +56,14 @@ def test_the_cache_of_the_root_is_cleared() -> None:
     assert root.query("llvm", ("tests/cleared",)) is not first
 
 
-def test_targets_are_in_one_another() -> None:
+def test_targets_nest() -> None:
     assert current_target() == "llvm"
     with on_target("llvm -model=a"), on_target("llvm -model=b") as inner:
         assert current_target() == inner == "llvm -model=b"
     assert current_target() == "llvm"
 
 
-def test_a_context_that_was_left_asks_those_that_are_there() -> None:
+def test_an_exited_context_asks_the_active_ones() -> None:
     inner = DispatchContext()
     with ApplyConfig(ONE), inner:
         assert inner.query("llvm", ("matmul", 8)) is ONE
@@ -73,7 +73,7 @@ def test_a_context_that_was_left_asks_those_that_are_there() -> None:
 
 def test_a_context_is_entered_once_at_a_time() -> None:
     context = ApplyConfig(ONE)
-    with context, pytest.raises(ConfigError, match="ApplyConfig that is entered already"), context:
+    with context, pytest.raises(ConfigError, match="ApplyConfig that is already entered"), context:
         pass
     with context:
         assert DispatchContext.current is context

@@ -1,4 +1,4 @@
-"""What values of knobs do to schedules."""
+"""The effect of knob values on schedules."""
 
 import pytest
 
@@ -23,14 +23,14 @@ def loops(s: Schedule) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("size", [[-1, 2, 4], [7, 2, 4]])
-def test_a_split_is_by_its_inner_sizes(size: list[int]) -> None:
+def test_splits_use_their_inner_sizes(size: list[int]) -> None:
     s, (_, j, _) = scheduled()
     outer, middle, inner = SplitEntity(size).apply(s, "C", j)
     assert [outer.extent, middle.extent, inner.extent] == [2, 2, 4] and len(loops(s)) == 5
     assert len(s.sketch().steps) == 1
 
 
-def test_a_split_into_one_is_none() -> None:
+def test_a_split_into_one_loop_does_nothing() -> None:
     s, (i, _, _) = scheduled()
     assert SplitEntity([-1]).apply(s, "C", i) == [i] and not s.sketch().steps
 
@@ -54,18 +54,18 @@ def test_fused_annotations() -> None:
     assert loops(s) == [(found[-1].name, 8 * 12 * 16)]
 
 
-def test_threads_of_a_gpu_are_refused() -> None:
+def test_gpu_threads_are_refused() -> None:
     s, axes = scheduled()
     with pytest.raises(ScheduleError, match="asked to bind loop i of stage C to blockIdx.x"):
         AnnotateEntity(["blockIdx.x", "none", "none"]).apply(s, "C", axes)
 
 
-def test_lengths_out_of_bounds_are_told() -> None:
+def test_lengths_out_of_bounds_are_reported() -> None:
     s, axes = scheduled()
     config = ConfigEntity(0, None, {})
     AnnotateEntity(["none", "unroll", "vec"]).apply(s, "C", axes, axis_lens=[8, 12, 16], max_unroll=8, vec_size=[4, 8], cfg=config)
-    assert config.errors == ["a loop of 12 iterations is not to be unrolled", "a loop of 16 iterations is not to be run as vectors"]
-    with pytest.raises(InstantiationError, match="a loop of 12 iterations is not to be unrolled"):
+    assert config.errors == ["a loop of 12 iterations must not be unrolled", "a loop of 16 iterations must not be run as vectors"]
+    with pytest.raises(InstantiationError, match="a loop of 12 iterations must not be unrolled"):
         AnnotateEntity(["none", "unroll", "none"]).apply(s, "C", axes, axis_lens=[8, 12, 16], max_unroll=8)
 
 

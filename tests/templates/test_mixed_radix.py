@@ -1,4 +1,4 @@
-"""Indices and their digits."""
+"""Conversion between indices and digits."""
 
 from math import prod
 
@@ -18,7 +18,7 @@ def test_the_first_digit_is_the_fastest() -> None:
 
 
 @given(sizes, st.data())
-def test_there_and_back(dims: list[int], data: st.DataObject) -> None:
+def test_conversions_are_inverse(dims: list[int], data: st.DataObject) -> None:
     point = data.draw(st.integers(0, prod(dims) - 1))
     knob = point2knob(point, dims)
     assert len(knob) == len(dims) and all(0 <= digit < size for digit, size in zip(knob, dims, strict=True))
@@ -32,6 +32,6 @@ def test_a_point_outside_is_an_index_error(point: int) -> None:
 
 
 @pytest.mark.parametrize("knob", [[0], [0, 7], [-1, 0], [0, 0, 0]])
-def test_digits_have_to_fit(knob: list[int]) -> None:
-    with pytest.raises(ConfigError, match="one digit for each size"):
+def test_digits_must_fit(knob: list[int]) -> None:
+    with pytest.raises(ConfigError, match="one digit per size"):
         knob2point(knob, [2, 7])

@@ -1,4 +1,4 @@
-"""Configurations whose splits stay open until somebody looks."""
+"""Configurations whose splits stay open until their sizes are read."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ def space() -> ConfigSpace:
     return found
 
 
-def test_what_is_only_applied_is_open() -> None:
+def test_splits_that_are_only_applied_stay_open() -> None:
     config = OpenConfig(space(), {})
     a = te.placeholder((12,), name="A")
     s = ansor.create_schedule(te.compute((12,), lambda i: a[i] + 1.0, name="C"))
@@ -28,7 +28,7 @@ def test_what_is_only_applied_is_open() -> None:
     assert str(step) == "Split(stage='C', loop='i', lengths='tile', parts=3)" and s.sketch().choices[0].size == len(space().space_map["tile"])
 
 
-def test_a_length_that_is_asked_for_is_a_look() -> None:
+def test_reading_a_length_counts_as_a_read() -> None:
     config = OpenConfig(space(), {})
     a = te.placeholder((12,), name="A")
     s = ansor.create_schedule(te.compute((12,), lambda i: a[i] + 1.0, name="C"))
@@ -43,13 +43,13 @@ LOOKS: list[Callable[[OpenConfig], object]] = [
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_every_look_at_sizes_is_noted(look: Callable[[OpenConfig], object]) -> None:
+def test_every_read_of_sizes_is_recorded(look: Callable[[OpenConfig], object]) -> None:
     config = OpenConfig(space(), {})
     look(config)
     assert "tile" in config.looked_at
 
 
-def test_other_knobs_are_looked_at_when_they_are_asked_for() -> None:
+def test_reads_of_other_knobs_are_recorded() -> None:
     config = OpenConfig(space(), {"tile": 5, "order": 1})
     assert config["flag"].val is False and list(config.looked_at) == ["flag"]
     assert config["order"].perm == [1, 0] and config["tile"].size == space().get(5)["tile"].size and list(config.looked_at) == ["flag", "order", "tile"]

@@ -32,7 +32,7 @@ def test_interval() -> None:
     assert orders(space, "x")[:3] == [[0, 1, 2, 3, 4], [0, 1, 3, 2, 4], [0, 2, 1, 3, 4]]
 
 
-def test_candidates_are_the_very_axes() -> None:
+def test_candidates_are_matched_by_axis_identity() -> None:
     space = ConfigSpace()
     y, x = te.Axis("i", 8), te.Axis("i", 8)  # comparing two of them builds an expression
     space.define_reorder("x", [y, x], "candidate", candidate=[[y, x], [x, y]])
@@ -51,7 +51,7 @@ def chains() -> tuple[ConfigSpace, list[list[Axis]]]:
 def test_interleaving_gives_one_order() -> None:
     space, (y, x, k, r) = chains()
     space.define_reorder("o", [*y, *x, *k, *r], "interleave", spatial=[y, x], reduce=[k, r])
-    # x has more outer loops than y, then turns; among the last loops, k has two, and then the first chain of those with one left comes first
+    # x has more outer loops than y, so it starts, and then they alternate; among the last loops, k has two, then ties go to the first chain
     assert orders(space, "o") == [[3, 0, 4, 1, 5, 7, 2, 6, 8, 9]]
     space.define_reorder("g", [*y, *x, *k, *r], "interleave_cuda", spatial=[y, x], reduce=[k, r])
     assert orders(space, "g") == [[3, 0, 4, 1, 5, 7, 8, 9, 2, 6]]

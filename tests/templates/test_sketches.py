@@ -1,4 +1,4 @@
-"""Templates as sketches: their rows are the configurations that the template does not refuse, and compute what the declaration says."""
+"""Templates as sketches: their rows are the configurations that the template accepts, and compute the declaration."""
 
 import numpy as np
 import pytest
@@ -27,12 +27,12 @@ def sketches_of(name: str, *args: object) -> tuple[autotvm.Task, list[Sketch]]:
 
 
 def programs(sketches: list[Sketch]) -> list[tuple[Step, ...]]:
-    """The steps of every row."""
+    """The steps of each row."""
     return [sketch.concrete_steps(row) for sketch in sketches for row in all_rows(sketch.sizes).tolist()]
 
 
 def configurations(task: autotvm.Task) -> list[tuple[Step, ...]]:
-    """The steps of every configuration that is possible, each once."""
+    """The steps of every possible configuration, without duplicates."""
     found: dict[tuple[Step, ...], None] = {}
     for index in range(len(task.config_space)):
         try:
@@ -58,13 +58,13 @@ def test_knobs_are_choices() -> None:
 
 
 @pytest.mark.parametrize(("name", "args"), [("tests/matmul", (6, 32, 8)), ("tests/everything", (3, 10, 4))])
-def test_rows_are_the_configurations_that_are_not_refused(name: str, args: tuple[int, ...]) -> None:
+def test_rows_are_the_accepted_configurations(name: str, args: tuple[int, ...]) -> None:
     task, sketches = sketches_of(name, *args)
     rows, wanted = programs(sketches), configurations(task)
     assert len(rows) == len(wanted) < len(task.config_space) and set(rows) == set(wanted)
 
 
-def test_numbers_that_depend_on_one_another_are_one_choice() -> None:
+def test_dependent_numbers_are_one_choice() -> None:
     _, sketches = sketches_of("tests/everything", 3, 10, 4)
     together = [choice for sketch in sketches for choice in sketch.choices if choice.name != "y"]
     assert {choice.name for choice in together} == {"x+step"} and {choice.numbers for choice in together} == {
@@ -85,7 +85,7 @@ def test_programs_equal_numpy() -> None:
         np.testing.assert_array_equal(found, np.maximum(a @ b, 0))
 
 
-def test_rows_are_lowered_together_as_one_by_one() -> None:
+def test_lowering_rows_together_equals_lowering_them_singly() -> None:
     _, sketches = sketches_of("tests/everything", 3, 10, 4)
     rows = all_rows(sketches[0].sizes)
     together = {name: np.stack([np.asarray(part) for part in parts], axis=1) for name, parts in sketches[0].numbers(rows).items()}
@@ -94,7 +94,7 @@ def test_rows_are_lowered_together_as_one_by_one() -> None:
         assert {name: tuple(found[k].tolist()) for name, found in together.items()} == sketches[0].row_numbers(row)
 
 
-def test_a_population_is_judged_as_its_rows_are() -> None:
+def test_legality_of_a_population_equals_that_of_its_rows() -> None:
     _, sketches = sketches_of("tests/everything", 3, 10, 4)
     target = parse_target("cpu -threads=1")
     for sketch in sketches[:2]:
@@ -126,17 +126,17 @@ def test_other_arrays_are_refused() -> None:
         template_sketches(task, Dag(matmul(8, 8, 4)[1]))
 
 
-def test_a_template_that_refuses_everything_is_an_error() -> None:
+def test_a_template_that_refuses_everything_raises() -> None:
     @autotvm.template("tests/refused")
     def refused() -> Instance:
         autotvm.get_config().raise_error("never")
         return matmul(8, 8, 8)
 
-    with pytest.raises(ScheduleError, match="refuses every one of its 32 configurations .first: .*; widen"):
+    with pytest.raises(ScheduleError, match="refuses all of its 32 configurations .first: .*; widen"):
         sketches_of("tests/refused")
 
 
-def test_too_many_values_to_look_at_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_too_many_values_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_RUNS", 10)
-    with pytest.raises(ScheduleError, match="looks at the values of the knobs .*, which takes more than 10 runs to try; give them fewer values"):
+    with pytest.raises(ScheduleError, match="reads the values of the knobs .*, which takes more than 10 runs to enumerate; give them fewer values"):
         sketches_of("tests/matmul", 32, 32, 64)

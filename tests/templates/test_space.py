@@ -62,7 +62,7 @@ def test_the_first_knob_is_the_fastest() -> None:
 
 
 @pytest.mark.parametrize("index", [-1, 252])
-def test_outside_is_an_index_error(index: int) -> None:
+def test_indices_out_of_range_raise(index: int) -> None:
     space = convolution()
     assert not space.is_index_valid(index) and space.is_index_valid(0) and space.is_index_valid(251)
     with pytest.raises(IndexError, match="points run from 0 to 251"):
@@ -70,7 +70,7 @@ def test_outside_is_an_index_error(index: int) -> None:
 
 
 @given(st.integers(0, len(every_kind()) - 1))
-def test_a_configuration_is_found_by_its_values(index: int) -> None:
+def test_configurations_are_found_by_their_values(index: int) -> None:
     space = every_kind()
     config = space.get(index)
     handmade = ConfigEntity(-1, None, {name: config[name] for name in config})
@@ -80,7 +80,7 @@ def test_a_configuration_is_found_by_its_values(index: int) -> None:
 
 
 @pytest.mark.parametrize("outer, index", [(14, 193), (-1, 193), (13, None)])
-def test_sizes_that_were_written_out_are_found(outer: int, index: int | None) -> None:
+def test_explicit_first_sizes_are_found(outer: int, index: int | None) -> None:
     """As in the first record of tophub's llvm log."""
     sizes = {"tile_ic": [1, 3], "tile_oc": [2, 32], "tile_ow": [outer, 8]}
     splits: dict[str, Entity] = {name: SplitEntity(size) for name, size in sizes.items()}
@@ -94,7 +94,7 @@ def test_sizes_with_a_tail_are_found() -> None:
     assert space.find(ConfigEntity(-1, None, {"x": SplitEntity([-1, 0])})) is None
 
 
-def test_a_value_of_no_table_is_not_found() -> None:
+def test_values_outside_the_tables_are_not_found() -> None:
     config = ConfigEntity(3, None, {**{name: convolution().get(3)[name] for name in convolution()}, "tile_oc": SplitEntity([-1, 5])})
     assert convolution().find(config) is None
 
@@ -186,7 +186,7 @@ def test_a_template_sees_first_values_while_collecting_and_its_own_after() -> No
         config["tiles"]
 
 
-def test_defined_again_the_last_table_counts_at_the_first_place() -> None:
+def test_a_redefined_knob_keeps_its_position() -> None:
     space = convolution()
     space.define_split("tile_oc", 8, num_outputs=2)
     assert space.dims == [2, 4, 9, 2] and list(space)[1] == "tile_oc"
@@ -208,7 +208,7 @@ def test_features() -> None:
 
 @pytest.mark.parametrize("change, message", [
     ({"index": "0"}, "index is '0'"), ({"index": -2}, "index is -2"), ({"index": True}, "index is True"), ({"code_hash": 3}, "code_hash is 3"),
-    ({"entity": {}}, "entity is {}"), ({"entity": [["x", "sp"]]}, "a knob by"), ({"entity": [[1, "sp", [1]]]}, "a knob by"), ({"entity": ["xsp"]}, "a knob by"),
+    ({"entity": {}}, "entity is {}"), ({"entity": [["x", "sp"]]}, "knob from"), ({"entity": [[1, "sp", [1]]]}, "knob from"), ({"entity": ["xsp"]}, "knob from"),
     ({"entity": [["x", "sp", []]]}, "type 'sp'"), ({"entity": [["x", "sp", [1.5]]]}, "type 'sp'"), ({"entity": [["x", "sp", 4]]}, "is a list"),
     ({"entity": [["x", "re", [0, 2]]]}, "type 're'"), ({"entity": [["x", "an", [None]]]}, "type 'an'"), ({"entity": [["x", "zz", [1]]]}, "type 'zz'"),
     ({"entity": [["x", "ot", 1], ["x", "ot", 2]]}, "two values"), ({"entity": [["x" * 999, "sp", [0.5] * 999]]}, r"\.\.\."),
@@ -219,7 +219,7 @@ def test_json_of_other_types(change: dict[str, Any], message: str) -> None:
     assert len(str(error.value)) < 300
 
 
-def test_constraints_are_for_the_template() -> None:
+def test_constraints_are_refused() -> None:
     assert list(ConfigEntity(-1, "", {}, [])) == []
     with pytest.raises(ConfigError, match="with constraints .* call cfg.raise_error"):
         ConfigEntity(-1, "", {}, ["x < 3"])
@@ -251,10 +251,10 @@ def test_fallback_splits() -> None:
         config.fallback_split("tile", limits)
         assert config["tile"].size == sizes
         config.define_split("tile", extent, num_outputs=3)
-        assert config["tile"].size == sizes  # what was set stays
+        assert config["tile"].size == sizes  # a set value is kept
     with pytest.raises(ConfigError, match="give limits of at least 1"):
         fallback().fallback_split("tile", [-1, 1, 0])
-    with pytest.raises(ConfigError, match="one limit for each"):
+    with pytest.raises(ConfigError, match="one limit per loop"):
         fallback().fallback_split("tile", [-1, 1])
     with pytest.raises(ConfigError, match="has the splits 'tile'"):
         fallback().fallback_split("unroll", [-1])
@@ -271,7 +271,7 @@ def test_fallback_from_records_of_other_shapes() -> None:
     assert str(config) == "[('tile', [2, 7, 4]), ('unroll', True)],None"
 
 
-def test_fallback_without_an_alike_record_changes_nothing() -> None:
+def test_fallback_without_a_similar_record_changes_nothing() -> None:
     config = fallback()
     config.fallback_with_reference_log([(SimpleNamespace(config=ConfigEntity(0, None, {})), None)])
     config.fallback_with_reference_log([])

@@ -1,4 +1,4 @@
-"""Tasks: their spaces, the programs of configurations, and how many operations there are."""
+"""Tasks: their spaces, the programs of configurations, and their numbers of operations."""
 
 from collections.abc import Callable
 
@@ -42,7 +42,7 @@ def test_the_program_is_right() -> None:
     assert np.allclose(np.asarray(ansor.build(s, tensors)(a, b)), a @ b, rtol=1e-5)
 
 
-def test_an_impossible_configuration_is_an_error_each_time() -> None:
+def test_an_impossible_configuration_raises_each_time() -> None:
     task, config = instance("tests/matmul", (32, 32, 64), tile_x=5)
     for _ in range(2):
         with pytest.raises(InstantiationError, match="^tiles have at most 16 columns$"):
@@ -50,7 +50,7 @@ def test_an_impossible_configuration_is_an_error_each_time() -> None:
         assert not config.valid() and config.errors == ["tiles have at most 16 columns"]
 
 
-def test_steps_that_do_not_fit_are_an_impossible_configuration() -> None:
+def test_steps_that_do_not_fit_make_a_configuration_impossible() -> None:
     @autotvm.template("tests/inner_parallel")
     def inner_parallel() -> Instance:
         s, tensors = matmul(8, 8, 8)
@@ -74,7 +74,7 @@ def test_an_unknown_task_can_be_read_but_not_run() -> None:
             use()
 
 
-def test_mistakes_of_templates_are_told() -> None:
+def test_mistakes_in_templates_are_reported() -> None:
     with pytest.raises(DeclarationError, match=r"with the arguments \(8, 8\): missing a required argument: 'k'; it takes"):
         autotvm.task.create("tests/matmul", (8, 8))
 
@@ -82,14 +82,14 @@ def test_mistakes_of_templates_are_told() -> None:
     def only_a_schedule(n: int) -> Instance:
         return matmul(n, n, n)[0]  # type: ignore[return-value]  # the mistake that is tested
 
-    with pytest.raises(DeclarationError, match="template 'tests/only a schedule' gives .*; return its schedule and what a kernel takes"):
+    with pytest.raises(DeclarationError, match="template 'tests/only a schedule' returns .*; return the schedule and the kernel's arguments"):
         autotvm.task.create("tests/only a schedule", (8,))
-    with pytest.raises(DeclarationError, match="write @autotvm.template.name., with a text"):
+    with pytest.raises(DeclarationError, match="write @autotvm.template.name. with a string"):
         autotvm.template(only_a_schedule)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("value", [autotvm.ReorderEntity([0, 1]), autotvm.SplitEntity([-1, 2, 2]), autotvm.OtherOptionEntity(3)])
-def test_a_configuration_of_another_template_is_told(value: Entity) -> None:
+def test_configurations_of_other_templates_are_refused(value: Entity) -> None:
     task = autotvm.task.create("tests/matmul", (8, 8, 8))
     (name, *_), config = task.config_space, task.config_space.get(0)
     values = {knob: config[knob] for knob in config} | {name: value}
@@ -97,7 +97,7 @@ def test_a_configuration_of_another_template_is_told(value: Entity) -> None:
         task.instantiate(autotvm.ConfigEntity(0, None, values))
 
 
-def test_keywords_of_a_log_are_refused() -> None:
+def test_keyword_arguments_from_a_log_are_refused() -> None:
     with pytest.raises(ConfigError, match="with the keyword arguments k; templates take none"):
         autotvm.Task("tests/matmul", (8, 8), {"k": 8}).instantiate(autotvm.ConfigEntity(0, None, {}))
 
@@ -111,7 +111,7 @@ def test_operations_that_a_template_adds_count() -> None:
     assert autotvm.task.create("tests/counted", (), "llvm").flop == 123
 
 
-# what compute_flop counts. Source: TVM 0.9, test_autotvm_flop_calculator.py ---------------------------------------------------------------------------
+# Operations in compute_flop. Source: TVM 0.9, test_autotvm_flop_calculator.py ---------------------------------------------------------------------------
 
 
 def _sum(body: Callable[..., te.Expr], shape: tuple[int, ...], *axes: te.Axis, reduce: Callable[..., te.Expr] = te.sum) -> Tensor:
@@ -150,7 +150,7 @@ def test_operations(declared: tuple[Tensor, int]) -> None:
     assert compute_flop(ansor.create_schedule(out.op)) == expected
 
 
-def test_what_only_moves_has_none() -> None:
+def test_moving_data_has_no_operations() -> None:
     x = te.placeholder((4, 5), name="X")
     with pytest.raises(RuntimeError, match="asked for the operations of T, which has none; call cfg.add_flop"):
         compute_flop(ansor.create_schedule(te.compute((5, 4), lambda i, j: x[j, i], name="T")))

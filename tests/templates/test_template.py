@@ -42,8 +42,8 @@ def test_a_name_is_registered_once() -> None:
         autotvm.register_topi_compute("tests/half")(lambda cfg: te.placeholder(1))
 
 
-def test_templates_take_no_keywords() -> None:
-    with pytest.raises(DeclarationError, match="keyword arguments {'k': 8}; give all of them by place"):
+def test_templates_take_no_keyword_arguments() -> None:
+    with pytest.raises(DeclarationError, match="keyword arguments {'k': 8}; pass them by position"):
         matmul(8, 8, k=8)
 
 
@@ -70,7 +70,7 @@ def test_a_fallback_is_called_like_a_function(caplog: pytest.LogCaptureFixture) 
     assert [step.code for step in s.sketch(tensors).steps] == ["SP", "SP", "RE"] and "('tests/matmul', 8, 8, 8)" in caplog.text
 
 
-def test_a_template_says_what_to_fall_back_to(caplog: pytest.LogCaptureFixture) -> None:
+def test_templates_set_their_fallback(caplog: pytest.LogCaptureFixture) -> None:
     @autotvm.template("tests/falling_back")
     def falling_back(n: int) -> Instance:
         a = te.placeholder((n,), name="A")
@@ -97,7 +97,7 @@ def test_two_halves_are_a_template() -> None:
 
 
 def test_a_schedule_needs_a_tensor_of_its_workload() -> None:
-    with pytest.raises(DeclarationError, match="of which no part was declared by its @register_topi_compute"):
+    with pytest.raises(DeclarationError, match="but its @register_topi_compute declared none of them"):
         schedule_doubled([te.compute((4,), lambda i: te.const(1.0), name="Z")])
 
 
@@ -107,7 +107,7 @@ def test_a_label_does_not_change_the_key(caplog: pytest.LogCaptureFixture) -> No
     assert ansor.SearchTask(tensors=[x, doubled(x)]).workload_key == ansor.SearchTask(tensors=[x, plain]).workload_key
 
 
-def test_arguments_are_what_a_log_holds() -> None:
+def test_arguments_as_a_log_holds_them() -> None:
     x = te.placeholder((2, 3), "int8", name="X")
     workload = args_to_workload((x, [1, (2,)], "same", None, True, np.int64(7)), "conv")
     assert workload == ("conv", ("TENSOR", (2, 3), "int8"), (1, (2,)), "same", None, True, 7) and type(workload[-1]) is int
