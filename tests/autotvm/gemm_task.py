@@ -1,4 +1,4 @@
-"""A task of a matrix product with as much as cost models need, and invented times."""
+"""A matrix product as a task for cost models, with invented times."""
 
 from dataclasses import dataclass, field
 
@@ -20,7 +20,7 @@ def _space(n: int) -> ConfigSpace:
 
 @dataclass
 class GemmTask:
-    """n x n x n. Columns of one element are impossible, rows of 4 x 16 the fastest; `instantiated` counts the programs made."""
+    """n x n x n. Columns of one element are impossible, rows of 4 x 16 are fastest; `instantiated` counts instantiations."""
 
     n: int = 64
     name: str = "gemm"
@@ -49,7 +49,7 @@ class GemmTask:
 
 
 def seconds(config: ConfigEntity) -> float | None:
-    """The time of a configuration; None if it is impossible."""
+    """None if a configuration is impossible."""
     rows, columns = config["tile_y"].size[-1].bit_length(), config["tile_x"].size[-1].bit_length()
     if columns == 1:
         return None

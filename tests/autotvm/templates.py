@@ -1,16 +1,16 @@
-"""Templates that tests run. Registered once, when this file is imported."""
+"""Templates for tests, registered once when this file is imported."""
 
 import ansor
 from ansor import autotvm, te
 from ansor.templates.template import Instance
 
 LIMIT = 16
-"""The longest vectors that `matmul` allows."""
+"""The maximum number of columns in a tile of `matmul`."""
 
 
 @autotvm.template("tests/matmul")
 def matmul(n: int, m: int, k: int) -> Instance:
-    """Two splits, one annotation of the innermost loop; tiles of more than LIMIT columns are impossible."""
+    """Two splits, one way to run the innermost loop; tiles with more than LIMIT columns are impossible."""
     a, b = te.placeholder((n, k), name="A"), te.placeholder((k, m), name="B")
     r = te.reduce_axis((0, k), name="r")
     c = te.compute((n, m), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
@@ -30,7 +30,7 @@ def matmul(n: int, m: int, k: int) -> Instance:
 
 
 def instance(name: str, args: tuple[object, ...], **digits: int) -> tuple[autotvm.Task, autotvm.ConfigEntity]:
-    """A task, and its configuration with these digits (0 by default)."""
+    """A task, and its configuration with these digits (0 if not given)."""
     task = autotvm.task.create(name, args, "llvm")
     space = task.config_space
     return task, space.get(space.knob2point([digits.get(knob, 0) for knob in space.space_map]))
@@ -38,7 +38,7 @@ def instance(name: str, args: tuple[object, ...], **digits: int) -> tuple[autotv
 
 @autotvm.template("tests/everything")
 def everything(n: int, m: int, k: int) -> Instance:
-    """Every kind of knob: sizes that leave tails, are read or constrain one another, one number for two steps, orders, annotations, stages."""
+    """Every kind of knob: sizes with tails, sizes that are read, dependent sizes, one number for two steps, orders, annotations, stages."""
     a, b = te.placeholder((n, k), name="A"), te.placeholder((k, m), name="B")
     r = te.reduce_axis((0, k), name="r")
     product = te.compute((n, m), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="P")

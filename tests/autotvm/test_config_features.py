@@ -10,21 +10,21 @@ from tests.autotvm.gemm_task import GemmTask
 
 
 @pytest.mark.parametrize("feature_type, width", [("itervar", 5 * (18 + 24)), ("curve", 3 * 4 * 20 * 2)])
-def test_features_of_loops_have_one_length(feature_type: str, width: int) -> None:
+def test_loop_features_have_the_same_length(feature_type: str, width: int) -> None:
     task = GemmTask()
     found = ConfigFeatures(task, feature_type).of_indices(range(10, 98, 7))
     assert {len(vector) for vector in found if vector is not None} == {width}
 
 
-def test_a_configuration_that_is_impossible_has_none() -> None:
+def test_impossible_configurations_have_no_features() -> None:
     task = GemmTask()
     features = ConfigFeatures(task, "itervar")
     found = features.of_indices(range(98))
     assert [vector is None for vector in found] == [task.config_space.get(index)["tile_x"].size[-1] == 1 for index in range(98)]
-    assert features.of_indices([3, 97, 3])[1] is found[97] and task.instantiated == 98  # each made once
+    assert features.of_indices([3, 97, 3])[1] is found[97] and task.instantiated == 98  # each instantiated once
 
 
-def test_options_that_are_numbers_are_features() -> None:
+def test_numeric_options_are_features() -> None:
     class Task(GemmTask):
         @property
         def config_space(self) -> ConfigSpace:

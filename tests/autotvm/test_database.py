@@ -1,4 +1,4 @@
-"""Measurements that are kept and found again."""
+"""Saving and finding measurements."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_save_and_load() -> None:
     assert db.load(inp(1)) is None and len(db) == 0
 
 
-def test_the_code_hash_tells_templates_apart() -> None:
+def test_the_code_hash_distinguishes_templates() -> None:
     db = Database()
     db.save(inp(1, code_hash="aa"), result(0.1))
     db.save(inp(1, code_hash="bb"), result(0.2))
@@ -54,7 +54,7 @@ def test_filter() -> None:
 
 
 @pytest.mark.parametrize("retry", [False, True])
-def test_what_is_still_to_be_measured(retry: bool) -> None:
+def test_inputs_left_to_measure(retry: bool) -> None:
     db = Database()
     db.save(inp(1), result(0.1))
     db.save(inp(2), result(1e9, error_no=4))

@@ -1,4 +1,4 @@
-"""Where AutoTVM's own unit tests have their like here. Source: TVM 0.9, tests/python/unittest/test_autotvm_*.py."""
+"""Lists our counterparts of AutoTVM's unit tests. Source: TVM 0.9, tests/python/unittest/test_autotvm_*.py."""
 
 import ast
 from collections import Counter
@@ -15,39 +15,39 @@ NO_FORK = "tuners compute features in their own process, so how others are start
 
 OURS = {
     "database::test_save_load": "test_database.py::test_save_and_load",
-    "database::test_db_hash": "test_database.py::test_the_code_hash_tells_templates_apart",
+    "database::test_db_hash": "test_database.py::test_the_code_hash_distinguishes_templates",
     "database::test_db_latest_all": "test_database.py::test_the_latest_and_all",
-    "database::test_db_filter": "test_database.py::test_filter test_database.py::test_what_is_still_to_be_measured",
+    "database::test_db_filter": "test_database.py::test_filter test_database.py::test_inputs_left_to_measure",
     "dispatch_context::test_fallback": "../templates/test_template.py::test_outside_of_all_contexts_a_template_gets_a_fallback",
     "feature::test_iter_feature_gemm": "test_feature.py::test_itervar_of_gemm",
     "feature::test_curve_feature_gemm": "test_feature.py::test_curve_of_gemm_has_720_numbers",
-    "feature::test_feature_shape": "test_feature.py::test_as_many_numbers_in_any_order_of_loops",
+    "feature::test_feature_shape": "test_feature.py::test_loop_order_does_not_change_the_feature_count",
     "flop_calculator::test_conv": "../templates/test_task.py::test_operations",
     "flop_calculator::test_pack_gemm": "../templates/test_task.py::test_operations",
     "flop_calculator::test_outer_dot": "../templates/test_task.py::test_operations",
     "flop_calculator::test_max_pool": "../templates/test_task.py::test_operations",
     "flop_calculator::test_average_pool": "../templates/test_task.py::test_operations",
-    "flop_calculator::test_move": "../templates/test_task.py::test_what_only_moves_has_none",
-    "index_tuner::test_gridsearch_tuner": "test_tuners.py::test_a_range_counts_its_last_index test_tuners.py::test_grid_search_goes_in_order",
-    "index_tuner::test_grid_search_tuner_spawn": "test_tuners.py::test_a_range_counts_its_last_index",
-    "index_tuner::test_random_tuner": "test_tuners.py::test_random_gives_each_once",
+    "flop_calculator::test_move": "../templates/test_task.py::test_moving_data_has_no_operations",
+    "index_tuner::test_gridsearch_tuner": "test_tuners.py::test_ranges_include_their_last_index test_tuners.py::test_grid_search_is_in_order",
+    "index_tuner::test_grid_search_tuner_spawn": "test_tuners.py::test_ranges_include_their_last_index",
+    "index_tuner::test_random_tuner": "test_tuners.py::test_random_visits_each_once",
     "measure::test_task_tuner_without_measurement": "test_tune.py::test_every_tuner_tunes_without_measuring",
-    "measure::test_task_tuner_without_measurement_spawn": "test_xgboost_tuner.py::test_the_same_seed_gives_the_same_in_any_process",
+    "measure::test_task_tuner_without_measurement_spawn": "test_xgboost_tuner.py::test_the_same_seed_gives_the_same_configurations_in_any_process",
     "measure::test_task_runner_with_ref_input": "test_measure.py::test_reference_inputs_reach_the_program",
     "record::test_load_dump":
         "test_log_line.py::test_records_read_back test_log_line.py::test_a_record_without_knobs_is_fine "
-        "test_pickled_line.py::test_lines_read_back_and_name_the_classes_of_tvm",
+        "test_pickled_line.py::test_lines_read_back_and_name_tvms_classes",
     "record::test_file_io": "test_record.py::test_files test_recorded_dispatch.py::test_files_and_iterators",
     "record::test_apply_history_best": "test_recorded_dispatch.py::test_the_least_mean_cost_is_best test_recorded_dispatch.py::test_files_and_iterators",
     "space::test_split":
         "../templates/test_split.py::test_counts "
         "../templates/test_split.py::test_many_loops_of_a_long_axis "
         "../templates/test_space.py::test_fallback_splits",
-    "xgboost_model::test_fit": "test_xgboost_cost_model.py::test_a_log_of_another_shape_is_a_start test_xgboost_cost_model.py::test_features_of_other_lengths",
+    "xgboost_model::test_fit": "test_xgboost_cost_model.py::test_a_log_of_another_shape_helps test_xgboost_cost_model.py::test_features_of_other_lengths",
     "xgboost_model::test_tuner": "test_xgboost_tuner.py::test_impossible_ones_come_last test_model_based_tuner.py::test_history",
-    "xgboost_model::test_update": "test_model_based_tuner.py::test_results_of_others_count",
+    "xgboost_model::test_update": "test_model_based_tuner.py::test_results_from_elsewhere_count",
 }
-"""Theirs -> ours, one or several."""
+"""Their test -> ours, one or several."""
 
 NONE = {
     "graph_tuner_core::test_graph_tuner_layout_transform": ONE_LAYOUT,
@@ -65,20 +65,20 @@ NONE = {
     "graph_tuner_utils::test_target_device_replacement": NO_GRAPH,
     "xgboost_model::test_fit_spawn": NO_FORK,
 }
-"""Theirs -> why it has no like here."""
+"""Their test -> why it has no counterpart here."""
 
 THEIRS = {"database": 4, "dispatch_context": 1, "feature": 3, "flop_calculator": 6, "graph_tuner_core": 7, "graph_tuner_utils": 6, "index_tuner": 3,
           "measure": 3, "record": 3, "space": 1, "xgboost_model": 4}  # fmt: skip
-"""How many tests each of their files has."""
+"""The number of tests in each of their files."""
 
 
-def test_all_of_theirs_are_here() -> None:
+def test_every_autotvm_test_is_listed() -> None:
     assert not OURS.keys() & NONE.keys() and len(OURS) + len(NONE) == 41
     assert Counter(name.partition("::")[0] for name in (*OURS, *NONE)) == THEIRS and all(NONE.values())
 
 
 @pytest.mark.parametrize("ours", sorted({one for several in OURS.values() for one in several.split()}))
-def test_ours_exists(ours: str) -> None:
+def test_our_counterparts_exist(ours: str) -> None:
     file, _, name = ours.partition("::")
     tree = ast.parse((Path(__file__).parent / file).read_text())
     assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}

@@ -1,4 +1,4 @@
-"""Features of scheduled programs, against the numbers that AutoTVM gives."""
+"""Features of scheduled programs, compared with AutoTVM's numbers."""
 
 import random
 
@@ -41,7 +41,7 @@ def test_itervar_of_gemm() -> None:
     assert list(y) == ["_itervar_", "_attr_", "_arith_", "A_0", "B_0", "C_0", "C_1"]
 
 
-def test_itervar_says_how_loops_run_and_what_threads_share() -> None:
+def test_itervar_describes_annotations_and_sharing_between_threads() -> None:
     s, args = gemm()
     c = s[args[2]]
     (y, x), (k,) = c.op.axis, c.op.reduce_axis
@@ -54,7 +54,7 @@ def test_itervar_says_how_loops_run_and_what_threads_share() -> None:
     assert [row["_attr_"][:2] for row in rows] == [[16, 1], [8, 2], [128, 3], [8, 4], [16, 5]]
     kinds = [ANNOTATIONS[row["_attr_"][4:].index(1)] for row in rows]
     assert kinds == ["parallel", "serial", "serial", "unroll", "vectorize"]
-    # A row of tiles has all rows of A that 16 threads have, each thread reads what the others read of B.
+    # 16 threads together read the rows of A of a row of tiles; all of them read the same part of B.
     assert rows[0]["A_0"] == [1024, -1, 16384, 128, 16, 1] and rows[0]["B_0"] == [0, -1, 16384, 128, 1, 16]
     assert all(row["A_0"][4:] == [0, 0] for row in rows[1:])
 
@@ -82,12 +82,12 @@ def test_curve_of_gemm_has_720_numbers() -> None:
     curve = feature.get_buffer_curve_sample_flatten(s, args)
     assert len(curve) == 3 * 4 * 30 * 2
     assert len(feature.get_buffer_curve_sample_flatten(s, args, sample_n=20)) == 480
-    # A by count: reuse is 1 (k), 128 (x and y) once 2**7 elements are seen; all 2**14 of them are seen at last.
+    # A by count: reuse is 1 (k), and 128 (x and y) from 2**7 elements on; all 2**14 of them are reached last.
     reuse_by_count = curve[:60].reshape(30, 2)
     assert reuse_by_count[6].tolist() == [0, 6] and reuse_by_count[7].tolist() == [7, 0] and reuse_by_count[29].tolist() == [7, 15]
 
 
-def test_as_many_numbers_in_any_order_of_loops() -> None:
+def test_loop_order_does_not_change_the_feature_count() -> None:
     rng, lengths, curves = random.Random(0), set(), set()
     for _ in range(20):
         s, args = gemm(1024)

@@ -1,4 +1,4 @@
-"""Log lines there and back, and lines that cannot be used."""
+"""Reading and writing log lines, and unusable lines."""
 
 import json
 import math
@@ -56,7 +56,7 @@ def test_a_line() -> None:
     assert math.isclose(result.mean_cost, 0.00115) and result == ((0.0012, 0.0011), 0, 0.8, 1650000000.25)
 
 
-def test_what_was_read_is_written_again_letter_by_letter() -> None:
+def test_lines_round_trip_exactly() -> None:
     record = read_line(LINE)
     assert encode(record.input, record.result, tvm_version=record.tvm_version) == LINE
     more = changed("tuner", to={"name": ["ga", None]})
@@ -74,7 +74,7 @@ def test_records_read_back(inp: MeasureInput, result: MeasureResult, version: st
 
 
 @given(inputs, st.sampled_from(list(MeasureErrorNo)[1:]))
-def test_failures_are_written_with_a_cost_nobody_has(inp: MeasureInput, error_no: MeasureErrorNo) -> None:
+def test_failures_are_written_with_an_impossible_cost(inp: MeasureInput, error_no: MeasureErrorNo) -> None:
     text = encode(inp, MeasureResult((), error_no, 1.0, 2.0))
     assert decode(text)[1] == ((1e9,), error_no, 1.0, 2.0) and decode(text)[1].mean_cost == math.inf
 
@@ -112,7 +112,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("row, reason", REFUSED.items(), ids=[reason for reason in REFUSED.values()])
-def test_what_cannot_be_used_gives_its_reason(row: str, reason: str) -> None:
+def test_unusable_lines_give_a_reason(row: str, reason: str) -> None:
     with pytest.raises(RecordError) as error:
         decode(row)
     found = str(error.value)
@@ -120,7 +120,7 @@ def test_what_cannot_be_used_gives_its_reason(row: str, reason: str) -> None:
     assert len(found) < 400 and found.isprintable()
 
 
-def test_every_cut_of_a_line_gives_a_reason() -> None:
+def test_every_truncated_line_gives_a_reason() -> None:
     for size in range(len(LINE)):
         with pytest.raises(RecordError):
             decode(LINE[:size])
@@ -134,7 +134,7 @@ places = st.sampled_from([
 
 
 @given(places, json_values | st.sampled_from([10**300, 10**4000, -(10**4000), 2**64, 1e308, -1, "\x00\x1b[2J\ud800", "__import__('os').abort()", "🙂" * 9999]))
-def test_another_value_anywhere_is_read_or_refused(path: tuple[str | int, ...], value: object) -> None:
+def test_any_changed_value_is_read_or_refused(path: tuple[str | int, ...], value: object) -> None:
     row = changed(*path, to=value)
     try:
         record = read_line(row)
@@ -154,7 +154,7 @@ def test_there_are_two_protocols() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), float("nan"), {1, 2}])
-def test_what_json_cannot_hold_is_not_logged(value: object) -> None:
+def test_values_that_json_cannot_hold_are_refused(value: object) -> None:
     inp = MeasureInput("llvm", Task("x"), ConfigEntity(3, None, {"k": OtherOptionEntity(value)}))
     with pytest.raises(RecordError, match="asked to log configuration 3 of task 'x', which JSON cannot hold"):
         encode(inp, MeasureResult((1.0,), 0, 1.0, 1.0))
@@ -170,7 +170,7 @@ OLD = (
 )
 
 
-def test_old_lines_are_read_when_asked_for() -> None:
+def test_old_lines_are_read_on_request() -> None:
     record = read_line(OLD, old=True)
     assert record.input.task == Task("topi_nn_conv2d", (("TENSOR", (1, 16, 8, 8), "float32"),)) and record.input.target == "cuda -model=titanx"
     assert record.input.config["tile_f"].size == [12, 1, 16, 2] and record.input.config.index == 970 and record.result.costs == (8.4e-05,)
@@ -180,7 +180,7 @@ def test_old_lines_are_read_when_asked_for() -> None:
 
 
 @given(st.integers(0, 5), json_values)
-def test_old_lines_of_anything(place: int, value: object) -> None:
+def test_old_lines_with_arbitrary_values(place: int, value: object) -> None:
     for path in (("i", place), ("i", 5, "iect"[place % 4]), ("r", place % 4), (["i", "r", "v", "input", "config", "version"][place],)):
         row = changed(*path, to=value, row=OLD)
         try:
@@ -191,6 +191,6 @@ def test_old_lines_of_anything(place: int, value: object) -> None:
             assert read_line(encode(record.input, record.result, others=record.others)) == record
 
 
-def test_other_fields_have_other_names() -> None:
+def test_extra_fields_must_have_other_names() -> None:
     with pytest.raises(RecordError, match="asked to log the other fields input, x"):
         encode(*decode(LINE), others={"input": 3, "x": 4})

@@ -1,4 +1,4 @@
-"""Configurations that are built and run here, and what comes of those that cannot be."""
+"""Building and running configurations, and the results of those that fail."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -60,7 +60,7 @@ def test_programs_are_built_run_and_verified(task: autotvm.Task, measure: Measur
     assert all(result.all_cost > result.mean_cost and result.timestamp > 1.6e9 and not result.error_msg for result in results)
 
 
-def test_what_cannot_be_instantiated_is_never_compiled(task: autotvm.Task, measure: MeasureBatch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_impossible_configurations_are_never_compiled(task: autotvm.Task, measure: MeasureBatch, monkeypatch: pytest.MonkeyPatch) -> None:
     impossible = next(index for index in range(len(task.config_space)) if task.config_space.get(index)["tile_x"].size[-1] > templates.LIMIT)
     builder = autotvm.LocalBuilder()
     builder.set_task(task)
@@ -79,7 +79,7 @@ def test_what_cannot_be_instantiated_is_never_compiled(task: autotvm.Task, measu
     ("(void)workspace;", "*(volatile int *)8 = 1;", 10, MeasureErrorNo.RUNTIME_DEVICE),
     ("(void)workspace;", "for (volatile int on = 1; on;) {}", 0.5, MeasureErrorNo.RUN_TIMEOUT),
 ])  # fmt: skip
-def test_what_goes_wrong_has_a_number_and_a_text(
+def test_errors_have_a_number_and_a_text(
     old: str, new: str, timeout: float, expected: MeasureErrorNo, task: autotvm.Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local_measure, "source_of", lambda *asked: replace(source := source_of(*asked), text=source.text.replace(old, new)))
@@ -95,7 +95,7 @@ def test_a_build_that_takes_too_long(task: autotvm.Task) -> None:
     assert result.error_no == MeasureErrorNo.BUILD_TIMEOUT and result.costs == (1e9,)
 
 
-def test_libraries_are_removed_once_they_ran(task: autotvm.Task) -> None:
+def test_libraries_are_removed_after_running(task: autotvm.Task) -> None:
     builder, runner = autotvm.LocalBuilder(n_parallel=1), quick()
     builder.set_task(task)
     runner.set_task(task)
@@ -109,7 +109,7 @@ def test_libraries_are_removed_once_they_ran(task: autotvm.Task) -> None:
 
 
 def test_reference_inputs_reach_the_program() -> None:
-    """Rows beyond the end would be read of made-up indices, if these were not bounded; with given ones, an index that is too large is found."""
+    """Generated indices are bounded, so that they stay inside the rows; with given inputs, an index that is too large is detected."""
     task = autotvm.task.create("tests/gather", (8, 6), TARGET)
     runner = quick()
     runner.ref_input = [np.ones((8, 4), np.float32), np.array([7, 7, 0, 1, 2, 3], np.int32), np.zeros((6, 4), np.float32)]
@@ -124,7 +124,7 @@ def test_reference_inputs_reach_the_program() -> None:
 
 
 def test_an_executor_runs_the_programs(task: autotvm.Task) -> None:
-    """Its threads run them, with the inputs of then, and what it gives is the result."""
+    """Its threads run the programs, with the inputs at that time, and its results are returned."""
     given: list[object] = []
 
     class Counting(ThreadPoolExecutor):
@@ -140,7 +140,7 @@ def test_an_executor_runs_the_programs(task: autotvm.Task) -> None:
         assert [result.error_no for result in measure(measured)] == [0, 0] and given[2:] == [arrays, arrays]
 
 
-def test_of_more_than_two_costs_the_extremes_are_left_out(task: autotvm.Task) -> None:
+def test_the_extremes_of_more_than_two_costs_are_dropped(task: autotvm.Task) -> None:
     counts = []
     for repeat in (2, 3, 5):
         with create_measure_batch(task, measure_option(runner=autotvm.LocalRunner(number=1, repeat=repeat, cooldown_interval=0))) as measure:
@@ -148,13 +148,13 @@ def test_of_more_than_two_costs_the_extremes_are_left_out(task: autotvm.Task) ->
     assert counts == [2, 1, 3]
 
 
-def test_trouble_of_the_machine_is_raised(task: autotvm.Task, measure: MeasureBatch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_trouble_is_raised(task: autotvm.Task, measure: MeasureBatch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Runner, "run", lambda *args, **options: Run((), Failure("machine", "no space; make room"), False, 0.1))
     with pytest.raises(MachineTrouble, match="no space; make room"):
         measure(inputs(task, 8))
 
 
-def test_trouble_in_the_middle_of_a_batch_costs_no_result_that_is_there(task: autotvm.Task, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trouble_within_a_batch_loses_no_finished_result(task: autotvm.Task, monkeypatch: pytest.MonkeyPatch) -> None:
     run, runs = Runner.run, list[str]()
 
     def troubled(runner: Runner, *args: object, **options: object) -> Run:
@@ -172,7 +172,7 @@ def test_trouble_in_the_middle_of_a_batch_costs_no_result_that_is_there(task: au
     assert tuner.best_config is not None and tuner.best_config.index in (0, 2)
 
 
-def test_trouble_while_building_costs_only_what_it_hit(task: autotvm.Task, measure: MeasureBatch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trouble_while_building_only_loses_the_affected_programs(task: autotvm.Task, measure: MeasureBatch, monkeypatch: pytest.MonkeyPatch) -> None:
     builder = measure._option.builder
     assert isinstance(builder, autotvm.LocalBuilder)
     built, count = builder._built, list[int]()
@@ -218,6 +218,6 @@ def test_mistakes(task: autotvm.Task) -> None:
 
 
 @pytest.mark.parametrize(("number", "repeat", "timeout"), [(0, 1, 1), (1, 0, 1), (1, 1, 0)])
-def test_a_runner_that_would_measure_nothing_is_refused(number: int, repeat: int, timeout: int) -> None:
+def test_runners_that_measure_nothing_are_refused(number: int, repeat: int, timeout: int) -> None:
     with pytest.raises(ConfigError, match="at least 1, and a timeout above 0"):
         autotvm.LocalRunner(timeout, number, repeat)

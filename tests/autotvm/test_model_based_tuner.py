@@ -1,4 +1,4 @@
-"""When a model is fitted, and what a plan is."""
+"""When a model is fitted, and what a plan contains."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -12,7 +12,7 @@ from ansor.errors import ConfigError
 
 
 class Model:
-    """Remembers what it was told."""
+    """Remembers what it was given."""
 
     def __init__(self) -> None:
         self.fits: list[int] = []
@@ -38,7 +38,7 @@ class Model:
 
 
 class Highest:
-    """Finds the highest indices."""
+    """Returns the highest indices."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[Scores, int]] = []
@@ -72,22 +72,22 @@ def indices(made: ModelBasedTuner, number: int) -> list[int]:
     return [config.index for config in made.next_batch(number)]
 
 
-def test_plans_come_after_so_many_results() -> None:
+def test_plans_follow_after_enough_results() -> None:
     made, model, optimizer = tuner()
     first = indices(made, 20)
-    assert max(first) < 999 and len(set(first)) == 20  # at random
+    assert max(first) < 999 and len(set(first)) == 20  # random ones
     tell(made, first[:19])
     assert not model.fits
     tell(made, first[19:])
     assert model.fits == [20] and optimizer.asked == [(model, 20)]
     plan = indices(made, 20)
     expected = [index for index in range(999, -1, -1) if index not in first][:19]
-    assert plan[:19] == expected and plan[19] < 970  # the last 5 % of 20 is at random
+    assert plan[:19] == expected and plan[19] < 970  # the last 5 % of 20 are random
     tell(made, plan)
     assert model.fits == [20, 40]
 
 
-def test_nothing_is_learned_of_failures_alone() -> None:
+def test_failures_alone_do_not_fit_the_model() -> None:
     made, model, _ = tuner()
     tell(made, indices(made, 30), None)
     assert not model.fits
@@ -95,27 +95,27 @@ def test_nothing_is_learned_of_failures_alone() -> None:
     assert model.fits == [31] and made.ys[:30] == [0.0] * 30 and made.ys[30] == 1.0
 
 
-def test_an_exhausted_plan_goes_on_at_random_and_gives_all() -> None:
+def test_an_exhausted_plan_continues_at_random_through_the_space() -> None:
     made, _, _ = tuner()
     tell(made, indices(made, 20))
     given = indices(made, 2000)
     assert len(given) == 980 and len(made.visited) == 1000 and not made.has_next() and made.next_batch(1) == []
 
 
-def test_results_of_others_count() -> None:
+def test_results_from_elsewhere_count() -> None:
     made, model, _ = tuner()
     tell(made, range(20))
     assert made.xs == list(range(20)) and made.visited == set(range(20)) and model.fits == [20]
 
 
 def test_results_count_by_their_values() -> None:
-    """A log's index may be of another version of the template."""
+    """A log's index may come from another version of the template."""
     made, _, _ = tuner()
     values = made.space.get(321).to_json_dict()
     config = ConfigEntity.from_json_dict({**values, "index": 7})  # type: ignore[dict-item]  # what JSON can hold
     made.update([MeasureInput("llvm", Task("x"), config)], [MeasureResult((0.5,), 0, 0, 0)])
     assert made.xs == [321] and made.ys == [2.0] and made.visited == {321}
-    with pytest.raises(ConfigError, match="which is none of this space"):
+    with pytest.raises(ConfigError, match="which is not in this space"):
         made.update([MeasureInput("llvm", Task("x"), ConfigEntity(3, None, {}))], [MeasureResult((0.5,), 0, 0, 0)])
 
 
@@ -139,7 +139,7 @@ def test_history() -> None:
     assert len(optimizer.asked) == 1  # there is a plan
 
 
-def test_the_same_seed_gives_the_same() -> None:
+def test_the_same_seed_gives_the_same_configurations() -> None:
     assert indices(tuner(seed=4)[0], 30) == indices(tuner(seed=4)[0], 30) != indices(tuner(seed=5)[0], 30)
 
 

@@ -1,4 +1,4 @@
-"""Log lines of pickles: TVM's are read, ours are like them, and nothing in one runs."""
+"""Pickled log lines: TVM's are read, ours look like them, and nothing in a line runs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ THEIRS = (
     "0.2" "\t"
     "0.9.0"
 )
-"""What TVM 0.9's `encode` writes for a configuration with a knob of each kind."""
+"""The output of TVM 0.9's `encode` for a configuration with a knob of each kind."""
 
 
 class Touching:
-    """Its pickle makes a file when it is read by Python."""
+    """Its pickle creates a file when Python loads it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -39,13 +39,13 @@ class Touching:
 
 
 def with_part(number: int, part: bytes) -> str:
-    """TVM's line with another pickle in the place of one."""
+    """TVM's line with one pickle replaced."""
     parts = THEIRS.split("\t")
     parts[number] = base64.b64encode(part).decode()
     return "\t".join(parts)
 
 
-def test_lines_of_tvm_are_read() -> None:
+def test_tvms_lines_are_read() -> None:
     inp, result = decode(THEIRS, "pickle")
     assert inp.target == "llvm" and inp.task.workload == ("matmul", 512, ("TENSOR", (512, 512), "float32"))
     assert inp.config.to_json_dict() == {
@@ -54,7 +54,7 @@ def test_lines_of_tvm_are_read() -> None:
     assert result == ((0.0012,), 0, 0.8, 1650000000.0)
 
 
-def test_lines_read_back_and_name_the_classes_of_tvm() -> None:
+def test_lines_read_back_and_name_tvms_classes() -> None:
     for inp, result in (decode(LINE), decode(THEIRS, "pickle")):
         row = encode(inp, result, "pickle", tvm_version="0.9.0")
         assert decode(row, "pickle") == (inp, result) and encode(*decode(row, "pickle")) == encode(inp, result)
@@ -68,13 +68,13 @@ def test_nothing_in_a_pickle_runs(tmp_path: Path) -> None:
     assert (tmp_path / "made").exists()
     (tmp_path / "made").unlink()
     for number in (1, 2, 3):
-        with pytest.raises(RecordError, match="its pickle names '.*', and configurations of AutoTVM are all that is read"):
+        with pytest.raises(RecordError, match="its pickle names '.*', but only configurations of AutoTVM are read"):
             decode(with_part(number, made), "pickle")
     assert not (tmp_path / "made").exists()
 
 
 def many() -> list[object]:
-    """Two to the power of forty values, in as many lists."""
+    """2 ** 40 values, in as many lists."""
     found: list[object] = []
     for _ in range(40):
         found = [found, found]
@@ -90,26 +90,26 @@ def endless() -> list[object]:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (LINE, "it has 1 parts with tabs between"),
-        (with_part(1, pickle.dumps("matmul")), "its second part is no task"),
+        (LINE, "it has 1 parts separated by tabs"),
+        (with_part(1, pickle.dumps("matmul")), "its second part is not a task"),
         (with_part(1, pickle.dumps(many())), "more than 65536 values"),
         (with_part(1, pickle.dumps(endless())), "nested more than"),
-        (with_part(1, pickle.dumps([b"x", (), {}])), "holds a bytes where a plain value stands"),
+        (with_part(1, pickle.dumps([b"x", (), {}])), "holds a bytes where a plain value belongs"),
         (with_part(1, pickle.dumps([float("nan"), (), {}])), "holds a float"),
-        (with_part(1, pickle.dumps(["x", (), {1: 2}])), "a name that is no text"),
+        (with_part(1, pickle.dumps(["x", (), {1: 2}])), "a name that is not a text"),
         (with_part(1, b"\x80\x02Nr\xff\xff\xff\xff."), "numbers its values beyond its length"),
         (with_part(1, b"\x80\x02N"), "its pickle cannot be read"),
         (with_part(1, b"\x80\x02Nb."), "its pickle cannot be read"),
-        (with_part(1, b"\x80\x02Nq\x05Q."), "what stands outside of it"),
+        (with_part(1, b"\x80\x02Nq\x05Q."), "objects outside of it"),
         (with_part(2, f"c{MODULE}\nConfigEntity\n)\x81.".encode("latin-1")), "a configuration without knobs"),
-        (with_part(2, f"c{MODULE}\nSplitEntity\n)\x81.".encode("latin-1")), "holds a SplitEntity where a plain value stands"),
+        (with_part(2, f"c{MODULE}\nSplitEntity\n)\x81.".encode("latin-1")), "holds a SplitEntity where a plain value belongs"),
         (with_part(2, pickle.dumps({"index": 1})), "its config cannot be used"),
         (with_part(3, pickle.dumps(((-1.0,), 0, 1.0, 2.0))), "its costs are not a list of seconds"),
         (THEIRS.replace("\t0.2\t", "\tnew\t"), "its version is 'new', not a number"),
         (THEIRS.replace("llvm", "llvm -cc=/bin/sh"), "its target"),
     ],
 )
-def test_what_cannot_be_used_is_refused(row: str, words: str) -> None:
+def test_unusable_lines_are_refused(row: str, words: str) -> None:
     with pytest.raises(RecordError, match=words) as raised:
         decode(row, "pickle")
     assert str(raised.value).isprintable() and len(str(raised.value)) < 500

@@ -1,4 +1,4 @@
-"""Logs: what is read, what is left out, and the best of it."""
+"""Logs: reading, skipping lines, and the best records."""
 
 import io
 import logging
@@ -18,7 +18,7 @@ from tests.autotvm.lines import LINE, changed, line
 
 
 @given(st.lists(st.binary(max_size=40) | st.just(LINE.encode()), max_size=6))
-def test_files_of_anything(rows: list[bytes]) -> None:
+def test_files_with_arbitrary_content(rows: list[bytes]) -> None:
     content = b"\n".join(rows)
     loaded = load(io.BytesIO(content))
     assert len(loaded.records) >= 0 and all(skipped.reason.isprintable() for skipped in loaded.skipped)
@@ -43,7 +43,7 @@ def test_the_best(tmp_path: Path) -> None:
     rows = [
         line(3.0), line(2.0), line(2.0), line(0.1, error_no=4),  # the second is the best of llvm's key, cpu
         line(9.0, task="conv"),
-        line(2.5, target="llvm -model=i7"),  # of its model
+        line(2.5, target="llvm -model=i7"),  # the best of its model
         line(1.0, target="cuda -model=unknown"), line(1.5, target="opencl -device=mali"), line(0.5, target="c -keys=arm_cpu,x"),
         line(1.0, task="pool", target="rocm -model=gfx900"), line(2.0, task="pool", target="rocm"), line(0.1, task="softmax", error_no=4),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Contexts that know logs and tasks."""
+"""Dispatch contexts for logs and tasks."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_files_and_iterators(tmp_path: Path) -> None:
         ApplyHistoryBest(tmp_path / "none.log")
 
 
-def test_a_context_is_asked_directly_too() -> None:
+def test_contexts_answer_outside_of_with() -> None:
     assert autotvm.apply_history_best(None).query("llvm", ("nobody", 1)).is_fallback
 
 
@@ -58,14 +58,14 @@ def test_models_come_before_keys() -> None:
     assert [index_of(context, target) for target in ("llvm -model=a", "llvm -model=b", "llvm -model=c", "llvm", "cuda")] == [0, 1, 2, 2, None]
 
 
-def test_what_a_user_gives_beats_the_log() -> None:
+def test_user_configurations_override_the_log() -> None:
     context, own = ApplyHistoryBest([pair(0, 3.0)]), ConfigEntity(9, None, {})
     context.update("llvm", WORKLOAD, own)
     context.load([pair(1, 1.0)])
     assert index_of(context) == 9 and own.cost == 0.0
 
 
-def test_a_template_gets_what_the_log_knows() -> None:
+def test_templates_get_logged_configurations() -> None:
     space = autotvm.task.create("tests/matmul", ARGS, "llvm").config_space
     inp, result = pair(0, 1.0)
     with ApplyHistoryBest([(inp._replace(config=space.get(8)), result)]):
@@ -78,7 +78,7 @@ def test_fixed_configurations_choose_between_schedules() -> None:
     with ApplyFixedConfig([task], "tests/matmul") as named, ApplyFixedConfig([task], ["another"]) as other:
         assert [context.query("llvm", WORKLOAD).cost for context in (named, other)] == [1e-6, 1e5]
         assert named.query("llvm", WORKLOAD) == task.config_space.get(0) and named.workload == WORKLOAD
-        with pytest.raises(ConfigError, match="which is none of the tasks"):
+        with pytest.raises(ConfigError, match="which is not among the tasks"):
             other.query("llvm", ("x",))
 
 

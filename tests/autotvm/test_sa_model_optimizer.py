@@ -1,4 +1,4 @@
-"""The search over a model that knows everything."""
+"""Searching with a model that knows all scores."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from ansor.errors import ConfigError
 
 
 class Known:
-    """Scores by a formula: the digits should be 7, and those of a first digit 9 are impossible. `shift` is added to all; `asked` are all questions."""
+    """Scores by a formula: digits should be 7, and a first digit of 9 is impossible. `shift` is added to all; `asked` lists all queries."""
 
     def __init__(self, space: ConfigSpace, shift: float = 0.0) -> None:
         self.space, self.shift, self.asked = space, shift, list[int]()
@@ -37,16 +37,16 @@ def test_finds_the_best_whatever_the_sign_of_scores(shift: float) -> None:
     found = SimulatedAnnealingOptimizer(where, n_iter=200).find_maximums(Known(where, shift), 12, [])
     scores = [Known(where).predict([index])[0] for index in found]
     assert found[0] == 77777 and len(set(found)) == 12 and scores == sorted(scores, reverse=True)
-    assert scores[1:10] == [-1] * 9  # of the ten neighbours that are one off
+    assert scores[1:10] == [-1] * 9  # of the ten neighbours at distance one
 
 
-def test_leaves_out_what_it_is_told_to_and_what_is_impossible() -> None:
+def test_omits_excluded_and_impossible_configurations() -> None:
     where = space(10, 10)
     found = SimulatedAnnealingOptimizer(where).find_maximums(Known(where), 100, [77, 76, 0])
     assert set(found) == set(range(100)) - {77, 76, 0} - {10 * second + 9 for second in range(10)}
 
 
-def test_asks_once_for_each() -> None:
+def test_scores_each_configuration_once() -> None:
     where = space(10, 10)
     model = Known(where)
     SimulatedAnnealingOptimizer(where).find_maximums(model, 10, [])
@@ -63,14 +63,14 @@ def test_the_next_search_starts_where_the_last_ended() -> None:
     assert firsts[0][0] < firsts[0][1] < firsts[0][2] and firsts[1][2] < firsts[0][2]
 
 
-def test_ends_when_there_is_nothing_else() -> None:
+def test_stops_when_the_space_is_exhausted() -> None:
     where = space(3, 3)
     model = Known(where)
     optimizer = SimulatedAnnealingOptimizer(where, n_iter=3)
     assert len(optimizer.find_maximums(model, 20, [])) == 9
 
 
-def test_the_same_seed_gives_the_same() -> None:
+def test_the_same_seed_gives_the_same_configurations() -> None:
     where = space(*[20] * 6)
     found = [SimulatedAnnealingOptimizer(where, n_iter=3, seed=seed).find_maximums(Known(where), 8, []) for seed in (1, 1, 2)]
     assert found[0] == found[1] != found[2]

@@ -1,4 +1,4 @@
-"""The loop that asks a tuner, measures and tells it."""
+"""The loop that asks a tuner, measures, and reports back."""
 
 import io
 import logging
@@ -35,7 +35,7 @@ class NoBuilder:
 
 
 class Invented(Runner):
-    """Configuration number n takes |n - best| + 1 milliseconds; those from `broken` on fail. `batches`: the indices that were asked for."""
+    """Configuration n takes |n - best| + 1 milliseconds; those from `broken` on fail. `batches`: the requested indices."""
 
     def __init__(self, best: int = 6, broken: int = 10**9) -> None:
         self.best, self.broken, self.batches = best, broken, list[list[int]]()
@@ -61,13 +61,13 @@ def test_trials_in_batches_and_the_best(task: autotvm.Task) -> None:
     assert tuner.best_measure_pair is not None and tuner.best_measure_pair[1].costs == (1e-3,) and tuner.ttl == 0
 
 
-def test_ends_with_the_space(task: autotvm.Task) -> None:
+def test_stops_at_the_end_of_the_space(task: autotvm.Task) -> None:
     runner = Invented()
     GridSearchTuner(task, (0, 6)).tune(100, MeasureOption(NoBuilder(), runner))
     assert sum(map(len, runner.batches)) == 7
 
 
-def test_ends_early(task: autotvm.Task) -> None:
+def test_early_stopping(task: autotvm.Task) -> None:
     runner = Invented(best=2)
     tuner = GridSearchTuner(task)
     tuner.tune(50, MeasureOption(NoBuilder(), runner), early_stopping=5)
@@ -85,7 +85,7 @@ def test_every_tuner_tunes_without_measuring(kind: type[Tuner], task: autotvm.Ta
 @pytest.mark.compiler
 @pytest.mark.lightgbm
 def test_a_tuned_program(task: autotvm.Task, tmp_path: Path) -> None:
-    """With a compiler and a processor, into a log, and what is best of it."""
+    """With a compiler and a processor, logging to a file; then the best of the log."""
     tuner = XGBTuner(task, plan_size=4, seed=1)
     option = autotvm.measure_option(builder=autotvm.LocalBuilder(), runner=autotvm.LocalRunner(number=1, repeat=1, cooldown_interval=0))
     tuner.tune(9, option, callbacks=[callback.log_to_file(tmp_path / "logs" / "matmul.log")])
@@ -99,7 +99,7 @@ def test_a_tuned_program(task: autotvm.Task, tmp_path: Path) -> None:
     assert str(s.sketch(args)) == str(again.sketch(same))
 
 
-def test_a_tuner_can_start_anew(task: autotvm.Task) -> None:
+def test_tuners_can_be_reset(task: autotvm.Task) -> None:
     for tuner in (GridSearchTuner(task), RandomTuner(task, seed=2), GATuner(task, pop_size=6, seed=2)):
         runs = []
         for _ in range(2):
@@ -111,7 +111,7 @@ def test_a_tuner_can_start_anew(task: autotvm.Task) -> None:
 
 
 @pytest.mark.lightgbm
-def test_a_model_can_start_anew(task: autotvm.Task) -> None:
+def test_model_based_tuners_can_be_reset(task: autotvm.Task) -> None:
     tuner, runs = XGBTuner(task, plan_size=8, seed=2), [Invented(), Invented()]
     for runner in runs:
         tuner.tune(20, MeasureOption(NoBuilder(), runner))
@@ -129,7 +129,7 @@ def test_when_everything_fails(task: autotvm.Task, caplog: pytest.LogCaptureFixt
     assert tuner.best_config is None and tuner.best_flops == 0
 
 
-def test_too_many_failures_are_told(task: autotvm.Task, caplog: pytest.LogCaptureFixture) -> None:
+def test_too_many_failures_are_logged(task: autotvm.Task, caplog: pytest.LogCaptureFixture) -> None:
     tuner, level = GridSearchTuner(task), logging.getLogger("autotvm").level
     tuner.set_error_threshold(7)
     tuner.tune(16, MeasureOption(NoBuilder(), Invented(broken=1)))

@@ -1,4 +1,4 @@
-"""Tuners: what they give, in which order, and never twice."""
+"""Tuners: which configurations they return, in which order, and each only once."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def tell(tuner: Tuner, batch: list[ConfigEntity], cost: Callable[[ConfigEntity],
 
 
 def visited(tuner: Tuner, trials: int, batch_size: int, cost: Callable[[ConfigEntity], float | None] = lambda config: 1.0) -> list[int]:
-    """The indices in the order they are given."""
+    """The indices in the order in which they are returned."""
     found: list[int] = []
     while tuner.has_next() and len(found) < trials:
         batch = tuner.next_batch(min(batch_size, trials - len(found)))
@@ -45,13 +45,13 @@ def visited(tuner: Tuner, trials: int, batch_size: int, cost: Callable[[ConfigEn
     return found
 
 
-def test_grid_search_goes_in_order() -> None:
+def test_grid_search_is_in_order() -> None:
     assert visited(GridSearchTuner(matmul()), 1000, 7) == list(range(100))
     assert visited(GridSearchTuner(SimpleNamespace(config_space=matmul())), 5, 2) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("kind", [GridSearchTuner, RandomTuner])
-def test_a_range_counts_its_last_index(kind: type[GridSearchTuner]) -> None:
+def test_ranges_include_their_last_index(kind: type[GridSearchTuner]) -> None:
     tuner = kind(matmul(), range_idx=(8, 15))
     assert (tuner.range_length, tuner.index_offset) == (8, 8)
     assert len(tuner.next_batch(7)) == 7 and tuner.counter == 7 and tuner.has_next()
@@ -60,23 +60,23 @@ def test_a_range_counts_its_last_index(kind: type[GridSearchTuner]) -> None:
 
 
 @pytest.mark.parametrize("range_idx", [(8, 100), (-1, 5), (9, 8)])
-def test_a_range_has_to_be_within_the_space(range_idx: tuple[int, int]) -> None:
+def test_ranges_must_be_within_the_space(range_idx: tuple[int, int]) -> None:
     with pytest.raises(ConfigError, match=f"indices {range_idx[0]} to {range_idx[1]} of a space of 100"):
         RandomTuner(matmul(), range_idx)
 
 
 @given(st.integers(1, 200), st.integers(1, 50), st.integers(0, 5))
-def test_random_gives_each_once(size: int, batch_size: int, seed: int) -> None:
+def test_random_visits_each_once(size: int, batch_size: int, seed: int) -> None:
     found = visited(RandomTuner(space(size), seed=seed), 10_000, batch_size)
     assert sorted(found) == list(range(size))
 
 
-def test_random_orders_are_all_as_likely() -> None:
+def test_random_orders_are_equally_likely() -> None:
     orders = Counter(tuple(visited(RandomTuner(space(4), seed=seed), 4, 1)) for seed in range(4800))
     assert len(orders) == 24 and min(orders.values()) > 140 and max(orders.values()) < 270
 
 
-def test_random_remembers_what_it_gave_only() -> None:
+def test_random_memory_grows_with_trials_only() -> None:
     tuner = RandomTuner(space(*[1000] * 30), seed=3)
     found = visited(tuner, 500, 50)
     assert len(set(found)) == 500 and max(found) > 10**88 and found == visited(RandomTuner(space(*[1000] * 30), seed=3), 500, 50)
@@ -85,7 +85,7 @@ def test_random_remembers_what_it_gave_only() -> None:
 
 @pytest.mark.parametrize("dims", [(1,), (3,), (10, 10), (2, 7, 9, 2), ()])
 @pytest.mark.parametrize("batch_size", [1, 7, 300])
-def test_genetic_gives_each_once(dims: tuple[int, ...], batch_size: int) -> None:
+def test_genetic_visits_each_once(dims: tuple[int, ...], batch_size: int) -> None:
     found = visited(GATuner(space(*dims), pop_size=20), 10_000, batch_size, lambda config: 1.0 + config.index if config.index % 3 else None)
     assert sorted(found) == list(range(space(*dims).range_length))
 
@@ -94,17 +94,17 @@ def test_genetic_when_everything_fails() -> None:
     assert len(set(visited(GATuner(space(10, 10, 10), pop_size=8), 100, 8, lambda config: None))) == 100
 
 
-def test_genetic_without_results_goes_on_at_random() -> None:
+def test_genetic_without_results_continues_at_random() -> None:
     tuner = GATuner(space(50), pop_size=8)
     first, more, rest = tuner.next_batch(100), tuner.next_batch(5), tuner.next_batch(100)
     assert (len(first), len(more), len(rest)) == (8, 5, 8)
     tell(tuner, first + more, lambda config: 1.0)
     assert len({config.index for config in first + more + rest}) == 21 and len(tuner.next_batch(3)) == 3
-    tell(tuner, [space(50).get(0)] * 3, lambda config: 1.0)  # not of its own, or told again
+    tell(tuner, [space(50).get(0)] * 3, lambda config: 1.0)  # not requested, or reported again
     assert tuner.has_next()
 
 
-def test_genetic_is_the_same_for_the_same_seed() -> None:
+def test_genetic_is_reproducible() -> None:
     def cost(config: ConfigEntity) -> float:
         return 1.0 + config.index % 17
 
@@ -112,19 +112,19 @@ def test_genetic_is_the_same_for_the_same_seed() -> None:
     assert runs[0] == runs[1] != runs[2]
 
 
-def test_genetic_children_come_of_the_best() -> None:
-    """Without mutation, children of two parents that alone have a fitness take each knob from one of them, as long as there are new ones."""
+def test_genetic_children_descend_from_the_best() -> None:
+    """Without mutation, children of the only two parents with a fitness take each knob from one of them, as long as that gives new ones."""
     tuner = GATuner(space(*[50] * 6), pop_size=20, elite_num=0, mutation_prob=0.0, seed=1)
     first = tuner.next_batch(20)
     parents = [[config[f"k{place}"].val for place in range(6)] for config in (first[3], first[11])]
     tell(tuner, first, lambda config: 1.0 if config in (first[3], first[11]) else None)
     children = [[config[f"k{place}"].val for place in range(6)] for config in tuner.next_batch(20)]
     pure = [child for child in children if all(digit in {one, other} for digit, one, other in zip(child, *parents, strict=True))]
-    assert 5 <= len(pure) <= 2 * 5  # one cut gives five of each kind; the others were moved on until they were new
+    assert 5 <= len(pure) <= 2 * 5  # one cut gives five of each kind; others were mutated until they were new
 
 
-def test_genetic_parents_are_two() -> None:
-    """Of 6 cuts, 5 mix two parents; were they one and the same half of the time, some 25 of 60 children would be a mix."""
+def test_genetic_parents_are_different() -> None:
+    """Of 6 cuts, 5 mix two parents. If both parents were the same half of the time, about 25 of 60 children would be mixed."""
     mixed = 0
     for seed in range(60):
         tuner = GATuner(space(*[50] * 6), pop_size=2, elite_num=0, mutation_prob=0.0, seed=seed)

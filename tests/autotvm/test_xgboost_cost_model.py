@@ -22,7 +22,7 @@ def speed(index: int) -> float:
 
 
 def agreement(model: XGBoostCostModel, indices: list[int]) -> float:
-    """Share of the pairs that are in the right order."""
+    """The share of correctly ordered pairs."""
     scores, truth = model.predict(indices), np.array([speed(index) for index in indices])
     better, higher = truth[:, None] > truth, scores[:, None] > scores
     return float((better & higher).sum() / better.sum())
@@ -31,7 +31,7 @@ def agreement(model: XGBoostCostModel, indices: list[int]) -> float:
 @pytest.mark.lightgbm
 @pytest.mark.parametrize("feature_type", ["itervar", "curve"])
 @pytest.mark.parametrize("loss_type", ["rank", "reg"])
-def test_what_is_learned_holds_for_others(feature_type: str, loss_type: str) -> None:
+def test_the_model_generalises(feature_type: str, loss_type: str) -> None:
     model = XGBoostCostModel(TASK, feature_type, loss_type)
     assert not model.predict(POSSIBLE).any()
     told = POSSIBLE[::2]
@@ -48,15 +48,15 @@ def test_an_impossible_configuration_scores_below_all() -> None:
 
 
 @pytest.mark.lightgbm
-def test_a_log_of_another_shape_is_a_start() -> None:
-    """fit_log, then fit on top of it."""
+def test_a_log_of_another_shape_helps() -> None:
+    """fit_log, then fit on top."""
     base = XGBoostCostModel(TASK)
     log = [*measured(64, range(98)), *measured(64, range(98), name="dense"), *measured(64, range(98), target="llvm -mcpu=x")]
     assert not base.fit_log(log, plan_size=16, min_seed_records=2 * 84 + 1)
     assert base.fit_log(log, plan_size=16, min_seed_records=2 * 84)  # impossible ones have no features, "dense" is another template
     upper = XGBoostCostModel(TASK)
     upper.load_basemodel(base)
-    assert agreement(upper, POSSIBLE) > 0.9  # knows what the log knows
+    assert agreement(upper, POSSIBLE) > 0.9  # has learned from the log
     upper.fit(POSSIBLE[:10], [speed(index) for index in POSSIBLE[:10]], plan_size=16)
     assert upper.base_model is base and agreement(upper, POSSIBLE) > 0.9
     alone = XGBoostCostModel(TASK)
@@ -65,8 +65,8 @@ def test_a_log_of_another_shape_is_a_start() -> None:
 
 
 @pytest.mark.lightgbm
-def test_a_log_is_left_out_once_enough_is_measured() -> None:
-    """The log says the opposite."""
+def test_a_log_is_ignored_once_enough_is_measured() -> None:
+    """The log contradicts the measurements."""
     wrong = [(inp, MeasureResult((1e-6 / result.mean_cost,), 0, 0.1, 1.0)) for inp, result in measured(64, POSSIBLE)]
     model, base = XGBoostCostModel(TASK), XGBoostCostModel(TASK)
     base.fit_log(wrong, plan_size=16, min_seed_records=10)
@@ -81,7 +81,7 @@ def test_a_log_is_left_out_once_enough_is_measured() -> None:
 
 @pytest.mark.lightgbm
 def test_features_of_other_lengths() -> None:
-    """Some programs of a template have a loop more."""
+    """Some programs of a template have an additional loop."""
 
     class Task(GemmTask):
         def instantiate(self, config: ConfigEntity) -> tuple[Schedule, list[Tensor]]:
@@ -91,7 +91,7 @@ def test_features_of_other_lengths() -> None:
             return s, args
 
     model = XGBoostCostModel(Task())
-    model.fit(POSSIBLE[:40], [speed(index) for index in POSSIBLE[:40]], plan_size=16)  # the shorter ones
+    model.fit(POSSIBLE[:40], [speed(index) for index in POSSIBLE[:40]], plan_size=16)  # those with fewer loops
     assert agreement(model, POSSIBLE[:40]) > 0.9 and np.isfinite(model.predict(POSSIBLE)).all()
     model.fit(POSSIBLE, [speed(index) for index in POSSIBLE], plan_size=16)
     assert agreement(model, POSSIBLE) > 0.9
@@ -107,7 +107,7 @@ def test_the_same_seed_gives_the_same_scores() -> None:
     assert found[0] == found[1] != found[2]
 
 
-def test_without_lightgbm_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_lightgbm_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(name: str) -> None:
         raise OSError("libgomp.so.1: cannot open shared object file")
 

@@ -33,7 +33,7 @@ def visited(tuner: Tuner, trials: int) -> list[int]:
 
 
 @pytest.mark.lightgbm
-def test_finds_better_ones_than_chance() -> None:
+def test_beats_chance() -> None:
     def short(seed: int) -> XGBTuner:
         return XGBTuner(space(*DIMS), 32, "knob", optimizer=SimulatedAnnealingOptimizer(space(*DIMS), n_iter=50, parallel_size=64, seed=seed), seed=seed)
 
@@ -43,7 +43,7 @@ def test_finds_better_ones_than_chance() -> None:
 
 @pytest.mark.lightgbm
 @pytest.mark.parametrize("loss_type, ratio", [("rank", None), ("reg", None), ("rank", 2.0)])
-def test_gives_each_once(loss_type: str, ratio: float | None) -> None:
+def test_visits_each_once(loss_type: str, ratio: float | None) -> None:
     task = GemmTask()
     tuner = XGBTuner(task, 16, "itervar", loss_type, diversity_filter_ratio=ratio, seed=1)
     found: list[int] = []
@@ -67,7 +67,7 @@ def test_impossible_ones_come_last() -> None:
 
 
 @pytest.mark.lightgbm
-def test_the_same_seed_gives_the_same_in_any_process() -> None:
+def test_the_same_seed_gives_the_same_configurations_in_any_process() -> None:
     program = "\n".join((
         "from tests import conftest",
         "from tests.autotvm.test_xgboost_tuner import *",
@@ -79,7 +79,7 @@ def test_the_same_seed_gives_the_same_in_any_process() -> None:
     assert there.stdout.strip() == str(here)
 
 
-def test_it_is_found_where_it_is_in_tvm() -> None:
+def test_it_has_tvms_import_path() -> None:
     from ansor import autotvm
     from ansor.autotvm.tuner import GATuner, Tuner
     from ansor.autotvm.tuner import XGBTuner as imported

@@ -125,7 +125,7 @@ class Tuner(ABC):
         return self.task
 
     def _ends_at(self) -> int:
-        """The number of trials after which it currently would end."""
+        """The number of trials after which it would currently end."""
         return self.n_trial if self.early_stopping is None else min(self.n_trial, self.best_iter + self.early_stopping)
 
     def _judge(self, number: int, inp: MeasureInput, result: MeasureResult, si_prefix: str) -> bool:

@@ -33,7 +33,7 @@ def log_to_file(file_out: str | Path | IO[str], protocol: str = "json") -> Callb
     Raises RecordError for a protocol other than "json", or if the file cannot be written.
     """
     if protocol != "json":
-        raise RecordError(f"asked to log by the protocol {protocol!r}; give 'json', which is what all that reads logs takes")
+        raise RecordError(f"asked to log by the protocol {protocol!r}; give 'json', which all readers of logs take")
 
     def log(tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         text = "".join(encode(inp, result) + "\n" for inp, result in zip(inputs, results, strict=True))

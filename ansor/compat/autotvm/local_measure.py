@@ -186,8 +186,8 @@ class LocalRunner(TimedRunner):
 
 
 class RPCRunner(LocalRunner):
-    """Runs programs on the devices with a key, in the farm whose scheduler (TVM's tracker) is at host:port. Farms take turns: `priority` is ignored, and
-    `n_parallel` is the number of programs in flight, by default two per device. The others are as in `LocalRunner`.
+    """Runs programs on the devices with a key, in the farm whose scheduler (TVM's tracker) is at host:port. The farm serves its clients in turn: `priority` is
+    ignored. `n_parallel`: programs in flight, by default two per device. For the other arguments see `LocalRunner`.
 
     Devices run what is built for the target: `llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72` for boards with ARM, else this machine's kind. Costs are
     what devices count: seconds, or instructions of emulators. Raises ConfigError for numbers that measure nothing; `set_task` raises DeviceError
@@ -221,7 +221,7 @@ class _Session:
         self._builder = builders.Builder(self._target.toolchain(), devices[0].form, timeout=REFERENCE_COMPILE_SECONDS)
         self._queue, self._timing = DeviceQueue(devices), timing
         self._ref_input: Sequence[ArrayLike] | None = None
-        self._number = 0  # of the arrays given so far: devices keep what they were sent for a task, so that tasks with others are other ones
+        self._number = 0  # counts the sets of arrays: devices cache them by task, so that a new set needs a new task
         self._folder = tempfile.TemporaryDirectory(prefix="ansor-ref-input-")
         self._tasks: dict[str, tuple[MeasureTask, Artifact]] = {}
         self._best: dict[str, float] = {}
@@ -250,7 +250,7 @@ class _Session:
                 return Failed(build.error_no, build.error_msg, build.time_cost, time.time())
             task, reference = self._defined(build.dag)
             return task, self._queue.submit(Job(task, build.built.artifact, reference, self._timing, self._best.get(task.key)))
-        except MachineTrouble as trouble:  # not raised at once: what the rest of the batch gives counts
+        except MachineTrouble as trouble:  # raised later: results of the rest of the batch count
             return _unmeasured(build, trouble)
 
     def _ended(self, build: BuildResult, begun: MeasureResult | _Run) -> MeasureResult:

@@ -76,8 +76,8 @@ def decode(row: str, protocol: str = "json") -> tuple[MeasureInput, MeasureResul
 def read_line(row: str, *, old: bool = False) -> LogRecord:
     """Parse a whole log line. Raises RecordError with the reason if it cannot be used.
 
-    With `old`, lines of version 0.1 (before TVM 0.7) are also read. Their workloads and template keys, which 0.2 has no place for, are among `others`,
-    their tasks have the names of then, and as templates have changed, their indices belong to spaces that no longer exist: the values count.
+    With `old`, lines of version 0.1 (before TVM 0.7) are also read. `others` then holds their workloads and template keys, for which 0.2 has no fields. Their
+    tasks keep the old names, and as templates have changed, their indices belong to spaces that no longer exist: only the values count.
     """
     try:
         fields = parse(row)

@@ -1,7 +1,7 @@
 """What every loop of a program touches: the numbers behind AutoTVM's loop features. Source: AutoTVM 0.9, `touch_extractor`.
 
-A touch is one access of one statement, named by its buffer and how many accesses of that buffer came before: `A_0`, `C_0` (written), `C_1` (read to be
-added to). What the first iteration of a reduction does instead is no statement of its own.
+A touch is one access of one statement, named by its buffer and the number of earlier accesses to it: `A_0`, `C_0` (written), `C_1` (read to accumulate).
+The initialisation in a reduction's first iteration is not a separate statement.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class _Walk:
         self._leave(loop)
 
     def _leave(self, loop: LoopTouches) -> None:
-        """Everything inside is known now: this loop's iterations count in it and in all loops around it."""
+        """Finish a loop: its iterations count in itself and in all loops around it."""
         for name, touch in loop.touches.items():
             for around in self._stack:
                 if touch.stride:
@@ -107,7 +107,7 @@ class _Walk:
             touch.thread_reuse = touch.reuse // touch.thread_reuse if touch.thread_reuse else 0
 
     def _one_thread(self, loop: LoopTouches, level: int) -> None:
-        """The outermost loop of a thread, or of a block of them, tells what that one touches."""
+        """For the outermost loop over threads, or over blocks of them, record what a single thread or block touches."""
         for around in self._stack:
             if _LEVELS.get(around.annotation) == level:
                 for name, touch in loop.touches.items():
@@ -135,7 +135,7 @@ class _Walk:
             self._value(child)
 
     def _index(self, index: Linear) -> None:
-        """What an index reads."""
+        """Record the touches of the values that an index reads."""
         for value in _read_by(index):
             self._value(value)
 
@@ -160,7 +160,7 @@ def _annotation(loop: For) -> str:
 
 
 def _strides(buffer: Buffer, index: tuple[Linear, ...]) -> dict[Var, int]:
-    """Elements between iterations of each loop in an index. Inside a quotient or remainder a loop counts as what it is multiplied by there."""
+    """Elements between iterations of each loop in an index. Inside a quotient or remainder a loop counts with its factor there."""
     flat: dict[Atom, int] = {}
     for dimension, linear in enumerate(index):
         step = prod(int(extent) for extent in buffer.shape[dimension + 1 :])
@@ -174,7 +174,7 @@ def _strides(buffer: Buffer, index: tuple[Linear, ...]) -> dict[Var, int]:
 
 
 def _inside(atom: Atom, var: Var) -> int:
-    """What a loop is multiplied by, inside of quotients and remainders."""
+    """The factor of a loop inside quotients and remainders."""
     if isinstance(atom, Opaque | Var):
         return 1
     for inner, coefficient in atom.value.terms:
@@ -186,7 +186,7 @@ def _inside(atom: Atom, var: Var) -> int:
 
 
 def _read_by(index: Linear) -> Iterator[Expr]:
-    """The values that an index depends on."""
+    """The values that an index reads."""
     for atom, _ in index.terms:
         if isinstance(atom, Opaque):
             yield atom.value

@@ -46,10 +46,10 @@ class ModelOptimizer(Protocol):
 class ModelBasedTuner(Tuner):
     """Measures plans of `plan_size` configurations that a model expects to be fast; at first, and for the last 5 % of each plan, random ones.
 
-    The model is fitted anew each time that `plan_size` more results are there and one succeeded. diversity_filter_ratio, at least 1: the plan is chosen from so
-    many times as many, so that its knobs take many values. The same seed and results give the same configurations, if the model and the optimiser do.
+    Refits the model after every `plan_size` new results, once one has succeeded. diversity_filter_ratio, at least 1: the plan is chosen from that many times as
+    many candidates, so that its knobs take many values. The same seed and results give the same configurations, if the model and the optimiser do.
 
-    Raises ConfigError when plan_size < 1 or diversity_filter_ratio < 1.
+    Raises ConfigError if plan_size < 1 or diversity_filter_ratio < 1.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ModelBasedTuner(Tuner):
         for inp, result in zip(inputs, results, strict=True):
             index = self.space.find(inp.config)
             if index is None:
-                raise ConfigError(f"asked to learn from configuration {inp.config}, which is none of this space; give results of this task's configurations")
+                raise ConfigError(f"asked to learn from configuration {inp.config}, which is not in this space; give results of this task's configurations")
             self.visited.add(index)
             self.xs.append(index)
             self.ys.append(1 / max(result.mean_cost, 1e-12))
@@ -109,7 +109,7 @@ class ModelBasedTuner(Tuner):
             self._plan(self.cost_model)
 
     def load_history(self, data_set: Iterable[tuple[MeasureInput, MeasureResult]], min_seed_records: int = 500) -> None:
-        """Start from a log of the same template, even for other arguments: it makes the first plan, and counts less the more is measured.
+        """Start from a log of the same template, even for other arguments: it provides the first plan, and counts less as more is measured.
 
         A log with fewer than `min_seed_records` usable records is ignored.
         """

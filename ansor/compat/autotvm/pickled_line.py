@@ -1,9 +1,9 @@
-"""Log lines by the protocol "pickle": parts with tabs between, most of them pickles in base64. Source: AutoTVM 0.9, `autotvm.record`.
+"""Log lines in the protocol "pickle": parts separated by tabs, most of them pickles in base64. Source: AutoTVM 0.9, `autotvm.record`.
 
     llvm    [name, args, kwargs]    configuration    (costs, error_no, all_cost, timestamp)    0.2    0.9.0
 
-A pickle is a program. What reads one here knows the classes of TVM's configurations by name, of which it makes holders of values, and refuses every other
-name, so that nothing of the line runs.
+A pickle is a program. This reader only accepts the names of TVM's configuration classes, which it replaces by plain value holders, and refuses every other
+name, so that nothing in the line runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VALUES = 1 << 16
 
 
 class _Held:
-    """Stands for an object: only its state."""
+    """Stands for an object, and holds only its state."""
 
     state: object = None
 
@@ -53,10 +53,10 @@ _CLASSES: dict[tuple[str, str], type] = {
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> type:
         found = _CLASSES.get((module, name))
-        return found or refuse(f"its pickle names {brief(ascii(f'{module}.{name}'))}, and configurations of AutoTVM are all that is read")
+        return found or refuse(f"its pickle names {brief(ascii(f'{module}.{name}'))}, but only configurations of AutoTVM are read")
 
     def persistent_load(self, pid: object) -> NoReturn:
-        refuse("its pickle names what stands outside of it")
+        refuse("its pickle refers to objects outside of it")
 
 
 def read(row: str) -> dict[str, Json]:
@@ -65,10 +65,10 @@ def read(row: str) -> dict[str, Json]:
         refuse(f"it has {len(row)} characters, the longest that is read has {LONGEST}")
     parts = row.rstrip("\n").split("\t")
     if len(parts) != 6:
-        refuse(f"it has {len(parts)} parts with tabs between, and a pickled line of version 0.2 has 6")
+        refuse(f"it has {len(parts)} parts separated by tabs; a pickled line of version 0.2 has 6")
     task, config, result = (_plain(_loaded(part)) for part in parts[1:4])
     if not isinstance(task, list):
-        refuse("its second part is no task")
+        refuse("its second part is not a task")
     try:
         version = float(parts[4])
     except ValueError:
@@ -100,12 +100,12 @@ def _plain(value: object) -> Json:
         if isinstance(one, list | tuple):
             return [plain(item, depth + 1) for item in one]
         if isinstance(one, dict):
-            return {name if isinstance(name, str) else refuse("its pickle has a name that is no text"): plain(item, depth + 1) for name, item in one.items()}
+            return {name if isinstance(name, str) else refuse("its pickle has a name that is not a text"): plain(item, depth + 1) for name, item in one.items()}
         if isinstance(one, _Config):
             return plain(_fields(one), depth + 1)
         if one is None or isinstance(one, bool | int | str) or (isinstance(one, float) and math.isfinite(one)):
             return one
-        refuse(f"its pickle holds a {type(one).__name__} where a plain value stands")
+        refuse(f"its pickle holds a {type(one).__name__} where a plain value belongs")
 
     return plain(value, 0)
 

@@ -32,7 +32,7 @@ def load(source: Source, *, old: bool = False) -> Loaded[LogRecord]:
 def load_from_file(filename: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
     """Iterate over the records of a log file. The logger "autotvm" warns about skipped lines.
 
-    Raises RecordError when the file cannot be read.
+    Raises RecordError if the file cannot be read.
     """
     return _pairs(filename, str(filename))
 
@@ -43,9 +43,9 @@ def load_from_buffer(file: IO[str] | IO[bytes]) -> Iterator[tuple[MeasureInput, 
 
 
 def best_records(records: Iterable[LogRecord]) -> list[LogRecord]:
-    """Those with the least mean cost for a key of the target and a workload, or a model and a workload, in their order; the first of equal ones.
+    """The records with the least mean cost for each workload and target key, or workload and model, in log order. The first of equal ones wins.
 
-    Failures are never among them. Models that are unknown do not count.
+    Failures and unknown models do not count.
     """
     best: dict[tuple[str, str, str], tuple[float, int]] = {}
     numbered = list(enumerate(records))
@@ -65,9 +65,9 @@ def best_records(records: Iterable[LogRecord]) -> list[LogRecord]:
 
 
 def pick_best(in_file: str | Path, out_file: str | Path | IO[str]) -> int:
-    """Write the lines of `best_records` of a log to another one, which may be the same. Returns how many.
+    """Write the lines of `best_records` of one log to another, which may be the same file. Returns the number of lines.
 
-    Raises RecordError when one cannot be read or the other not be written.
+    Raises RecordError if the input cannot be read or the output cannot be written.
     """
     picked = best_records(line_files.warned(_lines(in_file), str(in_file), _logger))
     if isinstance(out_file, (str, Path)):
@@ -78,10 +78,10 @@ def pick_best(in_file: str | Path, out_file: str | Path | IO[str]) -> int:
 
 
 def read(in_file: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False, code: bool = False) -> list[str]:
-    """For people: records number `begin` up to, not including, `end`, a line each, and then how many others there are, and what was left out.
+    """A listing for people: records `begin` to `end` (exclusive), a line each, then how many more there are, and what was left out.
     Printable characters only.
 
-    ir, code: behind each its loops, its C text, where its template is registered. What `record --mode read` printed. Raises RecordError when the file cannot
+    ir, code: add loops or the C code after each record whose template is registered. What `record --mode read` printed. Raises RecordError if the file cannot
     be read.
     """
     loaded = load(in_file)
@@ -92,17 +92,17 @@ def read(in_file: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False,
 
 
 def pick(in_file: str | Path, out_file: str | Path | None = None) -> Path:
-    """What `record --mode pick` did: `pick_best` into `out_file`, or the log's name with `.best.log` behind it. Returns where."""
+    """What `record --mode pick` did: `pick_best` into `out_file`, by default the log's name plus `.best.log`. Returns its path."""
     path = Path(f"{in_file}.best.log") if out_file is None else Path(out_file)
     pick_best(in_file, path)
     return path
 
 
 def split_workload(in_file: str | Path, clean: bool = True) -> list[Path]:
-    """What `record --mode split` did: write a log for each workload (target, task and arguments), in order of appearance, beside the log, named
-    `LOG.000.wkl`, `LOG.001.wkl`, ... With `clean` only the first record of a configuration is kept. Returns where.
+    """What `record --mode split` did: write a log for each workload (target, task and arguments), in order of appearance, next to the log, named
+    `LOG.000.wkl`, `LOG.001.wkl`, ... With `clean`, keep only the first record of each configuration. Returns the paths.
 
-    Raises RecordError when the log cannot be read or another cannot be written.
+    Raises RecordError if the log cannot be read or an output cannot be written.
     """
     logs: dict[str, dict[str, LogRecord]] = {}
     for number, record in enumerate(line_files.warned(_lines(in_file), str(in_file), _logger)):

@@ -35,9 +35,9 @@ class _Known:
 
 
 class ApplyHistoryBest(DispatchContext):
-    """The configuration with the least mean cost of a workload: for the model of the target's device, or else for one of its keys, in their order.
+    """The configuration of a workload with the least mean cost: for the model of the target's device, or else for the first of its keys with one.
 
-    records: what `load` takes. n_lines: records of it that are read at most. Failures are never taken, and a model "unknown" is none.
+    records: what `load` takes. n_lines: the most records to read from it. Failures are ignored, and the model "unknown" counts as none.
     """
 
     def __init__(self, records: Records | None, n_lines: int | None = None) -> None:
@@ -84,7 +84,7 @@ class ApplyFixedConfig(DispatchContext):
     def _query_inside(self, target: str, workload: Workload | None) -> Config:
         task = self._tasks.get(repr(workload))
         if task is None or workload is None:
-            raise ConfigError(f"asked for the configuration of {workload}, which is none of the tasks {', '.join(self._tasks) or '(none)'}; add its task")
+            raise ConfigError(f"asked for the configuration of {workload}, which is not among the tasks {', '.join(self._tasks) or '(none)'}; add its task")
         self.workload = workload
         config = task.config_space.get(0)
         config.cost = 1e-6 if task.name in self._names else 1e5
@@ -92,7 +92,7 @@ class ApplyFixedConfig(DispatchContext):
 
 
 class ApplyGraphBest(DispatchContext):
-    """Records in their order, one for each question, as a tuner of whole networks writes them; then, by workload, what was given before."""
+    """One record per query, in order, as tuners for whole networks write them; after that, the configuration last given for the workload."""
 
     def __init__(self, records: Records) -> None:
         self._records = list(_pairs(records))

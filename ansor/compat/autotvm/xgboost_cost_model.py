@@ -51,7 +51,7 @@ class XGBoostCostModel:
         self._width = 0
 
     def fit(self, xs: Sequence[int], ys: Sequence[float], plan_size: int) -> None:
-        """Learn which of the indices `xs` is how fast (`ys`: any measure of speed, 0 for a failure), and forget what was learned from other `xs`.
+        """Learn how fast each of the indices `xs` is (`ys`: any measure of speed, 0 for a failure), and forget what was learned from other `xs`.
 
         Configurations that cannot be instantiated are ignored. Raises CostModelError if LightGBM does not load.
         """
@@ -61,7 +61,7 @@ class XGBoostCostModel:
         self._train([(vector, cost, "") for vector, cost in zip(self._features.of_indices(xs), seconds, strict=True) if vector is not None])
 
     def fit_log(self, records: Iterable[tuple[MeasureInput, MeasureResult]], plan_size: int, min_seed_records: int = 500) -> bool:
-        """Learn from records of the task's template, whatever its arguments. Whether there were at least `min_seed_records` with features.
+        """Learn from records of the task's template, whatever its arguments. Returns whether at least `min_seed_records` had features.
 
         Programs are only compared with those of the same target and arguments. Raises CostModelError if LightGBM does not load.
         """
@@ -70,7 +70,7 @@ class XGBoostCostModel:
         vectors = [self._features.of_config(inp.config, _task_of(inp, self.task)) for inp, _ in ours]
         found = [(vector, pair) for vector, pair in zip(vectors, ours, strict=True) if vector is not None]
         if len(found) < max(min_seed_records, 1):
-            _logger.warning("a log with %d usable records is passed over, as min_seed_records is %d; give less, or more records", len(found), min_seed_records)
+            _logger.warning("a log with %d usable records is ignored, since min_seed_records is %d; lower it, or add records", len(found), min_seed_records)
             return False
         self._log = [(vector, result.mean_cost, f"{inp.target} {inp.task!r}") for vector, (inp, result) in found]
         self._train([])
