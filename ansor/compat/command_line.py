@@ -1,4 +1,4 @@
-"""The commands about logs of TVM: `ansor convert` and `ansor record`. What they do is imported when they run."""
+"""Commands on TVM's logs: `ansor convert` and `ansor record`. Their code is imported when they run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ LOG_KINDS = ("records", "auto_scheduler", "autotvm")
 """The values of `ansor.compat.log_kinds.LogKind`, which is not imported before it is needed."""
 
 CONVERT_HELP = """\
-Write the records of a log in another format: record files of ours, logs of TVM's auto-scheduler (v0.1 to v0.6), logs of AutoTVM (0.1 and 0.2 are read).
+Convert the records of a log to another format: ansor record files, logs of TVM's auto-scheduler (v0.1 to v0.6), logs of AutoTVM (reads 0.1 and 0.2).
 
-  ansor convert tvm.json matmul.jsonl matmul           programs that our search has become trials
+  ansor convert tvm.json matmul.jsonl matmul           programs of our search space become trials
   ansor convert matmul.jsonl tvm.json matmul --args 512,512,512
   ansor convert old.log new.log                        AutoTVM 0.1 becomes 0.2, auto-scheduler v0.1 becomes v0.6
 
-Files are recognised by their lines, which are read and never executed. A line that cannot be converted is left out, and the reason is told. OUT is written in
-one step; if it is there already, and of that format, the records are appended."""
+Files are recognised by their lines, which are read and never executed. Lines that cannot be converted are left out, with a reason. OUT is written in
+one step; if it exists already, in the same format, the records are appended."""
 
 RECORD_HELP = """\
 Read, thin out or divide a log of TVM's auto-scheduler or of AutoTVM, or a record file.
@@ -28,7 +28,7 @@ Read, thin out or divide a log of TVM's auto-scheduler or of AutoTVM, or a recor
 
 
 def add(commands: Commands) -> None:
-    """Add them to those of `ansor`."""
+    """Add the commands to `ansor`."""
     _add_convert(commands)
     _add_record(commands)
 
@@ -49,12 +49,12 @@ def _add_convert(commands: Commands) -> None:
     parser = command(commands, "convert", CONVERT_HELP)
     parser.set_defaults(run=_convert)
     parser.add_argument("input", metavar="IN", help="a log or a record file")
-    parser.add_argument("output", metavar="OUT", help="where to write")
-    parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="what they are records of (default: the built-in operators)")
+    parser.add_argument("output", metavar="OUT", help="the file to write")
+    parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="the network or operator recorded (default: the built-in operators)")
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
-    parser.add_argument("--to", choices=LOG_KINDS, help="the format of OUT (default: what it is, and otherwise ours for a log, a log for ours)")
-    parser.add_argument("--here", action="store_true", help="logged times are of this machine and its compiler: `ansor tune` goes on from them")
-    parser.add_argument("--json", action="store_true", help="what was written and what was left out, as JSON")
+    parser.add_argument("--to", choices=LOG_KINDS, help="the format of OUT (default: its own if it exists; otherwise records for a log, and a log for records)")
+    parser.add_argument("--here", action="store_true", help="logged times are from this machine and its compiler: `ansor tune` continues from them")
+    parser.add_argument("--json", action="store_true", help="print what was written and what was left out, as JSON")
 
 
 def _add_record(commands: Commands) -> None:
@@ -62,9 +62,9 @@ def _add_record(commands: Commands) -> None:
     parser.set_defaults(run=_record)
     parser.add_argument("--mode", choices=("read", "pick", "split", "distill"), default="read", help="what to do (default %(default)s)")
     parser.add_argument("-i", "--i", dest="input", metavar="FILE", required=True, help="a log or a record file")
-    parser.add_argument("-o", "--o", dest="output", metavar="FILE", help="pick: where the best go (default: FILE.best.json, .best.log or .best.jsonl)")
-    parser.add_argument("--begin", type=natural, default=0, metavar="N", help="the first record that is read (default 0)")
-    parser.add_argument("--end", type=natural, default=5, metavar="N", help="the record to stop before (default 5)")
-    parser.add_argument("--ir", action="store_true", help="read: the loops of each configuration of AutoTVM, too")
-    parser.add_argument("--code", action="store_true", help="read: the C text of each configuration of AutoTVM, too")
-    parser.add_argument("--templates", metavar="FILE.py", help="with --ir, --code: the file that registers the templates of the log")
+    parser.add_argument("-o", "--o", dest="output", metavar="FILE", help="pick: where to write the best (default: FILE.best.json, .best.log or .best.jsonl)")
+    parser.add_argument("--begin", type=natural, default=0, metavar="N", help="read: the first record (default 0)")
+    parser.add_argument("--end", type=natural, default=5, metavar="N", help="read: the record to stop before (default 5)")
+    parser.add_argument("--ir", action="store_true", help="read: also print the loops of each AutoTVM configuration")
+    parser.add_argument("--code", action="store_true", help="read: also print the C code of each AutoTVM configuration")
+    parser.add_argument("--templates", metavar="FILE.py", help="with --ir, --code: the file that registers the log's templates")

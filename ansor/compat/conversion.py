@@ -1,12 +1,12 @@
-"""Log files and record files, each as another: TVM's auto-scheduler, AutoTVM, and ours. Start at `convert`.
+"""Converts between log files and record files: TVM's auto-scheduler, AutoTVM, and ansor. Start at `convert`.
 
     from \\ to         records                          auto_scheduler                  autotvm
-    records           -                                steps, where TVM's tell it      -
-    auto_scheduler    a row, where our search has it   as v0.6                         -
+    records           -                                steps, if TVM's can express it  -
+    auto_scheduler    a row, if our search has it      as v0.6                         -
     autotvm           -                                -                               as 0.2
 
-A configuration of AutoTVM means something only to its template, so it is no program for the others. Nothing in a line is executed: workloads are names of
-functions that are registered, or declarations.
+An AutoTVM configuration only has a meaning for its template, so it is not a program in other formats. Nothing in a line is executed: workloads are names of
+registered functions, or declarations.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from ansor.support.text import counted
 from ansor.te.tensor import Tensor
 
 LONGEST = 300
-"""Characters of a reason."""
+"""The most characters of a reason."""
 
 R = TypeVar("R")
 M = TypeVar("M")
 
 DEFAULT = {LogKind.RECORDS: LogKind.AUTO_SCHEDULER, LogKind.AUTO_SCHEDULER: LogKind.RECORDS, LogKind.AUTOTVM: LogKind.AUTOTVM}
-"""What a file becomes when nothing is said."""
+"""The default output format for each input format."""
 
 NO_PROGRAM = "a configuration means something only to its template: another format cannot hold such programs"
 NO_CONFIG = "they are programs, not configurations of a template: a log of AutoTVM cannot hold them"
@@ -45,7 +45,7 @@ NO_CONFIG = "they are programs, not configurations of a template: a log of AutoT
 
 @dataclass(frozen=True)
 class LeftOut:
-    """How many lines were left out for one reason, and the number of the first of them, where that is known."""
+    """How many lines were left out for one reason, and the number of the first, if known."""
 
     reason: str
     count: int
@@ -58,7 +58,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Converted:
-    """What came of a conversion: from which format to which, records written, and what was left out."""
+    """The result of a conversion: both formats, the number of records written, and what was left out."""
 
     source: LogKind
     to: LogKind
@@ -69,16 +69,16 @@ class Converted:
 def convert(
     source: str | Path, out: str | Path, to: LogKind | None = None, *, workloads: Mapping[str, tuple[Tensor, ...]] | None = None, here: bool = False
 ) -> Converted:
-    """Write the records of a file to another one, in another format.
+    """Convert the records of a file to another format.
 
     Args:
         source: a log or a record file, recognised by its lines.
-        out: written in one step when it is not there; otherwise the records are appended, if it is of that format.
-        to: the format; by default what `out` is, and otherwise `DEFAULT`.
-        workloads: what records may be of, by the key that a log has for it.
-        here: logged times are of this machine and its compiler, so that `ansor tune` goes on from them.
+        out: written in one step if it does not exist; otherwise the records are appended, if it has that format.
+        to: the format; by default that of `out` if it exists, otherwise from `DEFAULT`.
+        workloads: the workloads that records may have, by their key in a log.
+        here: logged times are from this machine and its compiler, so that `ansor tune` continues from them.
 
-    Raises RecordError when a file cannot be read or written, or is of another format.
+    Raises RecordError if a file cannot be read or written, or has another format.
     """
     source, out = Path(source), Path(out)
     kind = kind_of_file(source)
@@ -108,7 +108,7 @@ def convert(
 
 
 class _Left:
-    """What is left out, by reason."""
+    """Counts what is left out, by reason."""
 
     def __init__(self) -> None:
         self._found: dict[str, LeftOut] = {}
@@ -122,13 +122,13 @@ class _Left:
         return tuple(one for one in self._found.values() if one.count)
 
     def read(self, loaded: Loaded[R]) -> tuple[R, ...]:
-        """The records of a log; lines that cannot be used are counted."""
+        """The records of a log. Counts unusable lines."""
         for one in loaded.skipped:
             self.add(one.reason, first=one.line)
         return loaded.records
 
     def made(self, records: Iterable[R], make: Callable[[R], M]) -> list[M]:
-        """What `make` gives for each; where it raises, that is the reason."""
+        """The results of `make`; if it raises, the message becomes a reason."""
         found = []
         for record in records:
             try:
@@ -139,7 +139,7 @@ class _Left:
 
 
 def _printable(reason: str) -> str:
-    """In one line: a reason may quote what strangers wrote."""
+    """Printable, on one line: a reason may quote untrusted text."""
     text = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in reason)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
@@ -176,7 +176,7 @@ def _lines(source: Path, kind: LogKind, to: LogKind, left: _Left, workloads: Map
 
 
 def _state_line(record: state_line.LogRecord) -> str:
-    """A line of v0.6. TVM 0.9 does not read tasks that end with their host; the option that comes after it had one meaning then: no rewriting."""
+    """A line of v0.6. TVM 0.9 does not read tasks that end with their host; the option after it had only one meaning then: no rewriting."""
     task = record.input.task.recorded
     if task.target_host is not None and task.layout_rewrite_option is None:
         task = replace(task, layout_rewrite_option=LayoutRewriteOption.NO_REWRITE)
@@ -184,7 +184,7 @@ def _state_line(record: state_line.LogRecord) -> str:
 
 
 def _config_line(record: config_line.LogRecord) -> str:
-    """A line of 0.2. What version 0.1 held besides is kept in fields of its own."""
+    """A line of 0.2. Fields that only version 0.1 has are kept as extra fields."""
     return config_line.encode(record.input, record.result, tvm_version=record.tvm_version, others=record.others)
 
 

@@ -1,4 +1,4 @@
-"""Records of any log file or record file as its lines, with what tells them apart: to read, to keep the best, to divide by workload."""
+"""Records of any log file or record file as lines, with the values to list them, to keep the best, and to split them by workload."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BEST = {LogKind.RECORDS: ".best.jsonl", LogKind.AUTO_SCHEDULER: ".best.json", Lo
 
 @dataclass(frozen=True)
 class Entry:
-    """A record: its workload and target as texts, what it is in short, its mean seconds (infinite for a failure), why it failed, and its line."""
+    """A record: its workload and target as texts, a short description, its mean seconds (infinite for a failure), why it failed, and its line."""
 
     workload: str
     target: str
@@ -34,13 +34,13 @@ class Entry:
     line: str
 
     def __str__(self) -> str:
-        """In printable characters."""
+        """A line of printable characters."""
         outcome = self.failure or format_seconds(self.seconds)
         return f"{self.target!a} {self.workload!a} {ascii(self.program)[1:-1]} -> {ascii(outcome)[1:-1]}"
 
 
 def entries(path: str | Path) -> Loaded[Entry]:
-    """The records of a file of any format, and the lines that were left out. Raises RecordError when it cannot be read, and for another file."""
+    """The records of a file of any format, and the lines left out. Raises RecordError if the file cannot be read, or has no known format."""
     kind = kind_of_file(path)
     if kind == LogKind.RECORDS:
         return _of_trials(path)
@@ -52,10 +52,10 @@ def entries(path: str | Path) -> Loaded[Entry]:
 
 
 def read(path: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False, code: bool = False) -> list[str]:
-    """For people: records number `begin` up to, not including, `end`, a line each, and then how many others there are, and what was left out.
+    """A listing for people: records `begin` to `end` (exclusive), a line each, then how many more there are, and what was left out.
     Printable characters only.
 
-    ir, code: of AutoTVM's, behind each its loops, its C text, where its template is registered. Raises RecordError for another file.
+    ir, code: for AutoTVM logs, add the loops or the C code after each record whose template is registered. Raises RecordError for other files.
     """
     if kind_of_file(path) == LogKind.AUTOTVM:
         return configs.read(path, begin, end, ir=ir, code=code)
@@ -67,13 +67,13 @@ def read(path: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False, co
 
 
 def pick(path: str | Path, out: str | Path | None = None) -> tuple[Path, int]:
-    """Write the best record of every workload and target to another file, by default beside the first; where, and how many.
+    """Write the best record of every workload and target to another file, by default next to the input. Returns its path and the number of records.
 
-    Failures are never among them. Raises RecordError when one cannot be read or the other not be written.
+    Failures never count. Raises RecordError if the input cannot be read or the output cannot be written.
     """
     kind, target = kind_of_file(path), Path(out) if out is not None else None
     target = target or Path(f"{path}{BEST[kind]}")
-    if kind == LogKind.AUTOTVM:  # whose best are found by the keys and the models of targets
+    if kind == LogKind.AUTOTVM:  # here the keys and models of targets decide
         lines = [_of_config(record).line for record in configs.best_records(configs.load(path, old=True).records)]
     else:
         lines = [entry.line for entry in _best(entries(path).records)]
@@ -82,10 +82,10 @@ def pick(path: str | Path, out: str | Path | None = None) -> tuple[Path, int]:
 
 
 def split(path: str | Path) -> list[tuple[Path, int]]:
-    """Write the records of each workload to a file of its own, `FILE.000.wkl` and on, in order of first appearance and each line (of AutoTVM: each
-    configuration) once.
+    """Write the records of each workload to its own file, `FILE.000.wkl` and on, in order of first appearance, without duplicate lines (for AutoTVM:
+    configurations).
 
-    Gives the files and how many records each has. Raises RecordError when the one cannot be read or the others not be written.
+    Returns the files with their numbers of records. Raises RecordError if the input cannot be read or an output cannot be written.
     """
     kind, groups = kind_of_file(path), dict[str, list[str]]()
     if kind == LogKind.AUTOTVM:
@@ -111,7 +111,7 @@ def _best(found: Sequence[Entry]) -> list[Entry]:
 
 
 def _header(path: str | Path, kind: LogKind) -> bytes:
-    """The last one of a record file: its trials are written together."""
+    """A record file's last header: its trials are written together."""
     if kind != LogKind.RECORDS:
         return b""
     headers = trials.load(path).headers

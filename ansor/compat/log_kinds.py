@@ -1,4 +1,4 @@
-"""What a file of log lines is, told by what its lines hold: neither its name nor its first line has to be right."""
+"""Recognises the format of a log file by the contents of its lines: neither its name nor its first line need be right."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansor.support.safe_files import write_whole
 
 
 class LogKind(StrEnum):
-    """The formats: our record files, logs of TVM's auto-scheduler, and of AutoTVM."""
+    """The formats: ansor record files, logs of TVM's auto-scheduler, and logs of AutoTVM."""
 
     RECORDS = "records"
     AUTO_SCHEDULER = "auto_scheduler"
@@ -21,7 +21,7 @@ class LogKind(StrEnum):
 
 
 def kind_of_line(row: str) -> LogKind | None:
-    """The format of a line; None for one that has no record of any: comments, torn lines, other texts."""
+    """The format of a line; None if it is not a record of any: comments, torn lines, other text."""
     try:
         fields = parse(row)
     except RecordError:
@@ -36,11 +36,11 @@ def kind_of_line(row: str) -> LogKind | None:
 
 
 def kind_of_file(path: str | Path) -> LogKind:
-    """The format of the first line that has one. Raises RecordError when the file cannot be read, and when no line has any."""
+    """The format of the first line that has one. Raises RecordError if the file cannot be read, or no line has one."""
     for found in line_files.read(path, kind_of_line):
         if isinstance(found, LogKind):
             return found
-    raise RecordError(f"asked to read {path}, which has no line of a record file, of a log of TVM's auto-scheduler or of AutoTVM; name another file")
+    raise RecordError(f"asked to read {path}, which has no lines of a record file, or of a log of TVM's auto-scheduler or AutoTVM; name another file")
 
 
 def put(path: Path, content: bytes) -> None:

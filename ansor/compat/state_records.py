@@ -1,11 +1,11 @@
-"""One measurement of the auto-scheduler as a trial of our record files, and back.
+"""Converts a measurement of the auto-scheduler to a trial of our record files, and back.
 
     {"i": [["[\\"matmul\\", 512, 512, 512]", "llvm", [...]], [[], [["SP", ...], ...]]], ...}     a workload, and steps on its declaration
     {"workload": "57f6...", "target": "cpu ...", "sketch": [...], "row": [3, 0, 12], ...}        a declaration's key, a sketch of our search, and its choices
 
-Both need the declaration: a log names it, a record file knows it by its key. Steps become a row where our search has the program, and a row becomes steps
-where TVM's steps can tell it; every program is compared, loop by loop, with what it came from. What the other format has no place for is left out: texts of
-failures, rounds and seeds, names of a task's inputs, and of the machine all but its threads.
+Both need the declaration: a log names it, and a record file holds its key. Steps become a row if our search has the program, and a row becomes steps if TVM's
+steps can express it; every program is compared, loop by loop, with its original. What the other format cannot hold is left out: failure messages, rounds and
+seeds, names of a task's inputs, and all of the machine but its number of threads.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ from ansor.tasks.workloads import is_registered
 from ansor.te.tensor import Tensor
 
 LARGEST_EXTENT = 1 << 24
-"""Dimensions above this are no workload that anybody measured: a line that names them is not looked into."""
+"""Larger dimensions do not occur in workloads that were measured: lines with them are skipped."""
 
 _LOGGED = re.compile(r" \(logged: (.*)\)\Z", re.DOTALL)
 _KINDS = {number: kind for kind, number in reversed(ERRORS.items())}
 
 
 class FromStates:
-    """Trials of log records. `here`: times are of this machine and its compiler, so that a search goes on from them; otherwise they are kept apart."""
+    """Trials from log records. `here`: times are from this machine and its compiler, so that a search continues from them; otherwise they are kept apart."""
 
     def __init__(self, *, here: bool = False) -> None:
         self.here = here
         self._task = cache(_task_of)
 
     def convert(self, record: LogRecord) -> Record:
-        """The trial. Raises AnsorError with the reason when there is none."""
+        """Convert a record to a trial. Raises AnsorError with the reason if that is impossible."""
         logged, result = record.input.task.recorded, record.result
         task = self._task(logged)
         program = task.compute_dag.replay(record.input.state)
         if program.notes:
-            raise ScheduleError(f"it would be another program here: {program.notes[0]}")
+            raise ScheduleError(f"it would be a different program here: {program.notes[0]}")
         found = found_among(program.sketch, [space.sketch for space in task.local.spaces])
         if found is None:
             raise ScheduleError("our search does not have its program")
@@ -74,14 +74,14 @@ class FromStates:
 
 
 class FromTrials:
-    """Log records of trials, of the workloads that are given: the key in a log -> its tensors."""
+    """Log records from trials of the given workloads: key in a log -> tensors."""
 
     def __init__(self, workloads: Mapping[str, tuple[Tensor, ...]]) -> None:
         self._keys = {ComputeDAG(tensors).dag.key: (key, tensors) for key, tensors in workloads.items()}
         self._spaces = cache(self._spaces_of)
 
     def convert(self, record: Record) -> LogRecord:
-        """The measurement. Raises AnsorError with the reason when there is none."""
+        """Convert a trial to a log record. Raises AnsorError with the reason if that is impossible."""
         task, spaces = self._spaces(record.workload, record.target)
         space = spaces.get((record.algorithm, json.dumps(record.sketch, separators=(",", ":"))))
         if space is None and origin_of(record.algorithm) != RULES:
@@ -89,13 +89,13 @@ class FromTrials:
         if space is None:
             raise RecordError("it names a sketch that does not exist in this version")
         if not space.holds(record.row):
-            raise RecordError("its row is none of its sketch's programs")
+            raise RecordError("its row is not a program of its sketch")
         result = measured(record.costs, record.failure, record.elapsed, record.timestamp)
         return LogRecord(MeasureInput(task.recorded, RecordedState(state_of_row(task, space, record.row).transform_steps)), result)
 
     def _spaces_of(self, workload: str, target: str) -> tuple[SearchTask, dict[tuple[str, str], SketchSpace]]:
         if workload not in self._keys:
-            raise RecordError("its workload is none of those that are known; name it: NAME, or FILE.py[:function], and --args")
+            raise RecordError("its workload is unknown; name it: NAME, or FILE.py[:function], and --args")
         key, tensors = self._keys[workload]
         local, logged = _targets(target)
         hardware = HardwareParams(local.threads)
@@ -104,12 +104,12 @@ class FromTrials:
 
 
 def _task_of(logged: RecordedTask) -> SearchTask:
-    """The task of a log line made whole. Its inputs are left out: nothing is measured."""
+    """Complete the task of a log line, without inputs: nothing is measured."""
     local_target(logged.target, logged.hardware_params)
     tensors = _declared(logged.workload_key)
     for tensor in tensors:
         if max(tensor.shape, default=1) > LARGEST_EXTENT:
-            raise RecordError(f"a dimension of {tensor.name} has {max(tensor.shape)} elements; at most {LARGEST_EXTENT} are looked into")
+            raise RecordError(f"a dimension of {tensor.name} has {max(tensor.shape)} elements; at most {LARGEST_EXTENT} are accepted")
     return SearchTask(workload_key=logged.workload_key, compute_dag=ComputeDAG(tensors), target=logged.target, hardware_params=logged.hardware_params)
 
 
@@ -120,11 +120,11 @@ def _declared(workload_key: str) -> tuple[Tensor, ...]:
     except DeclarationError as error:
         if key.is_hash or is_registered(key.name):
             raise
-        raise RecordError(f"its workload {key.name!a:.100} is not registered here; name what declares it: FILE.py:function and --args") from error
+        raise RecordError(f"its workload {key.name!a:.100} is not registered here; name the function that declares it: FILE.py:function and --args") from error
 
 
 def _targets(text: str) -> tuple[Target, str]:
-    """The target that a record names, and what a log calls it: what it was called in the log that the record is from, or TVM's word for processors."""
+    """The target that a record names, and its text in a log: the text in the original log, if there is one, or TVM's word for processors."""
     logged = _LOGGED.search(text)
     local = read_target(text[: logged.start()] if logged else options_text(text))
     if logged:

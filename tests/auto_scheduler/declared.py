@@ -1,4 +1,4 @@
-"""Declarations that several tests schedule."""
+"""Declarations for several tests."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ SMALL: dict[str, Callable[[], list[Tensor]]] = {
     "matmul": lambda: workloads.matmul(6, 7, 5), "conv_relu": conv_relu, "softmax": lambda: workloads.softmax_nm(4, 9), "norm": norm,
     "double_matmul": lambda: workloads.double_matmul(4),
 }  # fmt: skip
-"""Small enough to be interpreted."""
+"""Small enough for the interpreter."""
 
 
 def matmul_dag(n: int = 512, m: int = 512, k: int = 512) -> tuple[ComputeDAG, Tensor, Tensor, Tensor]:
-    """The DAG of a product, and its tensors."""
+    """The DAG of a matrix product, and its tensors."""
     a, b, c = workloads.matmul(n, m, k)
     return ComputeDAG([a, b, c]), a, b, c
 
 
 def tiled_matmul() -> tuple[ComputeDAG, State]:
-    """A product scheduled as the search would: a private tile inside the output's tiles, threads, vectors, unrolling."""
+    """A product scheduled like by the search: a private tile inside the output's tiles, threads, vectors, unrolling."""
     dag, _, _, c = matmul_dag()
     state = dag.get_init_state()
     local = state.cache_write(c, "local")
@@ -61,13 +61,13 @@ def tiled_matmul() -> tuple[ComputeDAG, State]:
 
 
 def small_inputs(dag: ComputeDAG, seed: int = 0) -> dict[str, Array]:
-    """Small whole numbers: sums and products are exact in every order."""
+    """Small integers, so that sums and products are exact in any order."""
     rng = np.random.default_rng(seed)
     return {tensor.name: np.asarray(rng.integers(-2, 4, tensor.shape)).astype(tensor.dtype) for tensor in dag.dag.inputs}
 
 
 def check_interpreted(dag: ComputeDAG, program: Sketch, what: object = "") -> None:
-    """AssertionError unless the loops of a program compute what the declaration says."""
+    """AssertionError unless a program's loops compute the declaration."""
     inputs = small_inputs(dag)
     found = interpreter.run(program.lower_row(()), inputs)
     for tensor, expected in zip(dag.dag.outputs, evaluate(dag.dag.outputs, inputs), strict=True):

@@ -1,4 +1,4 @@
-"""Log lines that several tests read."""
+"""Log lines for several tests."""
 
 import json
 
@@ -37,7 +37,7 @@ LINE = line()
 
 
 def changed(*path: str | int, to: object, row: str = LINE) -> str:
-    """The line with one value replaced."""
+    """The line with another value at one place."""
     fields = json.loads(row)
     place = fields
     for key in path[:-1]:

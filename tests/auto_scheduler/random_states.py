@@ -1,4 +1,4 @@
-"""Random sequences of steps on a state, as a user could take them: most fit, and the others have to be refused with a sentence."""
+"""Random steps on a state, as a person could take them: most fit, and the others must raise with a sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LENGTHS = (1, 2, 2, 3, 4, 5, 7)
 
 
 def random_state(dag: ComputeDAG, draw: Draw, steps: int) -> State:
-    """A state after up to this many steps; refused ones are left out."""
+    """A state after at most this many steps, without the refused ones."""
     state = dag.get_init_state()
     for _ in range(steps):
         before = state.copy()
@@ -88,5 +88,5 @@ def _innermost(stage: Stage) -> Iterator:
 
 
 def iterations(stage: Stage) -> int:
-    """The iterations of all its loops together, as far as they are known."""
+    """The product of all loops' iterations, as far as they are known."""
     return prod(one.range.extent for one in stage.iters if one.range)

@@ -1,4 +1,4 @@
-"""Declarations in the order, under the names and with the keys of TVM."""
+"""Declarations with TVM's order, names and keys."""
 
 import json
 import pickle
@@ -20,7 +20,7 @@ from tests.auto_scheduler.declared import check_interpreted, matmul_dag, tiled_m
     ("conv2d_winograd_nhwc", (1, 8, 8, 4, 4, 3, 1, 1), "inputs data_pad input_tile B data_pack weight bgemm A inverse conv2d_winograd"),
     ("max_pool2d", (1, 8, 8, 4, 1), "Data pad pool"),
 ])  # fmt: skip
-def test_stages_have_the_numbers_of_tvm(name: str, args: tuple[int, ...], order: str) -> None:
+def test_stages_are_numbered_as_in_tvm(name: str, args: tuple[int, ...], order: str) -> None:
     dag = ComputeDAG(getattr(workloads, name)(*args))
     assert " ".join(op.name for op in dag.ops) == order and [op.name for op in dag.init_state.stage_ops] == order.split()
 
@@ -42,7 +42,7 @@ def _parallel_matmul(n: int) -> tuple[ComputeDAG, list[Tensor]]:
 
 
 def test_stage_order() -> None:
-    """Copies stand behind what they copy, private tiles in front of what they are copied to."""
+    """Copies come after their source, private tiles before the stage they are copied to."""
     dag, (a, b, c, d, e) = _parallel_matmul(8)
     state = dag.get_init_state()
     d_local, e_local = state.cache_write(d, "local"), state.cache_write(e, "local")
@@ -83,7 +83,7 @@ def test_estimate_flop() -> None:
     assert dag.flop_ct == 2 * n**3
     relu = te.compute((n, n), lambda i, j: te.max(c[i, j], 0.0), name="D")
     assert ComputeDAG([a, b, relu]).flop_ct == 2 * n**3 + n * n
-    # what is true of the pad is tested at no cost
+    # the condition of the pad costs nothing
     pad = te.compute((n, n), lambda i, j: te.if_then_else(te.all(i >= 0, i < n, j >= 0, j < n), c[i, j], 0.0), name="E")
     assert ComputeDAG([a, b, pad]).flop_ct == 2 * n**3
     given = te.compute((n, n), lambda i, j: c[i, j], name="F", attrs={"FLOP": 66})
@@ -105,7 +105,7 @@ def test_invalid_compute_dag() -> None:
 
 
 KEYS = {
-    # names that TVM's logs have for layers of networks; the declarations are its operators', with their names
+    # keys of network layers in TVM's logs; the declarations are TVM's operators, with TVM's names
     "8654f16aeddf785bad9f028164b3a48d": (1, 0), "06f578e6519a86e85028eecf4de64b25": (2, 0), "1037be767e8e18197e87653d81c34558": (1, 1),
 }
 
@@ -125,26 +125,26 @@ def _layer(stride: int, bias: int) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("key, layer", KEYS.items())
-def test_workload_keys_are_those_of_tvm(key: str, layer: tuple[int, int]) -> None:
+def test_workload_keys_equal_tvms(key: str, layer: tuple[int, int]) -> None:
     tensors = _layer(*layer)
     assert json.loads(ComputeDAG(tensors).workload_key()) == [key, *(list(tensor.shape) for tensor in tensors)]
 
 
-def test_workload_keys_leave_out_numbers_and_can_be_made_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workload_keys_omit_numbers_and_use_a_custom_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = matmul_dag(8, 8, 8)[0], matmul_dag(8, 8, 16)[0]
     assert json.loads(one.workload_key())[0] == json.loads(other.workload_key())[0] and one.workload_key() != other.workload_key()
     monkeypatch.setattr(ComputeDAG, "hash_func", staticmethod(lambda text: f"{len(text.splitlines())} lines"))
     assert json.loads(one.workload_key())[0] == "3 lines"
 
 
-def test_long_lines_are_shown_in_part() -> None:
+def test_long_lines_are_abbreviated() -> None:
     a = te.placeholder((4,), name="A")
     b = te.compute((4,), lambda i: sum((a[i] * float(k) for k in range(1, 60)), a[i]), name="B")
     line = str(ComputeDAG([a, b])).splitlines()[1]
     assert " ..(OMITTED).. " in line and len(line) == 256 + len(" ..(OMITTED).. ")
 
 
-def test_states_of_any_kind_are_taken() -> None:
+def test_states_of_any_kind_are_accepted() -> None:
     dag, state = tiled_matmul()
     programs = {str(dag.apply_steps_from_state(one)[0]) for one in (state, state.state_object)}
     assert len(programs) == 1 and isinstance(dag.state_of(state.state_object), State) and repr(dag) == "ComputeDAG(A, B, C)"

@@ -31,7 +31,7 @@ def test_random_model() -> None:
 
 @pytest.mark.lightgbm
 def test_xgb_model(tmp_path: Path) -> None:
-    """Trained on measurements, it tells fast from slow; so does what was saved, and what learned from a log."""
+    """Trained on measurements, it ranks fast before slow; so do a saved model, and one trained on a log."""
     task = a_task()
     states = sampled(task, 24)
     costs = [1e-3 * (1 + len(str(task.compute_dag.replay(state).lowered)) / 1000 + 5 * ("vectorize" not in str(state))) for state in states]
@@ -53,7 +53,7 @@ def test_xgb_model(tmp_path: Path) -> None:
         XGBModel(model_file=tmp_path / "log.json")
 
 
-def test_what_is_no_program_teaches_nothing() -> None:
+def test_states_without_a_program_are_ignored() -> None:
     task = a_task()
     gpu = task.compute_dag.get_init_state()
     gpu.bind("C", gpu["C"].iters[0], "threadIdx.x")
@@ -68,7 +68,7 @@ def test_features_of_a_row_are_those_of_its_state() -> None:
     task = a_task()
     state = sampled(task, 1)[0]
     by_hand = state.copy()
-    by_hand.pragma("C", by_hand["C"].iters[0], "auto_unroll_max_step$7")  # which no row has
+    by_hand.pragma("C", by_hand["C"].iters[0], "auto_unroll_max_step$7")  # no row has this limit
     row, other = features_of(task, state), features_of(task, by_hand)
     assert row is not None and other is not None and row.width == other.width and row.count == other.count == 1
     assert len(row.rows) == len(other.rows) and (row.rows != other.rows).mean() < 0.2

@@ -1,4 +1,4 @@
-"""Our schedules as steps of TVM: what our search finds reads back as the same program, and the same row."""
+"""Our schedules in TVM's steps: programs that our search finds read back as the same program and row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORKLOADS = {
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_what_our_search_finds_reads_back_as_the_same_program_and_row(name: str) -> None:
+def test_searched_programs_read_back_as_the_same_program_and_row(name: str) -> None:
     dag, rng = ComputeDAG(WORKLOADS[name]), np.random.default_rng(0)
     local = tasks.SearchTask(tensors=WORKLOADS[name], target="cpu -threads=2")
     sketches = [space.sketch for space in local.spaces if not space.algorithm]
@@ -38,7 +38,7 @@ def test_what_our_search_finds_reads_back_as_the_same_program_and_row(name: str)
         try:
             state = state_of(dag, program)
         except ScheduleError as error:
-            assert "which have none for packing" in str(error) or "which have none for vectors along the reduction" in str(error)
+            assert "which cannot express packing" in str(error) or "which cannot express vectors along the reduction" in str(error)
             continue
         again = dag.state_of(state.state_object).copy()
         read = dag.get_init_state().apply([step_from_list(step.to_list()) for step in state.transform_steps])
@@ -57,7 +57,7 @@ SKETCHES: dict[str, list[list[Json]]] = {
 
 
 @pytest.mark.parametrize("name", SKETCHES)
-def test_sketches_are_those_of_tvm_step_by_step(name: str) -> None:
+def test_sketches_equal_tvms_step_by_step(name: str) -> None:
     from ansor.search.derive import derive_sketches
 
     dag, local = ComputeDAG(WORKLOADS[name]), tasks.SearchTask(tensors=WORKLOADS[name], target="cpu -threads=4")
@@ -66,14 +66,14 @@ def test_sketches_are_those_of_tvm_step_by_step(name: str) -> None:
     assert [step.to_list() for step in state.transform_steps] == SKETCHES[name] and not state.concrete
 
 
-def test_a_row_of_another_sketch_is_none() -> None:
+def test_a_program_of_another_sketch_has_no_row() -> None:
     local = tasks.SearchTask(tensors=WORKLOADS["matmul"], target="cpu -threads=2")
     sketches = [space.sketch for space in local.spaces]
     program = Sketch(local.dag, sketches[0].concrete_steps([0] * len(sketches[0].sizes)))
     assert row_of(program, sketches[0]) == (0,) * len(sketches[0].sizes) and row_of(program, sketches[1]) is None
     odd = Sketch(local.dag, (Split("C", "i", (33, 1, 1), 4), *program.steps[1:]))
     assert row_of(odd, sketches[0]) is None and found_among(odd, sketches) is None and found_among(Sketch(local.dag), sketches) is None
-    assert row_of(Sketch(local.dag, sketches[0].steps, sketches[0].choices), sketches[0]) is None  # lengths that are open are no program
+    assert row_of(Sketch(local.dag, sketches[0].steps, sketches[0].choices), sketches[0]) is None  # open lengths make no program
 
 
 def test_splits_that_follow_given_lengths() -> None:
@@ -88,19 +88,19 @@ def test_splits_that_follow_given_lengths() -> None:
 WITHOUT: dict[str, list[Step]] = {
     "packing": [PackInside("C", "A")], "aligned rows": [ComputeRoot("D"), StorageAlign("D", 8, 0)], "vectors along the reduction k": [Vectorize("C", "k")],
     "loop i of stage C, which was fused": [Parallel("C", 2), Unroll("C", "i")],
-    "whose spatial loops were changed": [Split("C", "i", (2,), 2), Rfactor("C", "k", 0)],
-    "which follows a split that is not there": [FollowSplit("C", "i", "nowhere", 2)],
+    "whose spatial loops were already changed": [Split("C", "i", (2,), 2), Rfactor("C", "k", 0)],
+    "which follows a missing split": [FollowSplit("C", "i", "nowhere", 2)],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("reason", WITHOUT)
-def test_what_has_no_counterpart_is_told(reason: str) -> None:
+def test_steps_without_a_counterpart_are_refused(reason: str) -> None:
     from ansor import te
 
     _, a, b, c = matmul_dag(8, 8, 8)
     d = te.compute((8, 8), lambda i, j: c[i, j] + 1.0, name="D")
     dag = ComputeDAG([a, b, te.compute((8, 8), lambda i, j: d[i, j] * 2.0, name="E")])
-    with pytest.raises(ScheduleError, match=f"which have none for .*{reason}"):
+    with pytest.raises(ScheduleError, match=f"which cannot express .*{reason}"):
         state_of(dag, Sketch(dag.dag, tuple(WITHOUT[reason])))
 
 

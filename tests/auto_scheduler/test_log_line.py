@@ -1,4 +1,4 @@
-"""Log lines of every version there and back, and lines that cannot be used."""
+"""Reading and writing log lines of every version, and unusable lines."""
 
 import dataclasses
 import json
@@ -53,7 +53,7 @@ def test_a_line() -> None:
 
 
 @pytest.mark.parametrize("version, task", TASKS.items())
-def test_every_version_is_written_again_letter_by_letter(version: str, task: list[object]) -> None:
+def test_every_version_round_trips_exactly(version: str, task: list[object]) -> None:
     row = line(task, version=version)
     record = read_line(row)
     assert write_line(record) == row and record.version == version
@@ -86,7 +86,7 @@ def test_an_option_in_the_wrong_place() -> None:
     assert read_line(wrong) == read_line(right) and write_line(read_line(wrong)) == right
 
 
-def test_letters_beyond_ascii_are_written_as_they_are_if_they_can_be_seen() -> None:
+def test_printable_non_ascii_letters_are_written_unescaped() -> None:
     inp, result = measured(1.0, key="é")
     assert '"é"' in dump_record_to_string(inp, result) and dump_record_to_string(inp, result).endswith('"v": "v0.6"}\n')
     assert dump_record_to_string(*measured(1.0, key="\ud800é\u2028")).isascii()
@@ -100,7 +100,7 @@ def test_records_read_back(inp: MeasureInput, result: MeasureResult, version: st
     assert load_record_from_string(dump_record_to_string(inp, result)) == (inp, result)
 
 
-def test_what_a_line_cannot_hold_is_not_written() -> None:
+def test_records_that_a_line_cannot_hold_are_refused() -> None:
     inp, result = measured(1.0)
     task = inp.task.recorded
     unheld: list[tuple[MeasureInput, MeasureResult]] = [
@@ -150,7 +150,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("row, reason", REFUSED.items(), ids=list(REFUSED.values()))
-def test_what_cannot_be_used_gives_its_reason(row: str, reason: str) -> None:
+def test_unusable_lines_give_a_reason(row: str, reason: str) -> None:
     with pytest.raises(RecordError) as error:
         read_line(row)
     found = str(error.value)
@@ -158,7 +158,7 @@ def test_what_cannot_be_used_gives_its_reason(row: str, reason: str) -> None:
     assert len(found) < 400 and found.isprintable()
 
 
-def test_every_cut_of_a_line_gives_a_reason() -> None:
+def test_every_truncated_line_gives_a_reason() -> None:
     for size in range(len(LINE)):
         with pytest.raises(RecordError):
             read_line(LINE[:size])
@@ -173,7 +173,7 @@ hostile = st.sampled_from([10**300, 10**4000, -(10**4000), 2**64, 2**31, 1e308, 
 
 
 @given(st.sampled_from(_places(json.loads(LINE))), json_values | hostile)
-def test_another_value_anywhere_is_read_or_refused(path: tuple[str | int, ...], value: object) -> None:
+def test_any_changed_value_is_read_or_refused(path: tuple[str | int, ...], value: object) -> None:
     row = changed(*path, to=value)
     try:
         record = read_line(row)

@@ -1,4 +1,4 @@
-"""Every step by hand: names, numbers, extents, and what does not fit."""
+"""Every step by hand: names, numbers, extents, and errors."""
 
 import pickle
 from collections.abc import Callable
@@ -142,7 +142,7 @@ def test_rfactor() -> None:
     assert extents(inner.copy()[inner.stage_id(c) - 1]) == [8, 8, 16, 32] and start != outer != inner
 
 
-def test_a_copy_goes_its_own_way() -> None:
+def test_copies_are_independent() -> None:
     dag, _, _, c = matmul_dag()
     state = dag.get_init_state()
     other = state.copy()
@@ -194,7 +194,7 @@ def test_unroll_leaves_long_loops() -> None:
     assert state.unroll(c, i, 512).annotation == IteratorAnnotation.UNROLL
 
 
-def test_what_names_a_stage() -> None:
+def test_stage_keys() -> None:
     dag, _, b, c = matmul_dag()
     state = dag.get_init_state()
     local = state.cache_write(c, "local")
@@ -207,26 +207,26 @@ def test_what_names_a_stage() -> None:
 
 Change = Callable[[State, Tensor], object]
 UNFIT: dict[str, Change] = {
-    "which is given and has no loops": lambda s, c: s.compute_inline(0),
+    "which is a placeholder and has no loops": lambda s, c: s.compute_inline(0),
     "take one from state": lambda s, c: s.split(c, Iterator("x", None, s[c].iters[0].iter_kind), [2]),
-    "which do not follow each other": lambda s, c: s.fuse(c, [s[c].iters[0], s[c].iters[2]]),
+    "which are not adjacent": lambda s, c: s.fuse(c, [s[c].iters[0], s[c].iters[2]]),
     "list each of them once": lambda s, c: s.reorder(c, s[c].iters[:2]),
     "give lengths of 1 or more": lambda s, c: s.split(c, s[c].iters[0], [0]),
     "annotate it once": lambda s, c: s.unroll(c, s.parallel(c, s[c].iters[0])),
     "there are vthread, blockIdx.x": lambda s, c: s.bind(c, s[c].iters[0], "parallel"),
     "there are auto_unroll_max_step": lambda s, c: s.pragma(c, s[c].iters[0], "import_c"),
     "name a stage that reads it": lambda s, c: s.compute_at(c, c, s[c].iters[0]),
-    "follow a SplitStep before": lambda s, c: s.follow_split(c, s[c].iters[0], 0, 2),
-    "along which it does not run": lambda s, c: s.rfactor(c, s[c].iters[0], 0),
-    "its places are 0 to 2": lambda s, c: s.rfactor(c, s[c].iters[2], 3),
-    "for no stage": lambda s, c: s.cache_read(0, "local", []),
+    "follow an earlier SplitStep": lambda s, c: s.follow_split(c, s[c].iters[0], 0, 2),
+    "which it is not part of": lambda s, c: s.rfactor(c, s[c].iters[0], 0),
+    "positions are 0 to 2": lambda s, c: s.rfactor(c, s[c].iters[2], 3),
+    "for no readers": lambda s, c: s.cache_read(0, "local", []),
     "a scope is a short word": lambda s, c: s.cache_write(c, "../x"),
-    "were changed already": lambda s, c: (s.split(c, s[c].iters[0], [2]), s.cache_write(c, "local")),
+    "were already changed": lambda s, c: (s.split(c, s[c].iters[0], [2]), s.cache_write(c, "local")),
 }
 
 
 @pytest.mark.parametrize("sentence, change", UNFIT.items(), ids=UNFIT)
-def test_what_does_not_fit_is_told_and_changes_nothing(sentence: str, change: Change) -> None:
+def test_steps_that_do_not_fit_raise_and_change_nothing(sentence: str, change: Change) -> None:
     dag, _, _, c = matmul_dag(8, 8, 8)
     state = dag.get_init_state()
     with pytest.raises(ScheduleError, match=sentence.replace("(", r"\(")) as error:
@@ -256,7 +256,7 @@ def test_places_follow_their_loops() -> None:
     assert state.state_object.place(state.stage_id(one)) is None
 
 
-def test_steps_of_a_log_with_any_numbers_fit_or_are_refused() -> None:
+def test_logged_steps_with_any_numbers_fit_or_are_refused() -> None:
     """Numbers are checked where steps are replayed."""
     from hypothesis import given
     from hypothesis import strategies as st

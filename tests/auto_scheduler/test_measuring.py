@@ -50,7 +50,7 @@ def test_measure_local_builder_runner(flush: bool) -> None:
 
 
 @pytest.mark.compiler
-def test_what_goes_wrong_is_a_result() -> None:
+def test_errors_are_results() -> None:
     task = a_task()
     state = task.compute_dag.get_init_state()
     state.bind("C", state["C"].iters[0], "blockIdx.x")
@@ -70,7 +70,7 @@ def test_what_goes_wrong_is_a_result() -> None:
 
 @pytest.mark.compiler
 def test_special_inputs_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Indices that have to stay inside of what they index, beyond what can be proven."""
+    """Indices must stay within the indexed tensor, which cannot be proven."""
     monkeypatch.setattr(task_inputs, "TASK_INPUT_BUFFER_TABLE", {})
 
     def gather() -> list[Tensor]:
@@ -93,14 +93,14 @@ def test_kinds_of_failures_have_numbers() -> None:
     assert measured([], None, 0.0).error_no == MeasureErrorNo.RUNTIME_DEVICE and failed(MeasureErrorNo.BUILD_TIMEOUT, "x", 1.0).timestamp > 1e9
 
 
-def test_builders_of_ones_own_are_refused() -> None:
+def test_custom_build_functions_are_refused() -> None:
     with pytest.raises(TargetError, match="give 'default'"):
         LocalBuilder(build_func="ndk")
     assert LocalRunner(enable_cpu_cache_flush=True).timing.flush_bytes and not LocalRunner().timing.flush_bytes
 
 
 @pytest.mark.compiler
-def test_trouble_of_the_machine_is_raised_and_costs_no_result_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_trouble_is_raised_and_loses_no_finished_result(monkeypatch: pytest.MonkeyPatch) -> None:
     task, told = a_task(), list[int]()
     runs = iter([Run((0.5,), None, False, 0.1), Run((), Failure("machine", "no memory; free some"), False, 0.1)])
     monkeypatch.setattr(Runner, "run", lambda *args, **options: next(runs))

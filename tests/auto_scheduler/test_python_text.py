@@ -1,4 +1,4 @@
-"""The steps of a state as Python: what it says is run with our schedules, and makes the same loops."""
+"""The steps of a state as Python: running the text on our schedules gives the same loops."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.declarations import seeded_draw
 
 
 def run(dag: ComputeDAG, state: State) -> Sketch:
-    """What the text makes."""
+    """The result of running the text."""
     s = ansor.create_schedule([one for one in dag.tensors if one.compute])
     names: dict[str, object] = {clean(op.name): op for op in dag.ops}
     exec(dag.print_python_code_from_state(state), {**names, "s": s, "te": te})
@@ -30,14 +30,14 @@ def run(dag: ComputeDAG, state: State) -> Sketch:
 
 
 def loops(program: Sketch) -> str:
-    """Its text, loops numbered as they come: a split in three is one step or two."""
+    """The loops as text, numbered in order: a split in three is one step or two."""
     text = str(simplified(program.lower_row(())))
     numbers = {name: f"L{place}" for place, name in enumerate(dict.fromkeys(re.findall(r"for (\w+) in", text)))}
     return re.sub(r"\w+", lambda word: numbers.get(word[0], word[0]), text)
 
 
 def same(dag: ComputeDAG, state: State) -> None:
-    """The same loops; where some are fused, ours keep them one inside the other, so the same numbers."""
+    """Whether both have the same loops. If some are fused, ours stay nested, so compare the numbers."""
     made = run(dag, state)
     if any(isinstance(step, FuseStep) for step in state.transform_steps):
         check_interpreted(dag, made, state)

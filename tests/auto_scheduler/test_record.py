@@ -1,4 +1,4 @@
-"""Logs: what is read, what is left out, and the best of it."""
+"""Logs: reading, skipping lines, and the best records."""
 
 import io
 import logging
@@ -24,7 +24,7 @@ def _save(path: Path, *records: tuple[float, str, str, int]) -> None:
 
 
 @given(st.lists(st.binary(max_size=40) | st.just(LINE.encode()), max_size=6))
-def test_files_of_anything(rows: list[bytes]) -> None:
+def test_files_with_arbitrary_content(rows: list[bytes]) -> None:
     content = b"\n".join(rows)
     loaded = load(io.BytesIO(content))
     assert len(loaded.records) == sum(row == LINE.encode() for row in content.split(b"\n"))

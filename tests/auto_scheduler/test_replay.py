@@ -1,4 +1,4 @@
-"""States as programs: the same loops after a log line, the right results, and a sentence for what is left out."""
+"""States as programs: they have the same loops after a log line, correct results, and a sentence for what is left out."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def program_of(dag: ComputeDAG, state: State) -> Sketch:
 
 
 def again(dag: ComputeDAG, state: State) -> State:
-    """The state after the way through a log line."""
+    """The state read back from a log line."""
     task = RecordedTask('["any"]', "llvm", HardwareParams(2), "", None, None)
     line = dump_record_to_string(MeasureInput(task, state), MeasureResult([1.0], 0, "", 1.0, 2.0))
     return dag.state_of(load_record_from_string(line)[0].state)
@@ -47,7 +47,7 @@ def again(dag: ComputeDAG, state: State) -> State:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", SMALL)
-def test_random_states_are_the_same_after_a_log_line_and_compute_what_is_declared(name: str, seed: int) -> None:
+def test_random_states_round_trip_through_logs_and_match_the_declaration(name: str, seed: int) -> None:
     dag = ComputeDAG(SMALL[name]())
     state = random_state(dag, seeded_draw(1000 * seed + len(name)), 14)
     read = again(dag, state)
@@ -79,7 +79,7 @@ def test_what_a_fused_loop_becomes() -> None:
     assert "vectorized for C_local_j_3 in 4" in text and "for C_local_k_0 in 32  (unroll up to 64)" in text and "_f " not in text
 
 
-def test_a_fused_loop_that_is_cut_is_one() -> None:
+def test_splitting_a_fused_loop_makes_it_a_single_loop() -> None:
     dag, _, _, c = matmul_dag(6, 4, 8)
     state = dag.get_init_state()
     fused = state.fuse(c, state[c].iters[:2])
@@ -89,7 +89,7 @@ def test_a_fused_loop_that_is_cut_is_one() -> None:
     check_interpreted(dag, program)
 
 
-def test_vectors_run_along_the_innermost_loop_that_has_iterations() -> None:
+def test_vectors_run_along_the_innermost_nontrivial_loop() -> None:
     dag, _, _, c = matmul_dag(8, 16, 4)
     state = dag.get_init_state()
     i, j, k = state[c].iters
@@ -111,8 +111,8 @@ def test_mixed_loops_are_nested() -> None:
         program_of(dag, state)
 
 
-def test_a_loop_of_nothing() -> None:
-    """What TVM does to a stage without outer loops that is to be parallel."""
+def test_fusing_no_loops() -> None:
+    """TVM does this to make a stage without outer loops parallel."""
     dag = ComputeDAG(workloads.zero_rank_reduce(16))
     state = dag.get_init_state()
     fused = state.fuse("B", [])
@@ -122,8 +122,8 @@ def test_a_loop_of_nothing() -> None:
     assert [one.range.extent for one in dag.infer_bound_from_state(state)["B"].iters if one.range] == [1, 16]
 
 
-def test_number_of_parts_follows_the_place() -> None:
-    """Splitting by a number of parts where a stage is computed inside another looks at what is computed there."""
+def test_splits_by_number_of_parts_depend_on_the_place() -> None:
+    """For a stage computed inside another, a split by number of parts depends on the region computed there."""
     data = te.placeholder((8, 64), name="x")
     one = te.compute(data.shape, lambda i, j: data[i, j] + 1.0, name="one")
     dag = ComputeDAG([data, te.compute(data.shape, lambda i, j: one[i, j] * 2.0, name="two")])
@@ -135,8 +135,8 @@ def test_number_of_parts_follows_the_place() -> None:
     check_interpreted(dag, program_of(dag, state))
 
 
-def test_a_step_sequence_of_tvms_own_search() -> None:
-    """Partial results along rows, inlined and moved stages, several fused loops: the form of its logs for a softmax."""
+def test_a_step_sequence_from_tvms_search() -> None:
+    """Partial results along rows, inlined and moved stages, several fused loops: as in its logs for a softmax."""
     dag = ComputeDAG(workloads.softmax_nm(4, 60))
     steps: list[Json] = [
         ["SP", 3, 1, 60, [5], 1], ["RF", 3, 2, 1], ["RE", 3, [0, 2, 1]], ["SP", 1, 1, 60, [4], 1], ["RF", 1, 2, 1], ["RE", 1, [0, 2, 1]], ["CR", 6],
@@ -149,7 +149,7 @@ def test_a_step_sequence_of_tvms_own_search() -> None:
 
 
 def test_a_layer_of_a_network_as_tvm_logged_it() -> None:
-    """Its own declaration of a 1x1 convolution with bias, and steps as they stand in such a log: tiles, copies inlined, threads over seven loops."""
+    """Its declaration of a 1x1 convolution with bias, and steps from such a log: tiles, inlined copies, threads over seven loops."""
     data, weight, bias = te.placeholder((1, 8, 8, 16)), te.placeholder((1, 1, 16, 32)), te.placeholder((1, 1, 1, 32))
     pad = te.compute(data.shape, lambda i0, i1, i2, i3: data[i0, i1, i2, i3], name="pad_temp")
     ry, rx, rc = (te.reduce_axis((0, extent), name=name) for name, extent in (("ry", 1), ("rx", 1), ("rc", 16)))
@@ -174,14 +174,14 @@ Change = Callable[[State, Tensor], object]
 LEFT_OUT: dict[str, Change] = {
     "only outermost loops of stages at root are": lambda s, c: s.parallel(c, s[c].iters[1]),
     "only the innermost loop does": lambda s, c: s.vectorize(c, s[c].iters[0]),
-    "it changes nothing on a processor": lambda s, c: s.storage_align(c, s[c].iters[0], 32, 8),
+    "it has no effect on a processor": lambda s, c: s.storage_align(c, s[c].iters[0], 32, 8),
     "more than 4096 statements": lambda s, c: s.unroll(c, s.fuse(c, s[c].iters[:2])),
     "up to 4096 steps": lambda s, c: s.pragma(c, s[c].iters[0], "auto_unroll_max_step$99999"),
 }
 
 
 @pytest.mark.parametrize("sentence, change", LEFT_OUT.items(), ids=LEFT_OUT)
-def test_what_is_left_out_is_said(sentence: str, change: Change, caplog: pytest.LogCaptureFixture) -> None:
+def test_omissions_are_reported(sentence: str, change: Change, caplog: pytest.LogCaptureFixture) -> None:
     dag, _, _, c = matmul_dag(128, 64, 8)
     state = dag.get_init_state()
     change(state, c)
@@ -193,14 +193,14 @@ def test_what_is_left_out_is_said(sentence: str, change: Change, caplog: pytest.
 REFUSED: dict[str, Change] = {
     "is threadIdx.x, which processors do not have": lambda s, c: s.bind(c, s[c].iters[0], "threadIdx.x"),
     "pragma debug_skip_region": lambda s, c: s.pragma(c, s[c].iters[0], "debug_skip_region"),
-    "in parallel, which reduce": lambda s, c: s.parallel(c, s[c].iters[2]),
+    "in parallel, which are reduction loops": lambda s, c: s.parallel(c, s[c].iters[2]),
     "vectorize a spatial loop": lambda s, c: s.vectorize(c, s[c].iters[2]),
     "which is a reduction": lambda s, c: s.compute_inline(c),
 }
 
 
 @pytest.mark.parametrize("sentence, change", REFUSED.items(), ids=REFUSED)
-def test_what_would_be_another_program_is_refused(sentence: str, change: Change) -> None:
+def test_states_that_would_change_the_program_are_refused(sentence: str, change: Change) -> None:
     dag, _, _, c = matmul_dag(8, 8, 8)
     state = dag.get_init_state()
     change(state, c)

@@ -1,4 +1,4 @@
-"""What a policy derives, samples and evolves, as states."""
+"""The states that a policy derives, samples and evolves."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def task_of(name: str, *args: int, target: str = "llvm -threads=4") -> SearchTas
     return SearchTask(compute_dag=ComputeDAG(getattr(workloads, name)(*args)), target=target, hardware_params=HardwareParams(num_cores=4))
 
 
-# number of sketches, and the codes of the steps of some of them: TVM's on a processor of 4 cores
+# number of sketches, and the step codes of some of them: TVM's, for a processor with 4 cores
 SKETCHES: dict[tuple[object, ...], tuple[int, dict[int, str]]] = {
     ("matmul", 512, 512, 512): (3, {0: "SP SP SP RE", 1: "CHW SP SP SP RE FSP FSP RE CA", 2: "CHW SP SP SP RE FSP FSP RE CA"}),
     ("matmul", 8, 8, 512): (5, {0: "SP RF", 1: "SP RF RE", 2: "SP SP SP RE"}),
@@ -46,7 +46,7 @@ SKETCHES: dict[tuple[object, ...], tuple[int, dict[int, str]]] = {
 
 
 @pytest.mark.parametrize("workload", SKETCHES, ids=lambda workload: str(workload[0]))
-def test_sketches_are_those_of_tvm(workload: tuple[object, ...]) -> None:
+def test_sketches_equal_tvms(workload: tuple[object, ...]) -> None:
     name, *args = workload
     count, codes = SKETCHES[workload]
     sketches = SketchPolicy(task_of(str(name), *args)).generate_sketches()  # type: ignore[arg-type]  # numbers
@@ -64,7 +64,7 @@ def test_where_tiles_are_computed() -> None:
     assert all("None" in str(one) for one in sketches)
 
 
-def test_sketches_that_steps_cannot_tell_are_counted(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sketches_that_steps_cannot_express_are_counted(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
     with caplog.at_level(logging.WARNING, logger="auto_scheduler"):
         assert SketchPolicy(task_of("conv2d_winograd_nhwc", 1, 28, 28, 128, 128, 3, 1, 1)).generate_sketches() == []
     assert "5 of 5 sketches have no counterpart" in caplog.text
@@ -88,11 +88,11 @@ def test_custom_sketch_rule() -> None:
     states = policy.sample_initial_population()
     assert states and all(len(state["C"].iters) >= 3 for state in states)
     wrong = SketchPolicy(task_of("matmul", 8, 8, 8), init_search_callbacks=[PreloadCustomSketchRule(meet, lambda p, s, k: [[k, s]])])
-    with pytest.raises(ScheduleError, match=r"it has to give \[state, number of the next stage\]"):
+    with pytest.raises(ScheduleError, match=r"return \[state, number of the next stage\]"):
         wrong.generate_sketches()
 
 
-def test_a_rule_beside_ours_goes_on_with_the_stages_before() -> None:
+def test_a_custom_rule_continues_with_earlier_stages() -> None:
     def apply(policy: object, state: State, stage_id: int) -> list[list[State | int]]:
         state.parallel(stage_id, state[stage_id].iters[0])
         return [[state, stage_id - 1]]
@@ -114,7 +114,7 @@ def test_samples_are_programs() -> None:
 
 
 class LengthOfK(PythonBasedModel):
-    """Likes programs whose innermost reduction has two iterations."""
+    """Prefers programs whose innermost reduction has two iterations."""
 
     def predict(self, task: SearchTask, states: Sequence[State]) -> list[float]:
         return [1.0 if _inner_k(state) == 2 else 0.0 for state in states]
@@ -125,7 +125,7 @@ def _inner_k(state: State) -> int:
 
 
 def test_mutate_tile_size() -> None:
-    """From states without it, evolution finds the length that the model likes."""
+    """Evolution finds the length that the model prefers, starting from states without it."""
     task = task_of("matmul", 10, 10, 4)
     policy = SketchPolicy(task, LengthOfK(), {"evolutionary_search_population": 64, "sample_init_min_population": 25})
     start = [state for state in policy.sample_initial_population() if _inner_k(state) != 2]
@@ -158,7 +158,7 @@ def test_parameters(caplog: pytest.LogCaptureFixture) -> None:
     assert policy.options.epsilon == 0.5 and policy.evolution.population == 99 and set(given) == set(DEFAULTS) == set(SketchPolicy.DEFAULT_PARAMS)
     assert not caplog.records
     SketchPolicy(task_of("matmul", 16, 16, 16), params={"max_vectorize_size": 8})
-    assert "max_vectorize_size=8 means nothing to our search" in caplog.text
+    assert "max_vectorize_size=8 has no effect on this search" in caplog.text
     with pytest.raises(ScheduleError, match="asked to search with the parameter 'eps'"):
         SketchPolicy(task_of("matmul", 16, 16, 16), params={"eps": 8})
     shallow = SketchPolicy(task_of("matmul", 512, 512, 512), params={"cpu_multi_level_tiling_structure": "SSR"})
@@ -166,7 +166,7 @@ def test_parameters(caplog: pytest.LogCaptureFixture) -> None:
 
 
 class MadeUp(ProgramMeasurer):
-    """Costs are lengths of printed states."""
+    """Costs are the lengths of printed states."""
 
     def measure(self, task: SearchTask, policy: object, inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
         return [MeasureResult([float(len(str(inp.state)))], 0, "", 1.0, 1.0) for inp in inputs]
@@ -187,7 +187,7 @@ def test_continue_search_one_round() -> None:
 
 
 @pytest.mark.lightgbm
-def test_the_models_scores(tmp_path: object) -> None:
+def test_scores_of_the_models(tmp_path: object) -> None:
     task = task_of("matmul", 32, 32, 32, target="llvm -threads=1")
     states = SketchPolicy(task).sample_initial_population()[:6]
     gpu = task.compute_dag.get_init_state()

@@ -1,4 +1,4 @@
-"""Tasks: what they are made of, what a log keeps of them, and what it takes to make them whole again."""
+"""Tasks: their arguments, what a log keeps of them, and completing a task from a log."""
 
 import json
 import pickle
@@ -50,7 +50,7 @@ def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_what_a_task_is_made_of() -> None:
+def test_arguments_of_a_task() -> None:
     task = SearchTask(func=task_matmul, args=(16, 16, 16), target="llvm", desc="a product")
     assert task.workload_key == '["task_matmul", 16, 16, 16]' and task.compute_dag.flop_ct == 2 * 16**3 and task.target_kind == "llvm"
     assert task.layout_rewrite_option == LayoutRewriteOption.INSERT_TRANSFORM_STAGE and "a product" in repr(task)
@@ -85,19 +85,19 @@ def test_the_machine_of_a_task() -> None:
     ('{"kind": "llvm", "keys": ["cpu"], "mcpu": "znver3", "threads": 4}', "znver3", 4), ("llvm -keys=cpu -link-params=0 -threads=1", "native", 1),
     ("c -mtriple=x86_64-linux-gnu -threads=1", "native", 1),
 ])  # fmt: skip
-def test_targets_in_the_words_of_tvm(text: str, mcpu: str, threads: int) -> None:
+def test_targets_as_tvm_writes_them(text: str, mcpu: str, threads: int) -> None:
     found = local_target(text)
     assert (found.mcpu, found.threads) == (mcpu, threads)
 
 
 @pytest.mark.parametrize("text", ["cuda", "", "llvm -frobnicate=1", "llvm x", "llvm '", '{"kind": "llvm"', "llvm -mcpu=z80"])
-def test_targets_that_are_none(text: str) -> None:
+def test_invalid_targets(text: str) -> None:
     with pytest.raises(TargetError) as error:
         local_target(text)
     assert str(error.value).startswith("asked for")
 
 
-def test_tasks_can_be_pickled_and_bring_their_declaration() -> None:
+def test_pickled_tasks_include_their_declaration() -> None:
     task = SearchTask(compute_dag=ComputeDAG(task_matmul(8, 8, 8)), target="llvm", desc="x")
     _ = task.local
     data = pickle.dumps(task)
@@ -107,7 +107,7 @@ def test_tasks_can_be_pickled_and_bring_their_declaration() -> None:
 
 
 def test_search_task_record() -> None:
-    """What a log keeps of a task, with and without inputs, and in older versions."""
+    """What a log keeps of a task, with and without inputs, also in older versions."""
     task = SearchTask(func=task_matmul, args=(16, 16, 16), target="llvm")
     state = task.compute_dag.get_init_state()
     line = dump_record_to_string(MeasureInput(task, state), MeasureResult([0.1], 0, "", 0.2, 1))
@@ -176,7 +176,7 @@ def test_search_task_add_task_input() -> None:
 
 
 def test_recover_measure_input_with_task_input() -> None:
-    """A log has the names; the values are those that are registered."""
+    """A log holds the names, and the registry the values."""
     values = {"A": np.ones((4, 2), "float32"), "B": np.ones((2, 4), "float32")}
     task = SearchTask(func=task_matmul, args=(4, 4, 2), target="cpu -threads=1", task_inputs=values)
     line = dump_record_to_string(MeasureInput(task, task.compute_dag.init_state), MeasureResult([0.1], 0, "", 0.2, 1))
@@ -187,7 +187,7 @@ def test_recover_measure_input_with_task_input() -> None:
     assert whole.task.compute_dag.workload_key() == task.compute_dag.workload_key() and dump_record_to_string(whole, _) == line
 
 
-def test_names_by_a_function() -> None:
+def test_input_names_from_a_function() -> None:
     @register_task_input_check_func
     def name_it(args: list[Tensor]) -> dict[Tensor, str]:
         return {args[0]: "indices"}

@@ -1,4 +1,4 @@
-"""Steps there and back, and steps that are none."""
+"""Reading and writing steps, and invalid steps."""
 
 import dataclasses
 
@@ -49,7 +49,7 @@ def test_steps_read_back(step: LoggedStep) -> None:
     assert step_from_list(step.to_list()) == step
 
 
-def test_every_kind_is_what_it_says() -> None:
+def test_fields_of_every_kind() -> None:
     assert [step_from_list(fields) for fields in lines.STEPS] == [
         SplitStep(2, 0, 512, (2, 1, 4)), SplitStep(2, 4, None, (), False), ReorderStep(2, (0, 4, 1, 5, 8, 2)), FollowSplitStep(4, 0, 0, 2),
         FollowFusedSplitStep(4, 0, (4, 3, 2), 1, True), FollowFusedSplitStep(4, 0, (), 0, False), FuseStep(4, (0, 1)), FuseStep(4, ()),
@@ -78,7 +78,7 @@ def test_there_are_14_kinds_and_all_are_frozen() -> None:
     (["SA", 1, 0, 2**31, 0], "the factor of its step SA is 2147483648, not a number of 32 bits"), (["CHR", 1, "local", "23"], "is the text '23', not a list"),
     (["CI", 10**400], "the stage_id of its step CI is a number, not"),
 ])  # fmt: skip
-def test_what_is_no_step_gives_its_reason(fields: Json, reason: str) -> None:
+def test_invalid_steps_give_a_reason(fields: Json, reason: str) -> None:
     with pytest.raises(RecordError) as error:
         step_from_list(fields)
     assert reason in str(error.value)

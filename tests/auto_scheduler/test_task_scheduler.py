@@ -1,4 +1,4 @@
-"""Tasks tuned together: who gets rounds, and what is printed of it."""
+"""Tuning tasks together: the allocation of rounds, and the printed output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.run.test_tuning import FakeMeasurer
 
 @pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeMeasurer:
-    """Times are lengths of C texts."""
+    """Costs are the lengths of C texts."""
     measurer = FakeMeasurer()
     monkeypatch.setattr(TuningOptions, "measurer", lambda options, task: contextlib.nullcontext(measurer))
     return measurer
@@ -39,7 +39,7 @@ TASKS = [SearchTask(compute_dag=ComputeDAG(workloads.matmul(n, 8, 8)), target="l
 
 
 def trials_in(log: Path) -> Counter[str]:
-    """Of each task, in the log and in the record file of ours beside it."""
+    """The number of trials per task, in the log and in the ansor record file next to it."""
     keys = {task.compute_dag.dag.key: task.workload_key for task in TASKS}
     ours = Path(f"{log}.ansor.jsonl")
     recorded = load(ours).records if ours.exists() else ()
@@ -88,10 +88,10 @@ def test_callbacks_see_rounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert printed.count("| Latency (ms) | Speed (GFLOPS) | Trials |") == 4 and "4 rows |" in printed and "Next ID: 1" in printed
 
 
-def test_what_cannot_be_scheduled() -> None:
+def test_invalid_arguments() -> None:
     with pytest.raises(ScheduleError, match="there are gradient, round-robin"):
         TaskScheduler(TASKS, strategy="luck")
-    with pytest.raises(ScheduleError, match="give one at least"):
+    with pytest.raises(ScheduleError, match="give at least one"):
         TaskScheduler([])
     with pytest.raises(BudgetError, match="tune 3 tasks within 2 trials"):
         TaskScheduler(TASKS, callbacks=[]).tune(TuningOptions(2, verbose=0), search_policy="sketch.random")
@@ -102,7 +102,7 @@ def test_what_cannot_be_scheduled() -> None:
 
 
 @pytest.mark.lightgbm
-def test_a_model_that_was_saved_is_used(tmp_path: Path) -> None:
+def test_a_saved_model_is_used(tmp_path: Path) -> None:
     from ansor.auto_scheduler import XGBModel
 
     XGBModel().save(tmp_path / "model.json")

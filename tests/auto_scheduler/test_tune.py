@@ -1,4 +1,4 @@
-"""Tuning under TVM's names: what is logged, what is not and where it is then, and how a run goes on."""
+"""Tuning under TVM's API: what is logged, where the rest is kept, and how a run resumes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ KEY = auto_scheduler.register_workload_tensors('["tuned matmul"]', workloads.mat
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeMeasurer:
-    """Times are lengths of C texts."""
+    """Costs are the lengths of C texts."""
     measurer = FakeMeasurer()
     monkeypatch.setattr(TuningOptions, "measurer", lambda options, task: contextlib.nullcontext(measurer))
     return measurer
@@ -58,7 +58,7 @@ def options(trials: int, *callbacks: object, verbose: int = 0) -> TuningOptions:
     return TuningOptions(trials, num_measures_per_round=8, verbose=verbose, measure_callbacks=callbacks)  # type: ignore[arg-type]  # callbacks
 
 
-def test_a_run_is_logged_and_its_best_is_applied(fake: FakeMeasurer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_logged_and_its_best_program_applied(fake: FakeMeasurer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     task, log = task_of(), tmp_path / "folder" / "log.json"
     state = task.tune(options(24, RecordToFile(log), verbose=1), SketchPolicy(task, RandomModel()))
     lines, ours = list(load_records(log)), load(f"{log}.ansor.jsonl").records
@@ -70,14 +70,14 @@ def test_a_run_is_logged_and_its_best_is_applied(fake: FakeMeasurer, tmp_path: P
     program, args = task.apply_best(log)
     check_interpreted(task.compute_dag, program)
     found = len(task.local.source(program, ()).text.replace("kernel", "candidate0"))
-    assert args == task.compute_dag.tensors and found == pytest.approx(best * 1e9, abs=3)  # candidates have numbers
+    assert args == task.compute_dag.tensors and found == pytest.approx(best * 1e9, abs=3)  # candidates are numbered
     assert "for " in task.print_best(log, "loops") and "void main" not in task.print_best(log, "source") and task.print_best(log)
     with pytest.raises(TargetError, match="there are schedule, loops, source"):
         task.print_best(log, "cuda")
     check_interpreted(task.compute_dag, task.compute_dag.replay(lines[0][0].state).sketch)
 
 
-def test_what_was_measured_is_not_measured_again(fake: FakeMeasurer, tmp_path: Path) -> None:
+def test_known_programs_are_not_measured_again(fake: FakeMeasurer, tmp_path: Path) -> None:
     task, log = task_of(), tmp_path / "log.json"
     task.tune(options(10, RecordToFile(log)), SketchPolicy(task, RandomModel()))
     policy = SketchPolicy(task, RandomModel(), init_search_callbacks=[PreloadMeasuredStates(log)])
@@ -97,7 +97,7 @@ def test_failures_are_logged_as_tvm_does(fake: FakeMeasurer, tmp_path: Path) -> 
     assert failures and all(result.costs == (1e10,) and result.error_no == MeasureErrorNo.RUNTIME_DEVICE for result in failures)
 
 
-def test_callbacks_are_told_of_what_states_can_tell(fake: FakeMeasurer) -> None:
+def test_callbacks_receive_what_states_can_express(fake: FakeMeasurer) -> None:
     class Seen(PythonBasedMeasureCallback):
         def __init__(self) -> None:
             self.pairs: list[tuple[MeasureInput, MeasureResult]] = []
@@ -111,7 +111,7 @@ def test_callbacks_are_told_of_what_states_can_tell(fake: FakeMeasurer) -> None:
     assert 0 < len(seen.pairs) <= 12 and all(isinstance(inp.state, State) and inp.task is task for inp, _ in seen.pairs)
 
 
-def test_a_model_of_ones_own_is_asked_and_taught(fake: FakeMeasurer) -> None:
+def test_a_custom_model_predicts_and_learns(fake: FakeMeasurer) -> None:
     class Mine(PythonBasedModel):
         def __init__(self) -> None:
             self.scored: list[int] = []
@@ -165,13 +165,13 @@ def test_the_best_of_a_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
         with pytest.raises(RecordError):
             half.apply_best()
         with ApplyHistoryBest([]):
-            assert task.apply_best()[0].steps  # the one around knows it
+            assert task.apply_best()[0].steps  # from the enclosing context
     with pytest.raises(RecordError, match="outside of any ApplyHistoryBest"):
         task.apply_best()
     assert ApplyHistoryBest(load_records(log), n_lines=1).query("llvm", KEY) == slow
 
 
-def test_programs_of_other_sizes_count_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_programs_of_other_sizes_count_on_request(tmp_path: Path) -> None:
     @auto_scheduler.register_workload("sized matmul", override=True)
     def sized(n: int) -> list[Tensor]:
         return workloads.matmul(n, 16, 16)
@@ -196,16 +196,16 @@ def test_tasks_of_one_run_have_one_target() -> None:
         run(searches, options(4), RandomModel())
 
 
-def test_names_that_are_gone_tell_what_to_use() -> None:
+def test_removed_names_say_what_to_use() -> None:
     for gone in (auto_scheduler.auto_schedule, auto_scheduler.create_task):
-        with pytest.raises(ScheduleError, match="which is gone: use"):
+        with pytest.raises(ScheduleError, match="which TVM removed: use"):
             gone("matmul")
     assert isinstance(auto_scheduler.LocalRPCMeasureContext(repeat=2).runner, LocalRunner)
 
 
 @pytest.mark.compiler
 def test_with_a_compiler_and_a_clock(tmp_path: Path) -> None:
-    """Search, log, apply, and the numbers are right."""
+    """Search, log and apply; the results are correct."""
     task, log = SearchTask(workload_key=KEY, compute_dag=ComputeDAG(KEY), target="llvm -threads=1"), tmp_path / "log.json"
     runner = LocalRunner(number=1, repeat=2, min_repeat_ms=0)
     task.tune(TuningOptions(6, num_measures_per_round=3, verbose=0, runner=runner, measure_callbacks=[RecordToFile(log)]), SketchPolicy(task, seed=1))
@@ -223,7 +223,7 @@ def test_a_run_stops_without_progress(fake: FakeMeasurer) -> None:
     assert len(fake.jobs) < 40
 
 
-def test_broken_logs_are_errors_of_ours(tmp_path: Path) -> None:
+def test_broken_logs_raise_our_errors(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(AnsorError):
         RecordToFile(tmp_path / "file" / "log.json")

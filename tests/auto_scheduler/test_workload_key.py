@@ -1,4 +1,4 @@
-"""Workload keys, taken apart and compared."""
+"""Parsing and comparing workload keys."""
 
 import json
 import math
@@ -24,7 +24,7 @@ def test_both_forms() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "matmul", "[]", "{}", "3", "[" * 5000, "[" * 60 + "]" * 60, '["x"', '["x", NaN]', "\ud800"])
-def test_a_text_that_is_no_list_is_a_name(text: str) -> None:
+def test_a_text_that_is_not_a_list_is_a_name(text: str) -> None:
     assert decode_workload_key(text) == (text, None) and parse_workload_key(text) == WorkloadKey(text)
 
 
@@ -40,10 +40,10 @@ def test_any_text_is_a_key(text: str) -> None:
     (5, "float16", math.inf), (1, [8, 3, 224], math.inf), (1, [16, 3, 224, 224], math.inf), (1, [-1, 3, 224, 224], math.inf), (4, [True, 1], math.inf),
     (1, ["8", 3, 224, 224], math.inf),
 ])  # fmt: skip
-def test_how_far_workloads_are_apart(place: int, to: object, factor: float) -> None:
+def test_distances_of_workloads(place: int, to: object, factor: float) -> None:
     other = json.dumps([*CONV[:place], to, *CONV[place + 1 :]])
     assert calc_workload_dis_factor(decode_workload_key(json.dumps(CONV)), decode_workload_key(other)) == factor
 
 
-def test_workloads_too_far_apart() -> None:
+def test_incompatible_workloads() -> None:
     assert calc_workload_dis_factor(("f", [10**400]), ("f", [1])) == math.inf and calc_workload_dis_factor(("f", None), ("f", None)) == 1

@@ -1,4 +1,4 @@
-"""What keys stand for, and a file of it that nothing is executed from."""
+"""The declarations of keys, and registry files, from which nothing is executed."""
 
 import json
 from pathlib import Path
@@ -78,7 +78,7 @@ def test_keys_of_declarations() -> None:
         workload_key_to_tensors('["0123456789abcdef0123456789abcdef", 4]')
 
 
-def test_arguments_that_a_function_does_not_take_are_told() -> None:
+def test_wrong_arguments_of_a_function_are_reported() -> None:
     for key in ('["a_product", 1]', '["a_product", "x", [], {}]', '["a_product", -1, 2, 3]'):
         with pytest.raises(DeclarationError):
             workload_key_to_tensors(key)
@@ -87,7 +87,7 @@ def test_arguments_that_a_function_does_not_take_are_told() -> None:
         workload_key_to_tensors('["returns_nothing"]')
 
 
-def test_entries_there_and_back() -> None:
+def test_entries_round_trip() -> None:
     tensors = workloads.conv2d_winograd_nhwc(1, 8, 8, 4, 4, 3, 1, 1)
     key = ComputeDAG(tensors).workload_key()
     register_workload_tensors(key, tensors)

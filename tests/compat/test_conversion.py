@@ -1,4 +1,4 @@
-"""Logs and record files as each other: what is the same afterwards, and what is told of the rest."""
+"""Conversions between logs and record files: what stays the same, and what is reported about the rest."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def product(n: int, m: int, k: int) -> list[Tensor]:
 
 
 def some_lines(count: int = 12, seed: int = 0) -> list[str]:
-    """Programs of our search that TVM's steps can tell, one of them a failure."""
+    """Programs of our search that TVM's steps can express, one of them a failure."""
     task, rng = SearchTask(workload_key=KEY, target=TARGET, hardware_params=HardwareParams(2, 64, 64)), random.Random(seed)
     found: list[str] = []
     while len(found) < count:
@@ -73,7 +73,7 @@ def known() -> dict[str, tuple[Tensor, ...]]:
     return {KEY: tuple(product(16, 16, 8))}
 
 
-def test_a_log_there_and_back_is_the_same_letter_by_letter(log: Path, tmp_path: Path) -> None:
+def test_logs_round_trip_exactly(log: Path, tmp_path: Path) -> None:
     there = convert(log, tmp_path / "ours.jsonl")
     assert (there.source, there.to, there.written, there.left_out) == (LogKind.AUTO_SCHEDULER, LogKind.RECORDS, 12, ())
     loaded = load(tmp_path / "ours.jsonl")
@@ -85,7 +85,7 @@ def test_a_log_there_and_back_is_the_same_letter_by_letter(log: Path, tmp_path: 
 
 
 @pytest.mark.compiler
-def test_times_of_this_machine_are_gone_on_from(log: Path, tmp_path: Path) -> None:
+def test_tuning_continues_from_times_of_this_machine(log: Path, tmp_path: Path) -> None:
     convert(log, tmp_path / "far.jsonl")
     convert(log, tmp_path / "here.jsonl", here=True)
     task = SearchTask(workload_key=KEY, target=TARGET, hardware_params=HardwareParams(2, 64, 64)).local
@@ -94,7 +94,7 @@ def test_times_of_this_machine_are_gone_on_from(log: Path, tmp_path: Path) -> No
     assert not recorded_outcomes(task, tmp_path / "far.jsonl").known
 
 
-def test_programs_that_cannot_be_told_are_left_out(tmp_path: Path) -> None:
+def test_programs_that_steps_cannot_express_are_left_out(tmp_path: Path) -> None:
     task = auto_scheduler.SearchTask(workload_key=KEY, target="llvm -threads=1").local
     path = tmp_path / "ours.jsonl"
     with RecordFile(path, foreign_header("a test")) as file:
@@ -107,14 +107,14 @@ def test_programs_that_cannot_be_told_are_left_out(tmp_path: Path) -> None:
     found = convert(path, tmp_path / "log.json", workloads=known())
     reasons = [one.reason for one in found.left_out]
     assert found.written + sum(one.count for one in found.left_out) == len(task.spaces) + 3 and found.written == len(states.load(tmp_path / "log.json").records)
-    for words in ("which have none for packing", "names a sketch that does not exist", "its workload is none of those that are known", "the kinds are arm, "):
+    for words in ("which cannot express packing", "names a sketch that does not exist", "its workload is unknown", "the kinds are arm, "):
         assert any(words in reason for reason in reasons), words
     (first, *_) = states.load(tmp_path / "log.json").records
     assert first.input.task == RecordedTask(KEY, "llvm -keys=cpu", HardwareParams(1, 64, 64), "", first.input.task.layout_rewrite_option, ())
     assert ComputeDAG(known()[KEY]).replay(first.input.state).notes == ()
 
 
-def test_what_is_no_program_of_our_search_is_told(tmp_path: Path) -> None:
+def test_programs_outside_our_search_are_reported(tmp_path: Path) -> None:
     bind = [["AN", 2, 0, 6]]
     other = [["SP", 2, 0, 16, [3], 1]]
     rows = [
@@ -132,7 +132,7 @@ def test_what_is_no_program_of_our_search_is_told(tmp_path: Path) -> None:
         assert words in said, words
 
 
-def test_versions_become_the_last_one(tmp_path: Path) -> None:
+def test_old_versions_become_the_latest(tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text("\n".join(["# a comment", *(line(task, version) for version, task in TASKS.items()), STATE_LINE[:50]]))
     found = convert(tmp_path / "old.json", tmp_path / "new.json", LogKind.AUTO_SCHEDULER)
     assert found.written == 6 and [str(one).partition(":")[0] for one in found.left_out] == ["1 line (line 8) left out"]
@@ -150,7 +150,7 @@ def test_old_lines_of_autotvm_become_new_ones(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "new.log").read_text().splitlines()[1]) == json.loads(CONFIG_LINE) and new.tvm_version == "0.9.0"
 
 
-def test_configurations_are_no_programs(log: Path, tmp_path: Path) -> None:
+def test_configurations_cannot_become_programs(log: Path, tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(f"{CONFIG_LINE}\n{CONFIG_LINE}\n")
     for to in (LogKind.RECORDS, LogKind.AUTO_SCHEDULER):
         found = convert(tmp_path / "a.log", tmp_path / "out", to)
@@ -159,7 +159,7 @@ def test_configurations_are_no_programs(log: Path, tmp_path: Path) -> None:
     assert [str(one) for one in found.left_out] == [f"12 lines left out: {NO_CONFIG}"] and not (tmp_path / "out").exists()
 
 
-def test_files_are_appended_to_where_they_fit(log: Path, tmp_path: Path) -> None:
+def test_records_are_appended_to_files_of_the_same_format(log: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     convert(log, out)
     out.write_bytes(out.read_bytes() + b'{"workload":"torn')
@@ -176,15 +176,15 @@ def test_files_are_appended_to_where_they_fit(log: Path, tmp_path: Path) -> None
         with pytest.raises(RecordError, match=sentence):
             convert(source, other, LogKind.RECORDS)
     (tmp_path / "text").write_text("no log\n")
-    with pytest.raises(RecordError, match="has no line of a record file"):
+    with pytest.raises(RecordError, match="has no lines of a record file"):
         convert(tmp_path / "text", tmp_path / "out")
-    with pytest.raises(RecordError, match="has no line of a record file"):
+    with pytest.raises(RecordError, match="has no lines of a record file"):
         convert(log, tmp_path / "text")
     assert (tmp_path / "text").read_text() == "no log\n", "and is left alone"
-    assert not list(tmp_path.glob(".*")), "no temporary files stay"
+    assert not list(tmp_path.glob(".*")), "no temporary files are left"
 
 
-def test_formats_are_told_by_lines(tmp_path: Path) -> None:
+def test_formats_are_recognised_by_lines(tmp_path: Path) -> None:
     trial = record_line(Record("w", "t", (), (), (1.0,))).decode()
     assert [kind_of_line(row) for row in (trial, STATE_LINE, CONFIG_LINE, OLD_LINE)] == ["records", "auto_scheduler", "autotvm", "autotvm"]
     for row in ("", "# comment", "[]", "{}", "null", "{" * 5000, '{"v": []}', '{"v": true}', STATE_LINE[:-1], '{"version": 1e999}'):
@@ -211,7 +211,7 @@ def test_hostile_lines_are_skipped_with_a_reason(seed: int, tmp_path: Path) -> N
 
 
 def spoil(rng: random.Random, row: str) -> str:
-    """A line that was cut, changed somewhere, or given a value of another type somewhere."""
+    """A line that was truncated, or with a changed character, or with a value of another type."""
     how = rng.randrange(3)
     if how == 0:
         return row[: rng.randrange(1, len(row))]

@@ -1,4 +1,4 @@
-"""Reading, picking and dividing, through the command."""
+"""Reading, picking and splitting, through the command."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_picking(capsys: pytest.CaptureFixture[str]) -> None:
     assert load("trials.jsonl.best.jsonl").headers[0].machine == (("source", "a test"),)
 
 
-def test_what_is_left_out_of_the_best_and_of_the_groups_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_skipped_lines_are_reported_when_picking_and_splitting(capsys: pytest.CaptureFixture[str]) -> None:
     with Path("configs.log").open("a") as text:
         text.write("\ntorn")
     for file in "states.json", "configs.log", "trials.jsonl":
@@ -92,7 +92,7 @@ def test_programs_of_templates_in_a_file(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["record", "--i", "mine.log", "--ir", "--templates", "nobody.py"]) == 1 and "nobody.py, which is not a file" in capsys.readouterr().err
 
 
-def test_dividing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_splitting(capsys: pytest.CaptureFixture[str]) -> None:
     said = ran("record --mode split --i states.json", capsys)
     assert said[:-1] == ["states.json.000.wkl: 2 records", "states.json.001.wkl: 1 record", "states.json.002.wkl: 1 record"], "each line once"
     assert [record.input.task.workload_key for record in states.load("states.json.001.wkl").records] == ['["b"]']
@@ -110,16 +110,16 @@ def test_converting_as_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     )
     assert ran("convert ours.jsonl back.json declared.py", capsys) == ["back.json: 3 records (records to auto_scheduler)"]
     assert Path("back.json").read_text().splitlines() == some_lines(3) and {json.loads(row)["i"][0][0] for row in some_lines(3)} == {KEY}
-    assert main(["convert", "ours.jsonl", "no.json", "softmax"]) == 1, "nothing is of that workload"
-    assert "3 lines left out: its workload is none of those that are known" in capsys.readouterr().out
+    assert main(["convert", "ours.jsonl", "no.json", "softmax"]) == 1, "no record has that workload"
+    assert "3 lines left out: its workload is unknown" in capsys.readouterr().out
     Path("typed.py").write_text(Path("declared.py").read_text().replace("n=16, m=16, k=8", "n, m, k, dtype").replace("converted", "typed"))
     assert ran("convert ours.jsonl typed.json typed.py --args 16,16,8,float32", capsys) == ["typed.json: 3 records (records to auto_scheduler)"]
     Path("unknown.json").write_text(some_lines(1)[0].replace("converted matmul", "nobody"))
     assert main(["convert", "unknown.json", "x.jsonl"]) == 1
-    assert "its workload 'nobody' is not registered here; name what declares it: FILE.py:function and --args" in capsys.readouterr().out
+    assert "its workload 'nobody' is not registered here; name the function that declares it: FILE.py:function and --args" in capsys.readouterr().out
     assert main(["convert", "ours.jsonl", "log.json", "--to", "autotvm"]) == 1
     assert "which holds auto_scheduler; name another file" in capsys.readouterr().err
 
 
-def test_formats_have_the_names_of_the_command() -> None:
+def test_format_names_match_the_command() -> None:
     assert tuple(LogKind) == LOG_KINDS

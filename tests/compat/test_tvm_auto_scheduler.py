@@ -1,4 +1,4 @@
-"""Tests of TVM 0.9's auto-scheduler through its names, in our words: those that nothing else here is the counterpart of. `tvm_tests` lists all of them."""
+"""Tests of TVM 0.9's auto-scheduler through its API, rewritten: those without another counterpart here. `tvm_tests` lists all of them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def searched(task: SearchTask, trials: int, log: Path) -> None:
 
 
 def check_function(task: SearchTask, log: Path, option: auto_scheduler.LayoutRewriteOption | None = None) -> None:
-    """The best of a log computes what NumPy says of the last of its arguments, a product."""
+    """The best program of a log computes the expected last argument, a product."""
     sch, args = task.apply_best(log, layout_rewrite_option=option)
     func = tvm.build(sch, args, task.target)
     arrays = [tvm.nd.array(np.random.rand(*one.shape).astype(one.dtype)) for one in args]
@@ -99,7 +99,7 @@ def pragma_storage_align_rfactor(state: State) -> None:
 
 
 def record_round_trip(change: Callable[[State], None]) -> None:
-    """The steps, the state that they lead to, and the text of a line are the same after the way through one."""
+    """The steps, the resulting state, and the text of a line survive a round trip."""
     dag = auto_scheduler.ComputeDAG(workloads.matmul(512, 512, 512))
     task = auto_scheduler.SearchTask(compute_dag=dag, workload_key="compat record", target=tvm.target.Target("llvm", host="llvm"), target_host="llvm")
     state = dag.get_init_state()

@@ -1,4 +1,4 @@
-"""Every test of TVM's auto-scheduler has a counterpart that exists, or a reason."""
+"""Every test of TVM's auto-scheduler has an existing counterpart, or a reason for having none."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def names_in(path: Path) -> set[str]:
     return {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
 
 
-def test_all_of_them_are_here() -> None:
+def test_every_tvm_test_is_listed() -> None:
     assert len(ROWS) == len(dict(ROWS)) == 67 and sum("::test_" in ours for _, ours in ROWS) == 55
 
 
 @pytest.mark.parametrize(("theirs", "ours"), ROWS, ids=[theirs for theirs, _ in ROWS])
-def test_a_counterpart_or_a_reason(theirs: str, ours: str) -> None:
+def test_each_has_a_counterpart_or_a_reason(theirs: str, ours: str) -> None:
     path, mark, name = ours.partition("::")
     if mark:
         assert name in names_in(ROOT / path)

@@ -1,6 +1,6 @@
-"""The 67 tests of TVM 0.9's auto-scheduler (tests/python/unittest/test_auto_scheduler_*.py), and their counterparts here, or why there are none.
+"""The 67 tests of TVM 0.9's auto-scheduler (tests/python/unittest/test_auto_scheduler_*.py), each with our counterpart or the reason why there is none.
 
-Counterparts outside of this folder use `ansor.auto_scheduler`, whose names `ansor.compat.tvm.auto_scheduler` are (`test_names_of_the_auto_scheduler`).
+Counterparts outside of this folder use `ansor.auto_scheduler`; `ansor.compat.tvm.auto_scheduler` has the same objects (`test_names_of_the_auto_scheduler`).
 """
 
 _GPU = "there is no GPU: programs are made for processors"
@@ -36,7 +36,7 @@ TESTS: dict[str, dict[str, str]] = {
         "test_dense_lowered": f"{_HERE}::test_features_of_products_as_declared_and_scheduled",
     },
     "layout_rewrite": {
-        "test_apply_steps_with_layout_rewrite": f"{_PACKING}::test_operands_whose_layout_is_free_are_packed",
+        "test_apply_steps_with_layout_rewrite": f"{_PACKING}::test_operands_with_a_free_layout_are_packed",
         "test_apply_steps_with_layout_rewrite_corner_case": f"{_PACKING}::test_corner_cases_of_packing",
         "test_correctness_layout_rewrite_rewrite_for_preTransformed": f"{_HERE}::test_correctness_layout_rewrite",
         "test_correctness_layout_rewrite_insert_transform_stage": f"{_HERE}::test_correctness_layout_rewrite",
@@ -54,10 +54,10 @@ TESTS: dict[str, dict[str, str]] = {
         "test_record_follow_split_follow_fused_split": f"{_HERE}::test_record_follow_split_follow_fused_split",
         "test_record_pragma_storage_align_rfactor": f"{_HERE}::test_record_pragma_storage_align_rfactor",
         "test_recover_measure_input": f"{_TASK}::test_recover_measure_input",
-        "test_workload_dis_factor": "tests/auto_scheduler/test_workload_key.py::test_how_far_workloads_are_apart",
+        "test_workload_dis_factor": "tests/auto_scheduler/test_workload_key.py::test_distances_of_workloads",
         "test_measure_local_builder_runner": f"{_MEASURE}::test_measure_local_builder_runner",
-        "test_dag_measure_local_builder_runner": f"{_MEASURE}::test_what_goes_wrong_is_a_result",
-        "test_workload_serialization": "tests/auto_scheduler/test_workload_registry.py::test_entries_there_and_back",
+        "test_dag_measure_local_builder_runner": f"{_MEASURE}::test_errors_are_results",
+        "test_workload_serialization": "tests/auto_scheduler/test_workload_registry.py::test_entries_round_trip",
         "test_measure_local_builder_rpc_runner": f"{_HERE}::test_measure_local_builder_rpc_runner",
         "test_measure_local_builder_rpc_runner_spawn": _SPAWN,
         "test_measure_target_host": f"{_HERE}::test_measure_target_host",
@@ -102,4 +102,4 @@ TESTS: dict[str, dict[str, str]] = {
         "test_task_scheduler_gradient": f"{_SCHEDULER}::test_task_scheduler_gradient",
     },
 }  # fmt: skip
-"""File of TVM's -> test there -> `file::test` here, or a reason."""
+"""File in TVM -> its test -> our `file::test`, or a reason."""

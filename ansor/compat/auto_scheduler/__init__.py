@@ -1,4 +1,4 @@
-"""TVM's auto-scheduler under the names its users know: states and their steps, tasks, tuning, and logs."""
+"""TVM's auto-scheduler API: states and their steps, tasks, tuning, and logs."""
 
 from ansor.compat.auto_scheduler import record as record
 from ansor.compat.auto_scheduler.callbacks import PythonBasedMeasureCallback as PythonBasedMeasureCallback

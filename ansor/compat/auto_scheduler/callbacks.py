@@ -1,4 +1,4 @@
-"""Callbacks for measurements: `RecordToFile` logs them, others are called with them. Source: TVM 0.9, `auto_scheduler.measure`, `measure_record`."""
+"""Measurement callbacks: `RecordToFile` logs measurements; any other callback receives them. Source: TVM 0.9, `auto_scheduler.measure`, `measure_record`."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from ansor.compat.auto_scheduler.record import save_records
 from ansor.errors import RecordError
 
 OURS = ".ansor.jsonl"
-"""What the name of the record file ends with that holds what a log's steps cannot tell."""
+"""Suffix of the ansor record file next to a log, for programs that the log's steps cannot express."""
 
 
 class MeasureCallback(Protocol):
-    """Is told of measurements: `policy` is what searches, or None."""
+    """Receives measurements. `policy` is the search policy, or None."""
 
     def callback(self, policy: object, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None: ...
 
 
 class PythonBasedMeasureCallback:
-    """Base of callbacks: `callback` is called after every measurement whose program a state can tell."""
+    """Base class for callbacks: `callback` runs after every measurement whose program a state can express."""
 
     def callback(self, policy: object, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Inputs and results of measurements, in order."""
+        """Handle the inputs and results of measurements, in order."""
         raise NotImplementedError
 
 
 class RecordToFile:
-    """Append measurements to a log, one line each; the folder is made when it is missing.
+    """Append measurements to a log, one line each. Creates the folder if it is missing.
 
-    Programs that the log's steps cannot tell (packed operands, vectors along a reduction, other algorithms) go to a record file of ours beside it, whose name
-    ends in `.ansor.jsonl`.
+    Programs that the log's steps cannot express (packed operands, vectors along a reduction, other algorithms) go to an ansor record file next to the log,
+    with the suffix `.ansor.jsonl`.
     """
 
     def __init__(self, filename: str | Path) -> None:
@@ -44,14 +44,14 @@ class RecordToFile:
 
     @property
     def own_file(self) -> Path:
-        """The file for programs that a log cannot express."""
+        """The record file for programs that a log cannot express."""
         return own_file(self.filename)
 
     def callback(self, policy: object, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Append them. Raises RecordError if that fails."""
+        """Append the measurements. Raises RecordError if that fails."""
         save_records(self.filename, inputs, results)
 
 
 def own_file(log: str | Path) -> Path:
-    """The record file of ours beside a log."""
+    """The ansor record file next to a log."""
     return Path(f"{log}{OURS}")

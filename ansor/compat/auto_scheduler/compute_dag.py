@@ -1,4 +1,4 @@
-"""A declaration in the order of TVM's auto-scheduler, so that numbers of stages in its logs mean the same tensors here. Source: TVM 0.9, `ComputeDAG`."""
+"""A declaration with its stages in TVM's order, so that stage numbers in TVM's logs mean the same tensors here. Source: TVM 0.9, `ComputeDAG`."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class ComputeDAG:
     """All tensors of a computation.
 
     Args:
-        compute_or_sche: the tensors, inputs and outputs, that a kernel takes; or the key of a workload that is registered.
+        compute_or_sche: the tensors that a kernel takes, inputs and outputs; or the key of a registered workload.
 
-    `ops` are all tensors, each after those it reads; a stage of a state has the number of its tensor there. Raises DeclarationError for a declaration
-    with two axes of one name in a tensor.
+    `ops` holds all tensors, each after those it reads; a state's stages are numbered in this order. Raises DeclarationError if a tensor has two axes with
+    the same name.
     """
 
     hash_func: Hash | None = None
-    """Replaces MD5 in workload keys, where it is set."""
+    """If set, hashes declarations for workload keys instead of MD5."""
 
     def __init__(self, compute_or_sche: str | Sequence[Tensor]) -> None:
         self.tensors = list(workload_key_to_tensors(compute_or_sche) if isinstance(compute_or_sche, str) else compute_or_sche)
-        self.dag = Dag(self.tensors)  # which checks what is declared
+        self.dag = Dag(self.tensors)  # checks the declaration
         self.ops = topological(self.tensors)
         _check_names(self.ops)
 
@@ -56,16 +56,16 @@ class ComputeDAG:
 
     @property
     def init_state(self) -> State:
-        """Every tensor in a nest of its own, as declared."""
+        """The state in which every tensor has its own loop nest, as declared."""
         return State(self._initial, self)
 
     def get_init_state(self) -> State:
-        """Every tensor in a nest of its own, as declared."""
+        """The state in which every tensor has its own loop nest, as declared."""
         return self.init_state
 
     @cached_property
     def renamed(self) -> dict[int, Tensor]:
-        """Id of a tensor of `ops` -> what it is called where programs are made of it."""
+        """Id of a tensor of `ops` -> the same tensor under its name in programs."""
         found: dict[int, Tensor] = {}
         pairs = list(zip(self.tensors, self.dag.tensors, strict=True))
         while pairs:
@@ -76,38 +76,38 @@ class ComputeDAG:
         return found
 
     def state_of(self, state: AnyState) -> State:
-        """A state with stages: steps of a log are applied to this declaration. Raises ScheduleError for steps that do not fit."""
+        """A state with stages. The steps of a log are applied to this declaration. Raises ScheduleError if they do not fit."""
         if isinstance(state, RecordedState):
             return self.get_init_state().apply(state.transform_steps)
         return State(state, self) if isinstance(state, StateObject) else state
 
     def replay(self, state: AnyState, layout_rewrite: LayoutRewriteOption = LayoutRewriteOption.NO_REWRITE) -> Program:
-        """The program of a state, and what of it could not be taken over. Raises ScheduleError for a state that is no program of a processor."""
+        """The program of a state, with notes on what was left out. Raises ScheduleError for a state that no processor can run."""
         return program_of(self, self.state_of(state).state_object, LayoutRewriteOption(layout_rewrite))
 
     def apply_steps_from_state(
         self, state: AnyState, layout_rewrite: LayoutRewriteOption = LayoutRewriteOption.NO_REWRITE
     ) -> tuple[Sketch, list[Tensor]]:
-        """The program of a state as a schedule of ours, and the tensors that it takes: `auto_scheduler.lower` and `build` take both.
+        """The program of a state as one of our schedules, and the tensors it takes. Pass both to `auto_scheduler.lower` and `build`.
 
-        What cannot be expressed and changes no result is left out, with a warning of the logger "auto_scheduler" (`replay` gives the sentences).
-        Raises ScheduleError for a state that is no program of a processor.
+        Leaves out what it cannot express, if that does not change results; the logger "auto_scheduler" warns (`replay` returns the sentences).
+        Raises ScheduleError for a state that no processor can run.
         """
         found = self.replay(state, layout_rewrite)
         found.warn()
         return found.sketch, self.tensors
 
     def print_python_code_from_state(self, state: AnyState) -> str:
-        """The steps as Python, in terms of a schedule `s`."""
+        """The steps as Python calls on a schedule `s`."""
         return python_text(self, self.state_of(state).state_object)
 
     def infer_bound_from_state(self, state: AnyState) -> State:
-        """The state with the extents of all loops. Raises ScheduleError where a length is open."""
+        """The state with the extents of all loops. Raises ScheduleError if a length is open."""
         whole = self.state_of(state)
         return State(self.replay(whole).bounded(whole.state_object), self)
 
     def workload_key(self) -> str:
-        """`["hash", shape, ...]`: the MD5 of the declaration as TVM prints it, without shapes, then those of `tensors`."""
+        """`["hash", shape, ...]`: the MD5 of the declaration as TVM prints it without shapes, then the shapes of `tensors`."""
         text = declaration_text(self.ops, simple=True)
         other = type(self).hash_func
         name = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() if other is None else other(text)
@@ -123,7 +123,7 @@ class ComputeDAG:
         return {"tensors": self.tensors}
 
     def __setstate__(self, state: dict[str, Sequence[Tensor]]) -> None:
-        self.__init__(state["tensors"])  # type: ignore[misc]  # what is pickled is what it is made of
+        self.__init__(state["tensors"])  # type: ignore[misc]  # pickles hold the tensors only
 
 
 def _check_names(ops: Sequence[Tensor]) -> None:

@@ -1,4 +1,4 @@
-"""Cost models of states, under TVM's names: `XGBModel` is the model that comes with the package. Source: TVM 0.9, `auto_scheduler.cost_model`."""
+"""Cost models of states, under TVM's names: `XGBModel` is the model that ships with the package. Source: TVM 0.9, `auto_scheduler.cost_model`."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ Scores = NDArray[np.float64]
 
 
 class PythonBasedModel:
-    """Base of models that score states themselves: give `predict`, and `update` if it learns. Higher scores are better. Tasks are `SearchTask`s."""
+    """Base class for models that score states: override `predict`, and `update` if the model learns. Higher scores are better. Tasks are `SearchTask`s."""
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         """Learn from measurements, in addition to all earlier ones."""
 
     def predict(self, task: Any, states: Sequence[State]) -> Sequence[float] | Scores:
-        """A score for each state."""
+        """Return a score for each state."""
         raise NotImplementedError
 
     def predict_stages(self, task: Any, states: Sequence[State]) -> Sequence[float]:
-        """Scores of single stages; unused here."""
+        """Scores of single stages. Not used here."""
         raise NotImplementedError
 
 
 class _FeatureModel:
-    """Scores states by the features of their programs: `model` is the same for our search."""
+    """Scores states by the features of their programs. `model` is the same model in the form that our search takes."""
 
     def __init__(self, model: CostModel) -> None:
         self.model = model
         self._tasks: dict[str, int] = {}
 
     def predict(self, task: DeclaredTask, states: Sequence[State]) -> Scores:
-        """A score for each state; -inf for one that is no program."""
+        """A score for each state; -inf for one without a program."""
         programs = [features_of(task, state) for state in states]
         known = [one for one in programs if one is not None]
         scores = iter(self.model.predict(join(known)).tolist() if known else [])
         return np.array([-np.inf if one is None else next(scores) for one in programs])
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Learn from measurements; those without a program are ignored."""
+        """Learn from measurements. Those without a program are ignored."""
         features, seconds, numbers = [], [], []
         for inp, result in zip(inputs, results, strict=True):
             try:
@@ -76,32 +76,32 @@ class _FeatureModel:
         self.model.update(features, seconds, numbers)
 
     def update_from_file(self, file_name: str | Path, n_lines: int | None = None) -> None:
-        """Learn from a log, its first `n_lines` records."""
+        """Learn from the first `n_lines` records of a log."""
         pairs = list(islice(iter(RecordReader(file_name)), n_lines))
         self.update([inp for inp, _ in pairs], [result for _, result in pairs])
 
     def save(self, file_name: str | Path) -> None:
-        """Write the model; no pickle."""
+        """Write the model. The file is not a pickle."""
         self.model.save(Path(file_name))
 
     def load(self, file_name: str | Path) -> None:
-        """Go on with a saved model. Raises CostModelError for another file."""
+        """Restore a saved model. Raises CostModelError for any other file."""
         self.model = load_model(Path(file_name))
 
 
 class RandomModel(_FeatureModel):
-    """Knows nothing: scores are random."""
+    """Scores states at random."""
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__(OurRandomModel(seed))
 
 
 class XGBModel(_FeatureModel):
-    """The model that comes with the package, corrected by what is measured. Scores of a task that was measured are about best seconds / seconds.
+    """The model that ships with the package, corrected by measurements. Once a task is measured, scores are about its best seconds / seconds.
 
-    verbose_eval, num_warmup_sample, seed, adaptive_training: of TVM's model; ours says nothing, knows something from the start, draws nothing at random, and
-    learns from every round.
-    model_file: a saved model to begin with.
+    verbose_eval, num_warmup_sample, seed, adaptive_training: accepted for compatibility and ignored. This model prints nothing, is trained from the start, is
+    deterministic, and learns from every round.
+    model_file: a saved model to start from.
     """
 
     def __init__(
@@ -114,18 +114,18 @@ class XGBModel(_FeatureModel):
             self.load(model_file)
 
     def predict(self, task: DeclaredTask, states: Sequence[State]) -> Scores:
-        """A score for each state; -inf for one that is no program."""
+        """A score for each state; -inf for one without a program."""
         best, level = self._levels.get(task.workload_key, (1.0, 1.0))
         return super().predict(task, states) * best * level
 
     def save(self, file_name: str | Path) -> None:
-        """Write the model; no pickle."""
+        """Write the model. The file is not a pickle."""
         super().save(file_name)
         content = read_document(Path(file_name))
         write_document(Path(file_name), str(content["kind"]), {**content, "levels": self._levels})
 
     def load(self, file_name: str | Path) -> None:
-        """Go on with a saved model. Raises CostModelError for another file."""
+        """Restore a saved model. Raises CostModelError for any other file."""
         super().load(file_name)
         levels = cast("dict[str, tuple[float, float]]", read_document(Path(file_name)).get("levels", {}))
         try:
@@ -134,7 +134,7 @@ class XGBModel(_FeatureModel):
             raise CostModelError(f"asked to load {file_name}; found a damaged model ({error}): save it again") from error
 
     def _learn(self, features: FeatureRows, seconds: Scores, numbers: NDArray[np.int64]) -> None:
-        """Learn, and how the scores of each task, which have no unit, compare with its times: best seconds, and a factor."""
+        """Learn, and relate the unitless scores of each task to its times: best seconds, and a factor."""
         super()._learn(features, seconds, numbers)
         valid, scores = np.isfinite(seconds), self.model.predict(features)
         for key, number in self._tasks.items():
@@ -148,13 +148,13 @@ Model = _FeatureModel | PythonBasedModel
 
 
 def features_of(task: DeclaredTask, state: State) -> FeatureRows | None:
-    """What our models see of a state; None for one that is no program of a processor, or has open lengths."""
+    """The features of a state's program; None if no processor can run it, or a length is open."""
     try:
         program = task.compute_dag.replay(state, task.layout_rewrite_option).sketch
         if program.choices:
             return None
         found = found_among(program, [space.sketch for space in task.local.spaces])
-        if found is not None:  # its features are at hand
+        if found is not None:  # the space has recorded its features
             space, row = task.local.spaces[found[0]], found[1]
             return space.features(np.array([row], np.int64).reshape(1, len(row)))
         return SketchSpace(program, task.local_target).features(np.zeros((1, 0), np.int64))

@@ -1,4 +1,4 @@
-"""A rule of a person's own, in terms of states: `PreloadCustomSketchRule`. Source: TVM 0.9, `auto_scheduler.search_policy`."""
+"""User-defined rules on states: `PreloadCustomSketchRule`. Source: TVM 0.9, `auto_scheduler.search_policy`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Applies = Callable[[object, State, int], Sequence[Sequence["State | StateObject 
 
 
 class PreloadCustomSketchRule:
-    """A rule that is tried before the others.
+    """A rule that is tried before the built-in ones.
 
-    meet_condition_func(policy, state, stage_id): PASS, APPLY (then later rules are tried, too) or APPLY_AND_SKIP_REST.
-    apply_func(policy, state, stage_id): a list of [state, number of the stage to go on with]; -1 ends.
+    meet_condition_func(policy, state, stage_id): returns PASS, APPLY (later rules are tried as well) or APPLY_AND_SKIP_REST.
+    apply_func(policy, state, stage_id): returns a list of [state, number of the stage to continue with]; -1 ends.
     """
 
     PASS: ClassVar[int] = 0
@@ -36,7 +36,7 @@ class PreloadCustomSketchRule:
 
 @dataclass(frozen=True)
 class CustomRule:
-    """One of them, as our search derives sketches."""
+    """A user's rule as a rule of our search."""
 
     given: PreloadCustomSketchRule
     dag: ComputeDAG
@@ -44,7 +44,7 @@ class CustomRule:
     exclusive: bool = False
 
     def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
-        """What the rule makes of a stage; nothing where steps of TVM cannot tell the sketch so far."""
+        """The sketches that the rule derives for a stage; none if TVM's steps cannot express the sketch so far."""
         try:
             state = state_of(self.dag, sketch)
         except ScheduleError:
@@ -55,7 +55,7 @@ class CustomRule:
             return
         for found, following in self.given.apply_func(self.policy, state.copy(), number):
             if not isinstance(found, State | StateObject) or not isinstance(following, int):
-                raise ScheduleError(f"the rule {self.given.rule_name} gave {found!r:.80}, {following!r:.80}; it has to give [state, number of the next stage]")
+                raise ScheduleError(f"the rule {self.given.rule_name} returned {found!r:.80}, {following!r:.80}; return [state, number of the next stage]")
             made = self.dag.replay(found)
             pending = tuple(stage.ours for stage in made.stages[: following + 1] if stage.op_type == "compute")
             derived = Sketch(sketch.dag, made.sketch.steps, made.sketch.choices)

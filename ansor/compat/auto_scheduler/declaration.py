@@ -15,10 +15,10 @@ class Declaration(Protocol):
 
     @property
     def ops(self) -> Sequence[Tensor]:
-        """All of them, each after those it reads."""
+        """All tensors, each after those it reads."""
         ...
 
     @property
     def renamed(self) -> dict[int, Tensor]:
-        """Id of a tensor of `ops` -> what it is called where programs are made of it."""
+        """Id of a tensor of `ops` -> the same tensor under its name in programs."""
         ...

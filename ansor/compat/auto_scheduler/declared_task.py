@@ -1,4 +1,4 @@
-"""A workload and a target, as logs name them and as the search takes them. Source: TVM 0.9, `auto_scheduler.search_task`."""
+"""A workload and a target, with the names that logs use and the values that the search takes. Source: TVM 0.9, `auto_scheduler.search_task`."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from ansor.tasks.workloads import WorkloadFunction
 
 
 class DeclaredTask:
-    """What to compute, and for which machine.
+    """What to compute, and on which machine.
 
     Args:
         func, args: a registered workload function, or its name, and its arguments.
-        compute_dag, workload_key: the declaration, or its key, instead; by default each follows from the other.
+        compute_dag, workload_key: alternatively, the declaration or its key; by default each is derived from the other.
         target: text such as `llvm -mcpu=skylake-avx512`, or one of `ansor.targets`; `task.target` is a `Target`. target_host: kept for the log.
-        hardware_params: programs run on as many threads as it has cores.
-        layout_rewrite_option: what is done to operands whose layout is free.
-        task_inputs: values of inputs by name, or names of inputs that were registered; task_inputs_overwrite, task_inputs_save_to_file: see
+        hardware_params: programs run on `num_cores` threads.
+        layout_rewrite_option: how to store operands with a free layout.
+        task_inputs: values of inputs by name, or names of registered inputs; task_inputs_overwrite, task_inputs_save_to_file: see
             `register_task_input_buffer`.
-        desc: for people.
+        desc: a description for people.
 
-    Raises DeclarationError for a workload that is not known, TargetError without a target. Tasks can be pickled.
+    Raises DeclarationError for an unknown workload, TargetError without a target. Tasks can be pickled.
     """
 
     def __init__(
@@ -77,19 +77,19 @@ class DeclaredTask:
 
     @cached_property
     def local_target(self) -> Target:
-        """The machine as the search knows it. Raises TargetError if it is not a processor."""
+        """The machine as the search sees it. Raises TargetError if it is not a processor."""
         return self._local or local_target(self.target, self.hardware_params)
 
     @cached_property
     def local(self) -> tasks.SearchTask:
-        """The task as the search knows it."""
+        """The task as the search sees it."""
         inputs = input_values(self.workload_key, self.compute_dag.tensors, self.task_input_names)
         return tasks.SearchTask(tensors=self.compute_dag.tensors, target=self.local_target, name=self.desc or parse_workload_key(self.workload_key).name,
                                 as_written=True, inputs=inputs)  # fmt: skip
 
     @property
     def workload(self) -> WorkloadKey:
-        """The workload key, taken apart."""
+        """The parsed workload key."""
         return parse_workload_key(self.workload_key)
 
     @property
@@ -116,7 +116,7 @@ class DeclaredTask:
 
 
 def _hardware(text: str, target: Target | None) -> HardwareParams:
-    """What a target has; a text may say how many threads."""
+    """The hardware parameters of a target. Its text may set the number of threads."""
     if target is None and text.split()[:1] == ["cpu"]:
         target = local_target(text)
     if target is None:
@@ -128,9 +128,9 @@ Task = TypeVar("Task", bound=DeclaredTask)
 
 
 def recovered(inp: MeasureInput, rebuild_state: bool = False, kind: type[DeclaredTask] = DeclaredTask) -> MeasureInput:
-    """A measurement from a log with its task made whole, and with `rebuild_state` its state: the steps are applied to the declaration.
+    """Complete the task of a measurement from a log; with `rebuild_state` also its state, by applying the steps to the declaration.
 
-    Raises DeclarationError for a workload that is not known here, ScheduleError for steps that do not fit it.
+    Raises DeclarationError for a workload that is not registered here, ScheduleError for steps that do not fit it.
     """
     task = recovered_as(kind, inp.task)
     state: AnyState = inp.state
@@ -138,7 +138,7 @@ def recovered(inp: MeasureInput, rebuild_state: bool = False, kind: type[Declare
 
 
 def recovered_as(kind: type[Task], task: object) -> Task:
-    """Completes a task from a log; a complete one is returned unchanged."""
+    """Complete a task from a log. Returns a complete one unchanged."""
     if isinstance(task, kind):
         return task
     assert isinstance(task, RecordedTask)

@@ -1,4 +1,4 @@
-"""Which programs serve inside a `with`: `ApplyHistoryBest` knows those of a log. Source: TVM 0.9, `auto_scheduler.dispatcher`."""
+"""Chooses programs inside a `with` statement: `ApplyHistoryBest` takes them from logs. Source: TVM 0.9, `auto_scheduler.dispatcher`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ansor.errors import AnsorError, RecordError
 
 
 class DispatchContext:
-    """The root, which knows nothing. `current` is the innermost one."""
+    """The root context, which has no programs. `current` is the innermost context."""
 
     current: ClassVar[DispatchContext]
 
     def best(self, task: DeclaredTask) -> Found:
-        """The best program of a task. Raises RecordError if none is known."""
+        """The best program of a task. Raises RecordError if there is none."""
         raise RecordError(f"asked for the best program of {task!r} outside of any ApplyHistoryBest; name a log, or put the call into one")
 
     def query(self, target: str, workload_key: str, has_complex_op: bool = True, dag: object = None, func_name: str = "") -> State | None:
-        """The best state of a workload on a target; None when none is known. The last three are of TVM, and mean nothing here."""
+        """The best state of a workload on a target, or None. The last three arguments are accepted for compatibility and ignored."""
         try:
             return self.best(DeclaredTask(workload_key=workload_key, target=target)).state
         except AnsorError:
@@ -42,14 +42,14 @@ class DispatchContext:
 
 
 class FallbackContext(DispatchContext):
-    """The root by its name in TVM."""
+    """The root context, under TVM's name."""
 
 
 class ApplyHistoryBest(DispatchContext):
-    """The best programs of logs: inside `with ApplyHistoryBest("log.json"):`, `task.apply_best()` takes them.
+    """The best programs of logs. Inside `with ApplyHistoryBest("log.json"):`, `task.apply_best()` uses them.
 
-    records: a log, several of them, or records themselves. n_lines: only the first ones. include_compatible: programs of workloads that differ in numbers
-    only count, too.
+    records: a log, several logs, or pairs of inputs and results. n_lines: how many records to read. include_compatible: also use programs of workloads that
+    differ only in numbers.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ApplyHistoryBest(DispatchContext):
             self._records.setdefault(parse_workload_key(inp.task.workload_key).name, []).append((inp, result))
 
     def best(self, task: DeclaredTask) -> Found:
-        """The best program of a task; what the context around knows where this one knows none. Raises RecordError when none does."""
+        """The best program of a task, or what the enclosing context returns if there is none. Raises RecordError if no context has one."""
         ours = [best_of_ours(task, own_file(log)) for log in self._logs]
         found = [one for one in (*ours, self._of_lines(task)) if one is not None]
         return min(found, key=lambda one: one.cost) if found else self._around_or_root.best(task)

@@ -1,4 +1,4 @@
-"""From a schedule of ours to a state: our steps in terms of the 14 of TVM's auto-scheduler, so that its logs can hold what our search finds.
+"""Translates our schedules to states: our steps become TVM's 14, so that TVM's logs can hold what our search finds.
 
     Split, FollowSplit, Fuse, Reorder            SP, FSP (SP where no split has those lengths), FU, RE
     ComputeAt, ComputeInline, ComputeRoot        CA, CI, CR
@@ -6,7 +6,7 @@
     Parallel(n)                                  FU of the n outermost loops, AN
     Vectorize, Unroll, PragmaUnroll              AN, AN, PR
 
-Packing, instructions, aligned rows, and vectors along a reduction have no counterpart there.
+Packing, instructions, aligned rows, and vectors along a reduction have no counterpart in TVM.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def state_of(dag: ComputeDAG, sketch: Sketch) -> State:
-    """The state of a schedule. Lengths that are open stay open; open annotations are left out. Raises ScheduleError for steps without a counterpart."""
+    """The state of a schedule. Open lengths stay open; open annotations are left out. Raises ScheduleError for steps without a counterpart."""
     export = _Export(dag)
     for step in sketch.steps:
         export.translate(step)
@@ -34,11 +34,11 @@ def state_of(dag: ComputeDAG, sketch: Sketch) -> State:
 
 
 def _without(what: str) -> ScheduleError:
-    return ScheduleError(f"asked to write a schedule in the steps of TVM's auto-scheduler, which have none for {what}; keep it in a record file of ours")
+    return ScheduleError(f"asked to write a schedule in the steps of TVM's auto-scheduler, which cannot express {what}; keep it in an ansor record file")
 
 
 class _Export:
-    """The state so far, whose stages and iterators know what they are called in steps of ours. splits: lengths -> the first split that has them."""
+    """The state so far. Its stages and iterators carry the names that our steps use. splits: lengths -> the first split with these lengths."""
 
     def __init__(self, dag: ComputeDAG) -> None:
         self.state = dag.get_init_state()
@@ -65,7 +65,7 @@ class _Export:
                 self._follow_split(number, step)
             case ours.Fuse():
                 fused = self.state.fuse(number, [self._find(step.stage, loop) for loop in step.loops])
-                # One loop from now on, by the name that later steps have for it.
+                # From now on it is one loop, under the name that later steps use.
                 self.state.state_object = self.state.state_object.as_one_loop(number, self.state[number].iters.index(fused))
             case ours.Reorder():
                 self.state.reorder(number, [self._find(step.stage, loop) for loop in step.loops])
@@ -89,7 +89,7 @@ class _Export:
         if source is not None:
             self.state.follow_split(number, loop, source, step.parts - 1)
         elif isinstance(step.lengths, str):
-            raise _without(f"loop {step.loop} of stage {step.stage}, which follows a split that is not there")
+            raise _without(f"loop {step.loop} of stage {step.stage}, which follows a missing split")
         else:
             self.state.split(number, loop, followed_lengths(FollowSplitStep(0, 0, 0, step.parts - 1), [SplitStep(0, 0, None, step.lengths)]))
 
@@ -97,11 +97,11 @@ class _Export:
         stage, loop = self.state[number], self._find(step.stage, step.loop)
         spatial, rest = [label for label, _ in stage.spatial], [one.label for one in stage.iters if one is not loop]
         if rest[: len(spatial)] != spatial or step.position > len(spatial):
-            raise _without(f"partial results of stage {step.stage}, whose spatial loops were changed before")
+            raise _without(f"partial results of stage {step.stage}, whose spatial loops were already changed")
         self.state.rfactor(number, loop, step.position)
 
     def _annotate(self, number: int, step: ours.Step) -> None:
-        """How loops run; nothing where that is open."""
+        """Translate how a loop runs; skip it if that is open."""
         match step:
             case ours.Parallel(amount=int(amount)) if amount:
                 outer = self.state[number].iters[:amount]

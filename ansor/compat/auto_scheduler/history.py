@@ -1,4 +1,4 @@
-"""What a log knows of a task: the programs that were measured, as states or as rows of our search. Source: TVM 0.9, `auto_scheduler.measure_record`."""
+"""Reads measured programs of a task from a log, as states or as rows of our search. Source: TVM 0.9, `auto_scheduler.measure_record`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Pairs = Iterable[tuple[MeasureInput, MeasureResult]]
 
 @dataclass(frozen=True)
 class Found:
-    """The best program of a task: a state of a log, or a schedule of a record file of ours. `cost`: its seconds, scaled where it is another size's."""
+    """The best program of a task: a state from a log, or a schedule from an ansor record file. `cost`: seconds, scaled if measured at another size."""
 
     task: DeclaredTask
     cost: float
@@ -42,7 +42,7 @@ class Found:
     best: Best | None = None
 
     def schedule(self, layout_rewrite_option: LayoutRewriteOption | None = None) -> Sketch:
-        """The program."""
+        """The program as a schedule."""
         if self.best is not None:
             return Sketch(self.best.sketch.dag, self.best.sketch.concrete_steps(self.best.row))
         assert self.state is not None
@@ -51,22 +51,22 @@ class Found:
 
     @cached_property
     def text(self) -> str:
-        """The program's steps as Python, or as steps of ours."""
+        """The program's steps as Python, or as our steps."""
         if self.state is not None:
             return self.task.compute_dag.print_python_code_from_state(self.state)
         return f"{self.schedule()}\n"
 
 
 def pairs_of(records: str | Path | Pairs, n_lines: int | None = None) -> Iterator[tuple[MeasureInput, MeasureResult]]:
-    """The records of a log, or those given; the first `n_lines` of them."""
+    """The first `n_lines` records of a log, or of the given pairs."""
     pairs = RecordReader(records) if isinstance(records, str | Path) else records
     return islice(iter(pairs), n_lines)
 
 
 def best_of(task: DeclaredTask, log: str | Path | Pairs, include_compatible: bool = False) -> Found:
-    """The best program that a log, and the record file of ours beside it, know of a task. Raises RecordError when there is none.
+    """The best program of a task in a log and in the ansor record file next to it. Raises RecordError if there is none.
 
-    Programs whose steps do not fit the declaration, or make no program of a processor, do not count: they are a warning.
+    Skips programs that do not fit the declaration or that no processor can run, with a warning.
     """
     found = best_of_ours(task, own_file(log)) if isinstance(log, str | Path) else None
     lines = [] if isinstance(log, str | Path) and found is not None and not Path(log).exists() else pairs_of(log)
@@ -87,7 +87,7 @@ def best_of(task: DeclaredTask, log: str | Path | Pairs, include_compatible: boo
 
 
 def best_of_ours(task: DeclaredTask, path: Path) -> Found | None:
-    """The best program of a task in a record file of ours; None without one."""
+    """The best program of a task in an ansor record file; None if there is none."""
     if not path.exists():
         return None
     found = recorded_outcomes(task.local, path)
@@ -97,7 +97,7 @@ def best_of_ours(task: DeclaredTask, path: Path) -> Found | None:
 
 
 def _of_task(task: DeclaredTask, pairs: Pairs, include_compatible: bool) -> Iterator[tuple[MeasureInput, float]]:
-    """Successful programs of the workload and the kind of target, with their mean cost."""
+    """Successful programs of the workload, for the same kind of target, with their mean cost."""
     wanted = decode_workload_key(task.workload_key)
     for inp, result in pairs:
         if kind_of_target(inp.task.target) != task.target_kind or not math.isfinite(result.mean_cost):
@@ -112,7 +112,7 @@ def _of_task(task: DeclaredTask, pairs: Pairs, include_compatible: bool) -> Iter
 
 @dataclass(frozen=True)
 class Rows:
-    """Programs of a log as rows of our search, and how many are none, by reason."""
+    """Programs of a log as rows of our search, and the number of skipped ones by reason."""
 
     outcomes: tuple[Outcome, ...]
     left_out: dict[str, int]
@@ -123,7 +123,7 @@ OTHER_TASK = "they are of other workloads or targets"
 
 
 def rows_of(task: DeclaredTask, pairs: Pairs, local: tasks.SearchTask | None = None) -> Rows:
-    """What a log knows of a task, failures too, as the search of `local` is told it. Costs are those of the log, whatever machine it was."""
+    """The programs of a task in a log, failures included, as outcomes for the search of `local`. Costs stay as logged, from whatever machine."""
     wanted, outcomes, left_out = decode_workload_key(task.workload_key), [], Counter[str]()
     sketches = [space.sketch for space in (local or task.local).spaces]
     for inp, result in pairs:

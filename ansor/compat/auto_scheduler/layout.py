@@ -1,7 +1,7 @@
-"""Layout rewriting: operands that may be stored in the order in which loops walk over them.
+"""Layout rewriting: stores operands in the order in which loops walk over them.
 
-A declaration names them in the attribute `layout_free_placeholders` of the tensor that reads them. TVM changes the declaration; here the operand is packed:
-ahead of time when it is a constant (REWRITE_FOR_PRE_TRANSFORMED), by the program itself otherwise (INSERT_TRANSFORM_STAGE). Its shape stays as declared.
+The attribute `layout_free_placeholders` of a tensor names the operands whose layout is free. TVM changes the declaration; here the operand is packed: ahead
+of time if it is a constant (REWRITE_FOR_PRE_TRANSFORMED), otherwise by the program itself (INSERT_TRANSFORM_STAGE). Its declared shape does not change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ATTRIBUTE = "layout_free_placeholders"
 
 
 def packing_steps(dag: Declaration, state: State, option: LayoutRewriteOption) -> list[Step]:
-    """Steps that pack what may be packed, in every stage that reads it. Raises ScheduleError for an attribute that names no placeholder."""
+    """Steps that pack the free operands in every stage that reads them. Raises ScheduleError if the attribute names anything but placeholders."""
     return [] if option == LayoutRewriteOption.NO_REWRITE else list(_steps(dag, state, option))
 
 
@@ -36,7 +36,7 @@ def _steps(dag: Declaration, state: State, option: LayoutRewriteOption) -> Itera
 
 
 def free_placeholders(dag: Declaration) -> list[Tensor]:
-    """The placeholders whose layout is free."""
+    """The placeholders with a free layout."""
     found: dict[int, Tensor] = {}
     for op in dag.ops:
         given = op.attrs.get(ATTRIBUTE, ())

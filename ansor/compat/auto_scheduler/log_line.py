@@ -1,11 +1,11 @@
-r"""One log line of TVM's auto-scheduler, there and back. Source: TVM 0.9, `auto_scheduler`, versions v0.1 to v0.6.
+r"""Reads and writes one log line of TVM's auto-scheduler. Source: TVM 0.9, `auto_scheduler`, versions v0.1 to v0.6.
 
     {"i": [["[\"matmul\", 512, 512, 512]", "llvm -keys=cpu", [8, 64, 64, 0, 0, 0, 0, 0], "", 1, []],
            [[], [["SP", 2, 0, 512, [8], 1], ["AN", 2, 0, 3]]]],
      "r": [[0.0012], 0, 0.8, 1607112214], "v": "v0.6"}                                                          (on one line)
 
-The task has 2 elements in v0.1 and v0.2, 3 in v0.3, 4 in v0.4, 5 in v0.5 and 6 in v0.6 (some lines of v0.6 have 5). The steps are those of `steps`.
-Lines are data that strangers wrote: nothing in them is executed, a target in them names no program (`-cc`), and numbers, nesting and length are bounded.
+The task has 2 elements in v0.1 and v0.2, 3 in v0.3, 4 in v0.4, 5 in v0.5 and 6 in v0.6 (5 in some lines of v0.6). `steps` lists the steps.
+Lines are untrusted data: nothing in them is executed, a target in them may not name a program (`-cc`), and numbers, nesting and length are bounded.
 """
 
 import json
@@ -28,7 +28,7 @@ _TASK = "[workload_key, target, hardware_params, target_host, layout_rewrite_opt
 
 @dataclass(frozen=True)
 class LogRecord:
-    """One line: the input, the result, the version that wrote it."""
+    """One line: the input, the result, and the version that wrote it."""
 
     input: MeasureInput
     result: MeasureResult
@@ -36,7 +36,7 @@ class LogRecord:
 
 
 def read_line(row: str) -> LogRecord:
-    """What a log line holds. Raises RecordError with the reason when it cannot be used."""
+    """Parse a log line. Raises RecordError with the reason if it cannot be used."""
     fields = parse(row)
     if not isinstance(fields, dict):
         refuse(f"it is {kind(fields)}, not an object")
@@ -54,9 +54,9 @@ def read_line(row: str) -> LogRecord:
 
 
 def write_line(record: LogRecord) -> str:
-    """The log line of a record, without its newline, as TVM writes it. What was read is written again.
+    """The log line of a record, without its newline, as TVM writes it. Reading and writing a line gives the same line.
 
-    Raises RecordError for what a line cannot hold: values of other types, numbers out of bounds, a task with a field after one that is None.
+    Raises RecordError for what a line cannot hold: values of other types, numbers out of bounds, a task with a field set after one that is None.
     """
     record = replace(record, input=record.input.recorded)
     task, result = record.input.task, record.result
@@ -72,16 +72,16 @@ def write_line(record: LogRecord) -> str:
     except (RecordError, TypeError, ValueError, RecursionError) as error:
         reason = str(error).removeprefix("asked to read a log line, but ")
         raise RecordError(f"asked to log a record of {task.workload_key!a:.200}, which a line cannot hold: {reason}; log plain values") from error
-    raise RecordError(f"asked to log a record of {task.workload_key!a:.200}, which would read otherwise; fill in its task from the front, and use tuples")
+    raise RecordError(f"asked to log a record of {task.workload_key!a:.200}, which would read back differently; fill its task from the front, and use tuples")
 
 
 def dump_record_to_string(inp: MeasureInput, res: MeasureResult) -> str:
-    """The log line of a measurement, with its newline. Raises RecordError for anything it cannot hold."""
+    """The log line of a measurement, with its newline. Raises RecordError if a line cannot hold it."""
     return write_line(LogRecord(inp, res)) + "\n"
 
 
 def load_record_from_string(record: str) -> tuple[MeasureInput, MeasureResult]:
-    """What a log line holds. Raises RecordError with the reason when it cannot be used."""
+    """Parse a log line. Raises RecordError with the reason if it cannot be used."""
     found = read_line(record)
     return found.input, found.result
 
@@ -90,7 +90,7 @@ def _read_task(fields: Json) -> RecordedTask:
     if not isinstance(fields, list) or not 2 <= len(fields) <= 6:
         refuse(f"its task is {kind(fields)}, not the first 2 to 6 of {_TASK}")
     if len(fields) == 5 and isinstance(fields[2], int):
-        # TVM wrote this order for a while, and could not read it.
+        # TVM wrote this order for a while, but could not read it.
         fields = [*fields[:2], *fields[3:], fields[2]]
     size = len(fields)
     key, target, hardware, host, option, names = (fields[place] if place < size else None for place in range(6))
@@ -163,11 +163,11 @@ def _within(value: Json, what: str, largest: int) -> int:
 
 
 def _text(value: object) -> str:
-    """JSON that TVM reads: its reader knows no `\\u`, its writer gives numbers 6 digits and whole ones no point."""
+    """JSON that TVM can read: its reader does not accept `\\u`, and its writer prints numbers with 6 digits, whole ones without a point."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_text, value))}]"
     if isinstance(value, float):
-        short = f"{value or 0.0:.6g}"  # no sign of zero: -0 would be read as the whole number 0
+        short = f"{value or 0.0:.6g}"  # drop the sign of zero: -0 would be read as the whole number 0
         return short if float(short) == value else f"{value:.0f}" if value.is_integer() and abs(value) < 2**53 else json.dumps(value, allow_nan=False)
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=not value.isprintable())

@@ -1,11 +1,11 @@
-"""The state of a program in the hands of a person or a search: stages, loops, and the steps that led there. Source: TVM 0.9, `auto_scheduler.loop_state`.
+"""The state of a program while a person or a search schedules it: stages, loops, and the steps so far. Source: TVM 0.9, `auto_scheduler.loop_state`.
 
     state = dag.get_init_state()
     i, j, k = state[C].iters
-    outer, inner = state.split(C, i, [16])              # records a SplitStep, gives the new iterators
+    outer, inner = state.split(C, i, [16])              # records a SplitStep, returns the new iterators
     state.parallel(C, outer)
 
-A `StateObject` never changes; the methods of a `State` record a step and put another one in its place.
+A `StateObject` is immutable; the methods of a `State` record a step and replace its `StateObject`.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from ansor.errors import ScheduleError
 from ansor.te.tensor import Tensor
 
 StageKey = Stage | Tensor | int | str
-"""What names a stage of a state."""
+"""Identifies a stage of a state."""
 
 
 
 class State:
-    """A `StateObject` that its methods exchange, and the declaration it belongs to.
+    """A declaration and a `StateObject`, which the methods replace.
 
-    A stage is named by its tensor, its number, its name, or a `Stage`; an iterator is taken from `state[stage].iters`, as it is now. Methods raise
-    ScheduleError for what does not fit.
+    Identify a stage by its tensor, number, name, or `Stage`; take an iterator from the current `state[stage].iters`. Methods raise ScheduleError for
+    anything that does not fit.
     """
 
     ANNOTATION_TRANS_TABLE = {"none": 0} | {name: number for number, name in enumerate(ANNOTATIONS) if number}
@@ -41,7 +41,7 @@ class State:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """All stages in topological order, those that are given included."""
+        """All stages in topological order, placeholders included."""
         return self.state_object.stages
 
     @property
@@ -51,12 +51,12 @@ class State:
 
     @property
     def transform_steps(self) -> tuple[LoggedStep, ...]:
-        """The steps so far. A step's id is its place among them."""
+        """The steps so far. A step's id is its index here."""
         return self.state_object.transform_steps
 
     @property
     def concrete(self) -> bool:
-        """No length is open."""
+        """Whether all lengths are set."""
         return self.state_object.concrete
 
     def __getitem__(self, key: StageKey) -> Stage:
@@ -81,9 +81,9 @@ class State:
     # loops ----------------------------------------------------------------------------------------------------------------------------------------
 
     def split(self, stage: StageKey, iterator: Iterator, lengths: Sequence[int | None], inner_to_outer: bool = True) -> list[Iterator]:
-        """Cut a loop into one more than there are lengths: inner ones from outside in, or outer ones. None leaves a length open, for a search to fill.
+        """Split a loop into len(lengths) + 1 parts. Lengths are those of the inner parts, or of the outer ones, outermost first; None leaves one to the search.
 
-        What was computed at the loop is computed at its innermost part.
+        Stages computed at the loop move to its innermost part.
         """
         number, which = self._place(stage, iterator)
         extent = iterator.range.extent if iterator.range else None
@@ -91,7 +91,7 @@ class State:
         return self._parts(number, which, len(lengths))
 
     def follow_split(self, stage: StageKey, iterator: Iterator, src_step_id: int, n_split: int) -> list[Iterator]:
-        """Cut a loop as the split of that step did: its first `n_split` - 1 lengths, and the product of the others as the last."""
+        """Split a loop like an earlier split step: by its first `n_split` - 1 lengths, and the product of the others as the last."""
         number, which = self._place(stage, iterator)
         self._record(logged.FollowSplitStep(number, which, src_step_id, n_split))
         return self._parts(number, which, n_split)
@@ -99,20 +99,20 @@ class State:
     def follow_fused_split(
         self, stage: StageKey, iterator: Iterator, src_step_ids: Sequence[int], level: int, factor_or_nparts: bool
     ) -> list[Iterator]:
-        """Cut a loop in two by the product of those splits' lengths at `level`: the length of the inner part, or (False) the number of parts."""
+        """Split a loop in two by the product of these splits' lengths at `level`: the length of the inner part, or (False) the number of parts."""
         number, which = self._place(stage, iterator)
         self._record(logged.FollowFusedSplitStep(number, which, tuple(src_step_ids), level, factor_or_nparts))
         return self._parts(number, which, 1)
 
     def fuse(self, stage: StageKey, iters: Sequence[Iterator]) -> Iterator:
-        """Fuse adjacent loops. Stages computed at the last of them are computed at the new one."""
+        """Fuse adjacent loops. Stages computed at the last of them move to the fused loop."""
         number = self.stage_id(stage)
         ids = tuple(self._index(number, one) for one in iters)
         self._record(logged.FuseStep(number, ids))
         return self.stages[number].iters[ids[0] if ids else 0]
 
     def reorder(self, stage: StageKey, order: Sequence[Iterator]) -> None:
-        """Put the loops of a stage in another order; all of them are listed."""
+        """Reorder the loops of a stage. `order` lists all of them."""
         number = self.stage_id(stage)
         self._record(logged.ReorderStep(number, tuple(self._index(number, one) for one in order)))
 
@@ -123,7 +123,7 @@ class State:
         return self._annotated(stage, iterator, IteratorAnnotation.PARALLEL)
 
     def vectorize(self, stage: StageKey, iterator: Iterator) -> Iterator:
-        """Run a loop as vectors."""
+        """Run a loop with vector instructions."""
         return self._annotated(stage, iterator, IteratorAnnotation.VECTORIZE)
 
     def unroll(self, stage: StageKey, iterator: Iterator, max_unroll: int | None = None) -> Iterator:
@@ -134,50 +134,50 @@ class State:
         return self._annotated(stage, iterator, IteratorAnnotation.UNROLL)
 
     def bind(self, stage: StageKey, iterator: Iterator, thread_name: str) -> Iterator:
-        """Give a loop to threads of a GPU. It is recorded; a program for a processor cannot be made of it."""
+        """Bind a loop to GPU threads. This is only recorded; no program for a processor can be built from it."""
         if thread_name not in ANNOTATIONS[IteratorAnnotation.VTHREAD : IteratorAnnotation.TENSORIZE]:
             threads = ", ".join(ANNOTATIONS[IteratorAnnotation.VTHREAD : IteratorAnnotation.TENSORIZE])
             raise ScheduleError(f"asked to bind iterator {iterator.name} to {thread_name!r}; there are {threads}")
         return self._annotated(stage, iterator, IteratorAnnotation(ANNOTATIONS.index(thread_name)))
 
     def pragma(self, stage: StageKey, iterator: Iterator, pragma_type: str) -> None:
-        """A hint: `auto_unroll_max_step$64`."""
+        """Add a hint such as `auto_unroll_max_step$64`."""
         self._record(logged.PragmaStep(*self._place(stage, iterator), pragma_type))
 
     def storage_align(self, stage: StageKey, iterator: Iterator, factor: int, offset: int) -> None:
-        """Let rows of a stage's buffer start at `offset` modulo `factor`. It is recorded, and changes nothing here."""
+        """Align rows of a stage's buffer to `offset` modulo `factor`. This is recorded but has no effect here."""
         self._record(logged.StorageAlignStep(*self._place(stage, iterator), factor, offset))
 
     # places ---------------------------------------------------------------------------------------------------------------------------------------
 
     def compute_at(self, stage: StageKey, target_stage: StageKey, target_iter: Iterator) -> None:
-        """Compute a stage in a loop of another. Its extents follow from that: `dag.infer_bound_from_state` tells them."""
+        """Compute a stage inside a loop of another stage. This determines its extents; `dag.infer_bound_from_state` computes them."""
         self._record(logged.ComputeAtStep(self.stage_id(stage), *self._place(target_stage, target_iter)))
 
     def compute_inline(self, stage: StageKey) -> None:
-        """Inline a stage wherever it is read."""
+        """Inline a stage into all stages that read it."""
         self._record(logged.ComputeInlineStep(self.stage_id(stage)))
 
     def compute_root(self, stage: StageKey) -> None:
-        """Compute a stage in a nest of its own."""
+        """Compute a stage in its own loop nest."""
         self._record(logged.ComputeRootStep(self.stage_id(stage)))
 
     # new stages -----------------------------------------------------------------------------------------------------------------------------------
 
     def cache_read(self, stage: StageKey, scope_name: str, reader_stages: Sequence[StageKey]) -> Tensor:
-        """A copy of a stage for some that read it, as a new stage after it. Gives its tensor, which names it."""
+        """Copy a stage for some of its readers, into a new stage after it. Returns the tensor of the copy."""
         number = self.stage_id(stage)
         self._record(logged.CacheReadStep(number, scope_name, tuple(self.stage_id(reader) for reader in reader_stages)))
         return self.stages[number + 1].op
 
     def cache_write(self, stage: StageKey, scope_name: str) -> Tensor:
-        """A stage that computes in private memory what this one copies out, before it. Gives its tensor."""
+        """Compute a stage in private memory, in a new stage before it, which it copies out. Returns the tensor of the new stage."""
         number = self.stage_id(stage)
         self._record(logged.CacheWriteStep(number, scope_name))
         return self.stages[number].op
 
     def rfactor(self, stage: StageKey, iterator: Iterator, factor_iter_id: int) -> Tensor:
-        """A stage of partial results, one for each iteration of a loop of the reduction, before this one, which combines them. Gives its tensor."""
+        """Insert a stage of partial results before this one, one for each iteration of a reduction loop; this stage combines them. Returns the new tensor."""
         number, which = self._place(stage, iterator)
         self._record(logged.RfactorStep(number, which, factor_iter_id))
         return self.stages[number].op
@@ -185,7 +185,7 @@ class State:
     # ----------------------------------------------------------------------------------------------------------------------------------------------
 
     def apply(self, steps: Sequence[LoggedStep]) -> State:
-        """The same state after more steps, such as those of a log. Raises ScheduleError for one that does not fit, and stays as it was."""
+        """Apply further steps, such as those of a log. Raises ScheduleError if one does not fit, and then changes nothing."""
         found = self.state_object
         for step in steps:
             found = next_state(found, step)
@@ -193,7 +193,7 @@ class State:
         return self
 
     def copy(self) -> State:
-        """An independent copy of the state."""
+        """An independent copy."""
         return State(self.state_object, self.compute_dag)
 
     def __eq__(self, other: object) -> bool:
@@ -224,11 +224,11 @@ class State:
         return number, self._index(number, iterator)
 
     def _index(self, number: int, iterator: Iterator) -> int:
-        """Where an iterator is among those of a stage."""
+        """The index of an iterator in its stage."""
         iters = self.stages[number].iters
         found = [k for k, one in enumerate(iters) if one is iterator] or [k for k, one in enumerate(iters) if one == iterator]
         if len(found) != 1:
             name = self.stages[number].name
-            known = f"its iterators are {names_of(iters)}; take one from state[...].iters, as it is after the last step"
-            raise ScheduleError(f"asked for the iterator {iterator!r:.120} of stage {name}, which has none such: {known}")
+            known = f"its iterators are {names_of(iters)}; take one from state[...].iters, which changes with every step"
+            raise ScheduleError(f"asked for the iterator {iterator!r:.120} of stage {name}, which does not have it: {known}")
         return found[0]

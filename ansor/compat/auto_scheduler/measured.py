@@ -15,7 +15,7 @@ from ansor.compat.common.outcome import mean_cost
 
 
 class LayoutRewriteOption(IntEnum):
-    """What may be done to the order in which operands are stored."""
+    """How operands with a free layout may be stored."""
 
     NO_REWRITE = 0
     INSERT_TRANSFORM_STAGE = 1
@@ -24,7 +24,7 @@ class LayoutRewriteOption(IntEnum):
 
     @staticmethod
     def get_target_default(target: str, in_relay_integration: bool = False) -> LayoutRewriteOption:
-        """What is done for a target when nothing is said: on processors a transform, ahead of time inside a network."""
+        """The default for a target: on processors, rewrite layouts; inside a network, ahead of time."""
         if kind_of_target(target) not in PROCESSOR_KINDS:
             return LayoutRewriteOption.NO_REWRITE
         return LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED if in_relay_integration else LayoutRewriteOption.INSERT_TRANSFORM_STAGE
@@ -32,9 +32,9 @@ class LayoutRewriteOption(IntEnum):
 
 @dataclass(frozen=True)
 class RecordedTask:
-    """A workload and a target (its text; from a log a `Target`).
+    """A workload and a target (its text; when read from a log, a `Target`).
 
-    Lines of older versions end earlier: what is None is not in the line, and so is all that follows.
+    Lines of older versions are shorter: from the first None on, fields are missing in the line.
     """
 
     workload_key: str
@@ -46,7 +46,7 @@ class RecordedTask:
 
     @property
     def workload(self) -> WorkloadKey:
-        """The workload key, taken apart."""
+        """The parsed workload key."""
         return parse_workload_key(self.workload_key)
 
     @property
@@ -56,12 +56,12 @@ class RecordedTask:
 
     @property
     def recorded(self) -> RecordedTask:
-        """The task as a log line holds it: itself."""
+        """The task as a log line holds it: this task itself."""
         return self
 
 
 class AnyTask(Protocol):
-    """What a measurement tells of its task: one from a log, or a `SearchTask`."""
+    """The part of a task that a measurement needs: one from a log, or a `SearchTask`."""
 
     @property
     def workload_key(self) -> str: ...
@@ -93,7 +93,7 @@ class AnyTask(Protocol):
 
 @dataclass(frozen=True)
 class RecordedState:
-    """A program: the steps that lead to it from its declaration. The stages that they make are never in a line."""
+    """A program: the steps applied to its declaration. Log lines never hold the resulting stages."""
 
     transform_steps: tuple[LoggedStep, ...] = ()
     stages: tuple[()] = ()
@@ -101,19 +101,19 @@ class RecordedState:
 
 @dataclass(frozen=True)
 class MeasureInput:
-    """A program of a task. From a log, both are data; `recover_measure_input` makes a SearchTask and a State of them."""
+    """A program of a task. Both are plain data when read from a log; `recover_measure_input` makes a SearchTask and a State of them."""
 
     task: AnyTask
     state: RecordedState | State
 
     @property
     def recorded(self) -> MeasureInput:
-        """As a log line holds it."""
+        """The input as a log line holds it."""
         return MeasureInput(self.task.recorded, RecordedState(self.state.transform_steps))
 
 
 class Seconds(float):
-    """Seconds, whose `value` is the plain number."""
+    """Seconds, with the plain number as `value`."""
 
     @property
     def value(self) -> float:
@@ -122,8 +122,8 @@ class Seconds(float):
 
 @dataclass(frozen=True)
 class MeasureResult:
-    """Seconds of one call, once for each repeat (`costs[0].value` is `costs[0]`); what went wrong, in words that no line holds; seconds of everything, building
-    included; seconds since 1970.
+    """Seconds of one call, one per repeat (`costs[0].value` is `costs[0]`); the error's text, which log lines do not hold; seconds in total, building included;
+    seconds since 1970.
     """
 
     costs: Sequence[float]

@@ -1,6 +1,6 @@
-"""Building and running programs of states, and what came of it in TVM's terms. Source: TVM 0.9, `auto_scheduler.measure`.
+"""Builds and runs programs of states, and reports results in TVM's terms. Source: TVM 0.9, `auto_scheduler.measure`.
 
-Every program is held against the declaration in double precision before it is timed: WRONG_ANSWER is among the outcomes.
+Every program is compared with the declaration in double precision before it is timed: WRONG_ANSWER is a possible outcome.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from ansor.measure.machine_trouble import check_trouble
 from ansor.targets.base import Target
 
 FAILED_COST = 1e10
-"""Seconds that TVM logs for a failure."""
+"""The seconds that TVM logs for a failure."""
 
 
 @dataclass(frozen=True)
 class BuildResult:
-    """A built program, or why it was not built. `filename`: its library, as long as the result lives."""
+    """A built program, or why it was not built. `filename`: its library, which exists as long as this result does."""
 
     filename: str
     args: Sequence[object]
@@ -46,9 +46,9 @@ class BuildResult:
 
 
 class LocalBuilder:
-    """Builds programs on this machine: `n_parallel` at a time (all cores), each in `timeout` seconds.
+    """Builds programs on this machine: `n_parallel` at a time (by default one per core), each in `timeout` seconds.
 
-    Raises TargetError for a `build_func` other than "default": programs are built by the C compiler that the target names.
+    Raises TargetError for a `build_func` other than "default": the C compiler that the target names builds the programs.
     """
 
     def __init__(self, timeout: float = 15, n_parallel: int | None = None, build_func: str | Callable[..., object] = "default") -> None:
@@ -56,7 +56,7 @@ class LocalBuilder:
         self.timeout, self.n_parallel, self.build_func = timeout, n_parallel, build_func
 
     def build(self, measure_inputs: Sequence[MeasureInput], verbose: int = 1) -> list[BuildResult]:
-        """One result for each input, in order. What is wrong with a program is in its result."""
+        """One result per input, in order. A program's errors are in its result."""
         return [self._built(recovered(one, rebuild_state=True)) for one in measure_inputs]
 
     def _built(self, inp: MeasureInput) -> BuildResult:
@@ -76,10 +76,10 @@ class LocalBuilder:
 
 
 class LocalRunner(TimedRunner):
-    """Runs programs on this machine, one after the other, each in a process of its own; `timeout` in seconds.
+    """Runs programs on this machine, one after another, each in its own process; `timeout` in seconds.
 
-    Each of `repeat` costs is the mean of `number` calls, or of more of them until `min_repeat_ms` passed; with enable_cpu_cache_flush, of one call on cold
-    caches.
+    Each of `repeat` costs is the mean of `number` calls, or of more until `min_repeat_ms` has passed; with enable_cpu_cache_flush, the cost of one call on
+    cold caches.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class LocalRunner(TimedRunner):
             self.number, self.min_repeat_ms = 1, 0
 
     def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult], verbose: int = 1) -> list[MeasureResult]:
-        """One result for each input, in order. What is wrong with a program is in its result."""
+        """One result per input, in order. A program's errors are in its result."""
         return [self._run(recovered(inp), built) for inp, built in zip(measure_inputs, build_results, strict=True)]
 
     def _device(self, target: Target) -> Device:
@@ -121,10 +121,11 @@ class LocalRunner(TimedRunner):
 
 
 class RPCRunner(LocalRunner):
-    """Runs programs on the devices of a key, of the farm whose scheduler (TVM's tracker) is at host:port. Farms take turns: `priority` changes nothing.
-    `n_parallel`: programs on their way at a time. The others are as in `LocalRunner`. Devices run what is built for this machine, so they are of its kind.
+    """Runs programs on the devices with a key, in the farm whose scheduler (TVM's tracker) is at host:port. The farm serves its clients in turn: `priority` has
+    no effect. `n_parallel`: programs in flight at a time. For the other arguments see `LocalRunner`. Programs are built for this machine, so the devices must
+    be of the same kind.
 
-    Running raises DeviceError where no scheduler answers, or no device has the key.
+    Running raises DeviceError if no scheduler answers, or no device has the key.
     """
 
     def __init__(
@@ -136,7 +137,7 @@ class RPCRunner(LocalRunner):
 
     @property
     def devices(self) -> str:
-        """The text of its devices."""
+        """The devices as text, as `open_device` takes it."""
         return farm_text(self.key, self.host, self.port, self.n_parallel)
 
     def _device(self, target: Target) -> Device:
@@ -144,7 +145,7 @@ class RPCRunner(LocalRunner):
 
 
 class LocalRPCMeasureContext:
-    """A runner that TVM puts into a server of its own; here every program runs in a process of its own anyway. `runner` is a LocalRunner."""
+    """TVM puts this runner into a local server; here every program runs in its own process anyway. `runner` is a LocalRunner."""
 
     def __init__(
         self, priority: int = 1, n_parallel: int = 1, timeout: float = 10, number: int = 3, repeat: int = 1, min_repeat_ms: float = 0,
@@ -154,7 +155,7 @@ class LocalRPCMeasureContext:
 
 
 def measured(seconds: Sequence[float], failure: Failure | None, elapsed: float, timestamp: float | None = None) -> MeasureResult:
-    """Converts one of our measurements to TVM's terms."""
+    """Convert one of our measurements to TVM's terms."""
     if failure is not None or not seconds:
         failure = failure or Failure("exit", "no time was measured")
         return failed(ERRORS[failure.kind], failure.text, elapsed, timestamp)
@@ -167,7 +168,7 @@ def failed(error_no: MeasureErrorNo, error_msg: str, elapsed: float, timestamp: 
 
 
 class ProgramMeasurer:
-    """Builds and runs programs and tells callbacks. `best_flops`, `best_state`, `best_ct` by workload key; `ct`: programs so far, `error_ct`: failures."""
+    """Builds and runs programs and calls the callbacks. `best_flops`, `best_state`, `best_ct`: by workload key; `ct`: programs so far, `error_ct`: failures."""
 
     def __init__(self, builder: LocalBuilder, runner: LocalRunner, callbacks: Sequence[MeasureCallback] = (), verbose: int = 1) -> None:
         self.builder, self.runner, self.callbacks, self.verbose = builder, runner, list(callbacks), verbose
@@ -177,11 +178,11 @@ class ProgramMeasurer:
         self.best_state: dict[str, State] = {}
 
     def measure(self, task: Any, policy: object, inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
-        """One result for each input, in order. Raises MachineTrouble when the machine lacks something; callbacks are told of what was measured before."""
+        """One result per input, in order. Raises MachineTrouble if the machine fails; callbacks have then received the measurements made before."""
         built = self.builder.build(inputs, self.verbose)
         results: list[MeasureResult] = []
         try:
-            for inp, one in zip(inputs, built, strict=True):  # one by one, so that trouble of the machine costs no result that is there
+            for inp, one in zip(inputs, built, strict=True):  # one by one, so that a failing machine loses no finished result
                 results += self.runner.run([inp], [one], self.verbose)
         finally:
             if results:

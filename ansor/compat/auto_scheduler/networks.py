@@ -1,4 +1,4 @@
-"""The tasks of a network, under TVM's name. Source: TVM 0.9, `auto_scheduler.relay_integration`."""
+"""Extracts the tasks of a network, under TVM's name. Source: TVM 0.9, `auto_scheduler.relay_integration`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def extract_tasks(
     model: object, example_inputs: ExampleInputs, target: str = "llvm", target_host: str | None = None, hardware_params: HardwareParams | None = None
 ) -> tuple[list[SearchTask], list[int]]:
-    """The tuning tasks of a PyTorch module, and how often the network uses each; groups without a reduction are left out.
+    """The tuning tasks of a PyTorch module, and the number of uses of each in the network. Groups without a reduction are left out.
 
-    Raises ModelError when the module cannot be exported.
+    Raises ModelError if the module cannot be exported.
     """
     found, weights = api.extract_tasks(model, example_inputs)
     return [

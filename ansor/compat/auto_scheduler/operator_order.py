@@ -1,4 +1,4 @@
-"""The order of a declaration's tensors, which gives stages their numbers. Source: TVM 0.9, `auto_scheduler` compute_dag."""
+"""The order of a declaration's tensors, which numbers the stages. Source: TVM 0.9, `auto_scheduler` compute_dag."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansor.te.tensor import Read, Tensor
 
 
 def topological(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Every tensor after those it reads; of those that could be next, the one that was met last on the way up from the last of `tensors`."""
+    """Every tensor after those it reads. On a tie, the one that a depth-first walk from the last of `tensors` reaches last."""
     met: dict[int, int] = {}
     known: dict[int, Tensor] = {}
     readers: dict[int, list[Tensor]] = {}
@@ -39,7 +39,7 @@ def topological(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def read_in_order(op: Tensor) -> list[Tensor]:
-    """The tensors that one reads, each once; those that indices are read from before those that are read there."""
+    """The tensors that `op` reads, each once. A tensor read inside an index precedes the tensor that it indexes."""
     found: dict[int, Tensor] = {}
     stack = [(op.compute.body, False)] if op.compute else []
     while stack:

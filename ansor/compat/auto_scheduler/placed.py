@@ -1,4 +1,4 @@
-"""Where the stages of a structure are computed, and from that how long all loops are: one lowering, with nothing said of how loops run."""
+"""Places the stages of a state, and computes the extents of all loops from that: one lowering, without annotations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ansor.schedule import steps as ours
 from ansor.schedule.sketch import Sketch
 
 Extents = Mapping[tuple[str, str], int]
-"""Our stage and loop -> iterations."""
+"""(our stage, our loop) -> iterations."""
 
 
 def with_reductions_fused(structure: StateObject) -> StateObject:
-    """A fused reduction is one loop: it fills longer vectors."""
+    """Fuse every fused reduction into a single loop, which fills longer vectors."""
     for number, stage in enumerate(structure.stages):
         for which, one in enumerate(stage.iters):
             if len(one.loops) > 1 and one.iter_kind == IteratorKind.REDUCTION:
@@ -36,7 +36,7 @@ def extents(structure: StateObject) -> Extents:
 
 
 def places(structure: StateObject) -> Iterator[ours.Step]:
-    """Steps of ours that say where stages are computed. Consumers first: a stage is placed where those that read it are."""
+    """Our steps that place the stages, consumers first: a stage can only be placed inside a reader that has its own place already."""
     numbers = structure.computed
     for name in [stage.name for stage in reversed(structure.sketch.state.stages)]:
         place = structure.place(numbers[name])
@@ -59,7 +59,7 @@ def lowered(sketch: Sketch) -> Loops:
 
 
 def extents_of(sketch: Sketch, loops: Loops) -> Extents:
-    """Of the loops of a program."""
+    """The extents of a program's loops."""
     found: dict[str, list[int]] = {}
     for loop in _all_loops(loops.body):
         found.setdefault(loop.stage, []).append(cast(int, loop.var.extent))

@@ -1,9 +1,9 @@
-"""The program of a state: steps of ours that say where stages are computed and how loops run, after those that made stages and loops (`transform`).
+"""Builds the program of a state: our steps that place stages and annotate loops, after those that made stages and loops (`transform`).
 
     CA, CI, CR     ComputeAt, ComputeInline
     AN, PR         Parallel of as many outermost loops as the fused one was made of; Vectorize of the innermost of them; Unroll; PragmaUnroll
 
-What changes no result and cannot be taken over (a parallel loop inside a serial one) is left out and noted. What would be another program raises.
+What has no counterpart but does not change results (a parallel loop inside a serial one) is left out and noted. What would change the program raises.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ _logger = logging.getLogger("auto_scheduler")
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The program of a state. stages: with the loops of ours that each iterator is; notes: what was left out, in sentences."""
+    """The program of a state. stages: with our loops for each iterator; notes: sentences on what was left out."""
 
     sketch: Sketch
     stages: tuple[Stage, ...]
     notes: tuple[str, ...] = ()
 
     def warn(self) -> None:
-        """Say what was left out."""
+        """Log what was left out."""
         for note in self.notes:
             _logger.warning(note)
 
     @cached_property
     def lowered(self) -> Loops:
-        """Its loops. Raises ScheduleError where a length is open."""
+        """The program's loops. Raises ScheduleError if a length is open."""
         return lowered(self.sketch)
 
     def bounded(self, state: StateObject) -> StateObject:
-        """Its state with the extents of the program; those of inlined stages stay as they are. Raises ScheduleError where a length is open."""
+        """The state with the program's extents; inlined stages keep theirs. Raises ScheduleError if a length is open."""
         found = extents_of(self.sketch, self.lowered)
         stages = tuple(stage if stage.compute_at == ComputeAtKind.INLINED else _bounded(stage, found) for stage in self.stages)
         return replace(state, stages=stages)
@@ -63,7 +63,7 @@ def _bounded(stage: Stage, found: Extents) -> Stage:
 
 
 def program_of(dag: Declaration, state: StateObject, layout_rewrite: LayoutRewriteOption = LayoutRewriteOption.NO_REWRITE) -> Program:
-    """The program of a state. Raises ScheduleError when there is none for a processor."""
+    """The program of a state. Raises ScheduleError if no processor can run it."""
     state.check()
     for stage in state.stages:
         _check_processor(stage)
@@ -79,11 +79,11 @@ def _check_processor(stage: Stage) -> None:
     for one in stage.iters:
         if one.annotation > IteratorAnnotation.PARALLEL:
             raise ScheduleError(f"asked for the program of a state whose loop {'/'.join(one.loops)} of stage {stage.ours} is {ANNOTATIONS[one.annotation]}, "
-                                f"which processors do not have; take a state made for llvm")  # fmt: skip
+                                f"which processors do not have; use a state made for llvm")  # fmt: skip
 
 
 class _Ending:
-    """What is said at the end. notes: what is left out."""
+    """The steps at the end of a program. notes: what is left out."""
 
     def __init__(self, structure: StateObject) -> None:
         structure.check()
@@ -93,7 +93,7 @@ class _Ending:
         self.vectors = self._vectors()
 
     def placed(self) -> StateObject:
-        """With loops in order, those that run as vectors last, and stages where they are computed."""
+        """The state with loops in order, vectorized ones last, and stages placed."""
         structure = self.structure
         for stage in self.stages:
             vector = self.vectors.get(stage.ours)
@@ -109,11 +109,11 @@ class _Ending:
         return extents(self.structure)
 
     def _iterations(self, stage: Stage, loops: Sequence[str]) -> int | None:
-        """Of these loops together; None where lengths are open."""
+        """The product of these loops' iterations; None if a length is open."""
         return None if self.structure.sketch.choices else prod(self._extents[stage.ours, loop] for loop in loops)
 
     def _vectors(self) -> dict[str, str]:
-        """Our stage -> the loop of it that runs as vectors, and so comes last."""
+        """Our stage -> its vectorized loop, which comes last."""
         marked = [(stage, place) for stage in self.stages for place, one in enumerate(stage.iters)
                   if one.annotation == IteratorAnnotation.VECTORIZE and stage.compute_at != ComputeAtKind.INLINED]  # fmt: skip
         found = {stage.ours: self._vector(stage, place) for stage, place in marked}
@@ -137,7 +137,7 @@ class _Ending:
         return vector
 
     def annotations(self) -> Iterator[ours.Step]:
-        """How loops run, stage by stage."""
+        """Annotate the loops, stage by stage."""
         for stage in self.stages:
             if stage.compute_at == ComputeAtKind.INLINED:
                 continue
@@ -171,7 +171,7 @@ class _Ending:
     @staticmethod
     def _check_spatial(stage: Stage, one: Loop) -> None:
         if one.iter_kind in (IteratorKind.REDUCTION, IteratorKind.MIXED):
-            raise ScheduleError(f"asked to run loops {', '.join(one.loops)} of stage {stage.ours} in parallel, which reduce; choose spatial loops")
+            raise ScheduleError(f"asked to run loops {', '.join(one.loops)} of stage {stage.ours} in parallel, which are reduction loops; choose spatial loops")
 
     def _unrolled(self, stage: Stage) -> Iterator[ours.Step]:
         written = 1
@@ -180,6 +180,6 @@ class _Ending:
                 continue
             written *= self._iterations(stage, one.loops) or 1
             if written > MAX_STATEMENTS:
-                self.notes.append(f"loops of stage {stage.ours} are not written out: that would be more than {MAX_STATEMENTS} statements")
+                self.notes.append(f"loops of stage {stage.ours} are not unrolled: that would take more than {MAX_STATEMENTS} statements")
                 return
             yield from (ours.Unroll(stage.ours, loop) for loop in one.loops)

@@ -1,4 +1,4 @@
-"""The steps of a state as Python, in the words of `te.create_schedule`. Source: TVM 0.9, `ComputeDAG::PrintStepsAsPython`.
+"""Prints the steps of a state as Python calls on a `te.create_schedule`. Source: TVM 0.9, `ComputeDAG::PrintStepsAsPython`.
 
     C_i, C_j, C_k = tuple(C.op.axis) + tuple(C.op.reduce_axis)
     C_i_o, C_i_i = s[C].split(C_i, factor=16)
@@ -29,7 +29,7 @@ def python_text(dag: Declaration, state: StateObject) -> str:
 
 
 def _axes(stage: Stage, where: str = "") -> Iterator[str]:
-    """What the stage's iterators are called, axes of `where`: of its tensor, unless what it computes changed since."""
+    """The line that assigns the stage's axes to names. where: the object with these axes, by default the stage's tensor."""
     names, where = ", ".join(_name(stage, one) for one in stage.iters), where or clean(stage.name)
     reduced = f" + tuple({where}.op.reduce_axis)" if stage.reduced else ""
     if names:
@@ -107,7 +107,7 @@ def _rfactor(stage: Stage, partial: Stage, final: Stage, step: logged.RfactorSte
 
 
 def _split(stage: Stage, which: int, lengths: Sequence[int | None], inner_to_outer: bool) -> list[str]:
-    """In two, again and again."""
+    """Splits in two, repeatedly."""
     label, lines = stage.iters[which].label, []
     prefix = clean(stage.name)
     for length in reversed(lengths) if inner_to_outer else lengths:

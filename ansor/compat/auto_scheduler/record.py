@@ -1,4 +1,4 @@
-"""The auto-scheduler's logs: files of lines as `log_line` tells. A line that cannot be used is left out with its reason.
+"""Reads and writes the auto-scheduler's logs: files of lines as in `log_line`. Unusable lines are skipped with a reason.
 
 Source: TVM 0.9, `auto_scheduler.measure_record`.
 """
@@ -27,7 +27,7 @@ def load(source: Source) -> Loaded[LogRecord]:
 
 
 class RecordReader:
-    """A log file, read again each time it is iterated over. A line that is left out is a warning of the logger "auto_scheduler"."""
+    """A log file, read anew on each iteration. The logger "auto_scheduler" warns about skipped lines."""
 
     def __init__(self, filename: str | Path) -> None:
         self.filename = filename
@@ -36,7 +36,7 @@ class RecordReader:
         return ((record.input, record.result) for record in _warned(self.filename))
 
     def read_lines(self, max_lines: int | None = None, skip_lines: int = 0) -> tuple[list[MeasureInput], list[MeasureResult]]:
-        """Inputs and results of at most `max_lines` records (all of them for None or 0), after the first `skip_lines`."""
+        """Inputs and results of at most `max_lines` records (None or 0: all), after skipping `skip_lines`."""
         pairs = list(islice(self, skip_lines, skip_lines + max_lines if max_lines else None))
         return [inp for inp, _ in pairs], [result for _, result in pairs]
 
@@ -47,7 +47,7 @@ def load_records(filename: str | Path) -> Iterator[tuple[MeasureInput, MeasureRe
 
 
 def save_records(filename: str | Path, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-    """Append measurements to a log file, all of them or none. Raises RecordError when one cannot be held by a line, or the file not be written."""
+    """Append measurements to a log file, all or none. Raises RecordError if a line cannot hold one, or the file cannot be written."""
     if len(inputs) != len(results):
         raise RecordError(f"asked to log {len(inputs)} inputs with {len(results)} results; give one result for each input")
     text = "".join(write_line(LogRecord(inp, result)) + "\n" for inp, result in zip(inputs, results, strict=True))
@@ -57,9 +57,9 @@ def save_records(filename: str | Path, inputs: Sequence[MeasureInput], results: 
 def load_best_record(
     filename: str | Path, workload_key: str | None = None, target: str | None = None, include_compatible: bool = False
 ) -> tuple[MeasureInput, MeasureResult] | tuple[None, None]:
-    """The record with the least mean cost, of a workload and a target if they are named; `(None, None)` when there is none. Failures do not count.
+    """The record with the least mean cost, optionally of one workload and target; `(None, None)` if there is none. Failures do not count.
 
-    Targets count as equal when their kinds are. With `include_compatible`, records of workloads that differ in numbers only count, too,
+    Targets match if their kinds do. With `include_compatible`, records of workloads that differ only in numbers also count, with
     their costs multiplied by `calc_workload_dis_factor`.
     """
     wanted = decode_workload_key(workload_key) if workload_key else None
@@ -77,9 +77,9 @@ def load_best_record(
 
 
 def best_records(records: Iterable[LogRecord], count: int = 1) -> list[LogRecord]:
-    """The `count` with the least mean cost of every workload and target (its whole text), in their order; the first of equal ones.
+    """The `count` records with the least mean cost of every workload and target (compared by full text), in log order. The first of equal ones wins.
 
-    Failures are never among them. Raises RecordError for a `count` below 1.
+    Failures never count. Raises RecordError for a `count` below 1.
     """
     if count < 1:
         raise RecordError(f"asked for the best {count} records of each workload; ask for 1 or more")
@@ -93,9 +93,9 @@ def best_records(records: Iterable[LogRecord], count: int = 1) -> list[LogRecord
 
 
 def distill_record_file(in_file: str | Path, out_file: str | Path, count: int = 1) -> int:
-    """Write the lines of `best_records` of a log to another one, which may be the same. Returns how many.
+    """Write the lines of `best_records` of one log to another, which may be the same file. Returns the number of lines.
 
-    Raises RecordError when one cannot be read or the other not be written.
+    Raises RecordError if the input cannot be read or the output cannot be written.
     """
     best = best_records(_warned(in_file), count)
     _write(out_file, "".join(write_line(record) + "\n" for record in best), "w")

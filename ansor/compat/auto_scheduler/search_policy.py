@@ -1,4 +1,4 @@
-"""How a task is searched, under TVM's names: `SketchPolicy` is our search, `EmptyPolicy` takes the declaration as it is. Source: TVM 0.9, `search_policy`."""
+"""Search policies under TVM's names: `SketchPolicy` runs our search, `EmptyPolicy` measures the declaration as it is. Source: TVM 0.9, `search_policy`."""
 
 from __future__ import annotations
 
@@ -49,24 +49,24 @@ DEFAULTS: Mapping[str, Param] = {
     "cpu_multi_level_tiling_structure": "SSRSRS", "gpu_multi_level_tiling_structure": "SSSRRSRS", "max_innermost_split_factor": 64,
     "max_vectorize_size": 16, "disable_change_compute_location": 0,
 }  # fmt: skip
-"""TVM's parameters of a search."""
+"""The default values of TVM's search parameters."""
 
 MEANT = ("eps_greedy", "sample_init_min_population", "evolutionary_search_population", "evolutionary_search_num_iters", "evolutionary_search_mutation_prob",
          "cpu_multi_level_tiling_structure")  # fmt: skip
-"""Those that mean something here; another value for any other one is a warning."""
+"""The parameters that have an effect here. Changing any other one logs a warning."""
 
 
 class PreloadMeasuredStates:
-    """Begin with what a log knows: its programs are not measured again, and teach the model. So does the record file of ours beside it.
+    """Start from a log: its programs are not measured again, and train the model. The ansor record file next to the log is used as well.
 
-    Costs are compared as they are: give a log of this machine.
+    Costs are used as logged: give a log of this machine.
     """
 
     def __init__(self, filename: str | Path) -> None:
         self.filename = filename
 
     def outcomes(self, task: DeclaredTask, local: tasks.SearchTask) -> list[Outcome]:
-        """The log's programs of a task, as the search is told them; how many are none is said."""
+        """The log's programs of a task as outcomes for the search. Warns about skipped ones."""
         found = rows_of(task, pairs_of(self.filename), local) if Path(self.filename).exists() else None
         for reason, count in (found.left_out if found else {}).items():
             if reason != OTHER_TASK:
@@ -83,17 +83,17 @@ Callback = PreloadMeasuredStates | PreloadCustomSketchRule
 
 
 class SearchPolicy:
-    """What the policies are."""
+    """Base class of the search policies."""
 
 
 class EmptyPolicy(SearchPolicy):
-    """Searches nothing: every tensor in a nest of its own."""
+    """Searches nothing: every tensor gets its own loop nest."""
 
     def __init__(self, task: DeclaredTask, init_search_callbacks: Sequence[Callback] | None = None) -> None:
         self.task = self.search_task = task
 
     def search(self, options: TuningOptions) -> TaskState:
-        """Measure the declaration as it is, once, unless no trials are asked for."""
+        """Measure the declaration once, as it is, unless `options` allow no trials."""
         state = TaskState(self.task.local)
         if options.num_measure_trials:
             builder = options.builder if isinstance(options.builder, LocalBuilder) else LocalBuilder()
@@ -103,19 +103,19 @@ class EmptyPolicy(SearchPolicy):
         return state
 
     def continue_search_one_round(self, num_measure: int, measurer: ProgramMeasurer) -> tuple[list[MeasureInput], list[MeasureResult]]:
-        """Measure it."""
+        """Measure the declaration as it is."""
         inputs = [MeasureInput(self.task, self.task.compute_dag.get_init_state())]
         return inputs, measurer.measure(self.task, self, inputs)
 
 
 class SketchPolicy(SearchPolicy):
-    """Our search: sketches by rules, programs by evolution and a model.
+    """Our search: rules derive sketches, evolution and a model pick programs.
 
     Args:
-        task: what to search.
-        program_cost_model: a RandomModel (by default), an XGBModel, or a PythonBasedModel of one's own.
-        params: TVM's parameters; missing ones are filled in. Those that mean nothing here are a warning where they are changed.
-        seed: of the search; None is 0, so that the same call gives the same programs.
+        task: the task to search.
+        program_cost_model: a RandomModel (the default), an XGBModel, or your own PythonBasedModel.
+        params: TVM's parameters; missing ones are filled in. Changing one that has no effect here logs a warning.
+        seed: of the search. None is 0, so that the same call gives the same programs.
         init_search_callbacks: PreloadMeasuredStates, PreloadCustomSketchRule.
     """
 
@@ -136,16 +136,16 @@ class SketchPolicy(SearchPolicy):
 
     @property
     def search_task(self) -> DeclaredTask:
-        """What it searches, by the name that custom rules know."""
+        """The task, under the name that custom rules use."""
         return self.task
 
     def set_verbose(self, verbose: int) -> None:
-        """How much is said."""
+        """Set the amount of output."""
         self.verbose = verbose
 
     @cached_property
     def rules(self) -> tuple[str | SketchRule, ...]:
-        """Those of the callbacks, then those of the target, tiling as the parameters say."""
+        """The rules of the callbacks, then those of the target, with tiling as the parameters set it."""
         custom = [CustomRule(one, self.task.compute_dag, self) for one in self.callbacks if isinstance(one, PreloadCustomSketchRule)]
         structure = str(self.params["cpu_multi_level_tiling_structure"])
         own: Sequence[str | SketchRule] = self.task.local_target.rules
@@ -155,7 +155,7 @@ class SketchPolicy(SearchPolicy):
 
     @cached_property
     def local(self) -> tasks.SearchTask:
-        """The task as it is searched."""
+        """The task as our search takes it."""
         local = self.task.local
         if self.rules == tuple(local.rules):
             return local
@@ -168,18 +168,18 @@ class SketchPolicy(SearchPolicy):
 
     @cached_property
     def search_of(self) -> Search:
-        """What is searched, with what the callbacks know of it."""
+        """The search of the task, with the programs that callbacks know."""
         known = [outcome for one in self.callbacks if isinstance(one, PreloadMeasuredStates) for outcome in one.outcomes(self.task, self.local)]
         return Search(self.task, self.local, known, self)
 
     @property
     def options(self) -> TunerOptions:
-        """The parameters, as our search has them."""
+        """The parameters as options of our tuner."""
         return TunerOptions(evolution=self.evolution, epsilon=float(self.params["eps_greedy"]))
 
     @property
     def evolution(self) -> EvolutionOptions:
-        """Those of the evolution."""
+        """The parameters as options of our evolution."""
         return EvolutionOptions(
             population=int(self.params["evolutionary_search_population"]), generations=int(self.params["evolutionary_search_num_iters"]),
             mutation=float(self.params["evolutionary_search_mutation_prob"]),
@@ -191,7 +191,7 @@ class SketchPolicy(SearchPolicy):
         return state
 
     def generate_sketches(self, print_for_debug: bool = False) -> list[State]:
-        """The structures that the rules derive, lengths open. Those that TVM's steps cannot tell (packing) are left out, and counted in a warning."""
+        """The derived sketches, with open lengths. Leaves out those that TVM's steps cannot express (packing), and warns with their number."""
         found, without = [], 0
         for sketch in derive_sketches(self.local.dag, self.rules, self.task.local_target):
             try:
@@ -205,7 +205,7 @@ class SketchPolicy(SearchPolicy):
         return found
 
     def sample_initial_population(self) -> list[State]:
-        """Random programs that fit the machine: at least `sample_init_min_population` where there are so many."""
+        """Random programs that fit the machine: at least `sample_init_min_population`, if the space has so many."""
         rng, spaces = np.random.default_rng([self.seed, 1]), [SampledSpace(space) for space in self._told.local.spaces]
         nothing, wanted = [np.zeros(0, np.uint64)] * len(spaces), 2 * int(self.params["sample_init_min_population"])
         members = sample_population(spaces, wanted, np.ones(len(spaces)), rng, nothing)
@@ -213,7 +213,7 @@ class SketchPolicy(SearchPolicy):
         return [state for state in states if state is not None]
 
     def evolutionary_search(self, init_populations: Sequence[State], out_size: int) -> list[State]:
-        """The best-scored states met by an evolution from these ones, the best first."""
+        """Evolve these states, and return those with the best scores, best first."""
         local = self._told.local
         spaces = [SampledSpace(space) for space in local.spaces]
         start = self._population(spaces, init_populations)
@@ -224,7 +224,7 @@ class SketchPolicy(SearchPolicy):
         return list(islice((state for state in states if state is not None), out_size))
 
     def continue_search_one_round(self, num_measure: int, measurer: ProgramMeasurer) -> tuple[list[MeasureInput], list[MeasureResult]]:
-        """Measure what the search asks for next, and tell it what came out. Programs that states cannot tell are not asked for."""
+        """Measure what the search proposes next, and report the results to it. It only proposes programs that states can express."""
         inputs, picks = [], []
         for pick in self._tuner.ask(num_measure):
             state = self._state(pick.space, pick.row)
@@ -238,7 +238,7 @@ class SketchPolicy(SearchPolicy):
 
     @cached_property
     def _told(self) -> _Told:
-        """Spaces that states can tell, and the model of them."""
+        """The spaces that states can express, and a model of them."""
         if isinstance(self.model, PythonBasedModel):
             model = StateModel(self.model, [self.task], [self.local])
             return _Told(model.locals[0], model)
@@ -251,7 +251,7 @@ class SketchPolicy(SearchPolicy):
         return tuner
 
     def _population(self, spaces: Sequence[SampledSpace], states: Sequence[State]) -> Population:
-        """States as rows. Those that our search does not have are left out."""
+        """The states as rows. Those outside our search space are left out."""
         sketches = [space.sketch for space in self._told.local.spaces]
         found = [found_among(self.task.compute_dag.replay(state).sketch, sketches) for state in states]
         rows: list[list[tuple[int, ...]]] = [[] for _ in spaces]
@@ -270,19 +270,19 @@ class SketchPolicy(SearchPolicy):
 
 @dataclass(frozen=True, eq=False)
 class _Told:
-    """A task as it is searched, and a model that scores its programs."""
+    """A task as our search takes it, and a model that scores its programs."""
 
     local: tasks.SearchTask
     model: CostModel
 
 
 def _completed(params: MutableMapping[str, Param] | None) -> dict[str, Param]:
-    """With what is missing, which is filled in where it was given, too. Raises ScheduleError for a name that TVM does not have."""
+    """All parameters, missing ones filled in, also in the given mapping. Raises ScheduleError for a name that TVM does not have."""
     given = {} if params is None else params
     unknown = [name for name in given if name not in DEFAULTS]
     if unknown:
         raise ScheduleError(f"asked to search with the parameter {unknown[0]!r}; there are {', '.join(DEFAULTS)}")
     for name, value in DEFAULTS.items():
         if given.setdefault(name, value) != value and name not in MEANT:
-            _logger.warning("the parameter %s=%s means nothing to our search", name, given[name])
+            _logger.warning("the parameter %s=%s has no effect on this search", name, given[name])
     return dict(given)

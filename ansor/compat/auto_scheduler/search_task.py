@@ -1,4 +1,4 @@
-"""A task that can be tuned, and asked for its best program. Source: TVM 0.9, `auto_scheduler.search_task`."""
+"""Tasks that can be tuned, and queried for their best program. Source: TVM 0.9, `auto_scheduler.search_task`."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ PRINT_MODES = ("schedule", "loops", "source")
 
 
 class SearchTask(DeclaredTask):
-    """What to compute, and for which machine: see `DeclaredTask` for the arguments."""
+    """What to compute, and on which machine: see `DeclaredTask` for the arguments."""
 
     def tune(self, tuning_options: TuningOptions, search_policy: EmptyPolicy | SketchPolicy | None = None) -> TaskState:
-        """Measure programs as the options say; by default our search with an XGBModel. What is found is in the log, and in the state that is returned."""
+        """Measure programs as the options say, by default with our search and an XGBModel. Results go to the log, and to the returned state."""
         return (search_policy or SketchPolicy(self, XGBModel(), verbose=tuning_options.verbose)).search(tuning_options)
 
     def apply_best(
         self, log_file: str | Path | None = None, include_compatible: bool = False, layout_rewrite_option: LayoutRewriteOption | None = None
     ) -> tuple[Sketch, list[Tensor]]:
-        """The best program of a log, and the tensors that it takes; without a log, of the `ApplyHistoryBest` around the call.
+        """The best program of a log, and the tensors it takes. Without a log, uses the enclosing `ApplyHistoryBest`.
 
-        include_compatible: programs of workloads that differ in numbers only count, too. Raises RecordError when there is none.
+        include_compatible: also use programs of workloads that differ only in numbers. Raises RecordError if there is none.
         """
         return self._best(log_file, include_compatible).schedule(layout_rewrite_option), self.compute_dag.tensors
 
@@ -50,13 +50,13 @@ class SearchTask(DeclaredTask):
 
 
 def recover_measure_input(inp: MeasureInput, rebuild_state: bool = False) -> MeasureInput:
-    """A measurement from a log with its task made whole, and with `rebuild_state` its state: the steps are applied to the declaration.
+    """Complete the task of a measurement from a log; with `rebuild_state` also its state, by applying the steps to the declaration.
 
-    Raises DeclarationError for a workload that is not known here, ScheduleError for steps that do not fit it.
+    Raises DeclarationError for a workload that is not registered here, ScheduleError for steps that do not fit it.
     """
     return recovered(inp, rebuild_state, SearchTask)
 
 
 def recovered_task(task: object) -> SearchTask:
-    """A task of a log made whole."""
+    """Complete a task from a log."""
     return recovered_as(SearchTask, task)

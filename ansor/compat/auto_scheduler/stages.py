@@ -1,4 +1,4 @@
-"""What a state is made of: stages, and their iterators (loops), as TVM's auto-scheduler names them. All of it is frozen.
+"""The parts of a state: stages and their iterators (loops), named as in TVM's auto-scheduler. All are immutable.
 
 Source: TVM 0.9, `auto_scheduler.loop_state`.
 """
@@ -18,7 +18,7 @@ from ansor.te.tensor import Tensor
 
 
 class IteratorKind(IntEnum):
-    """What a loop runs along: elements of the output, of a reduction, both fused, or nothing."""
+    """What a loop iterates over: the output's elements, a reduction, both (fused), or nothing."""
 
     SPATIAL = 0
     REDUCTION = 1
@@ -27,7 +27,7 @@ class IteratorKind(IntEnum):
 
 
 class ComputeAtKind(IntEnum):
-    """Where a stage is computed: in a nest of its own, wherever it is read, or in a loop of another stage."""
+    """Where a stage is computed: in its own nest, inlined into its readers, or in a loop of another stage."""
 
     ROOT = 0
     INLINED = 1
@@ -36,7 +36,7 @@ class ComputeAtKind(IntEnum):
 
 @dataclass(frozen=True)
 class Range:
-    """`extent` values from `min` on."""
+    """`extent` values, starting at `min`."""
 
     min: int
     extent: int
@@ -47,9 +47,9 @@ class Range:
 
 @dataclass(frozen=True)
 class Iterator:
-    """A loop of a stage. `range` is None where it follows from the place at which the stage is computed, or from an open length.
+    """A loop of a stage. `range` is None if it depends on where the stage is computed, or on an open length.
 
-    label: what the loop is called in Python text: `k.outer.inner`; loops: those of ours that it is, outermost first.
+    label: the loop's name in Python text, `k.outer.inner`; loops: the loops of our schedule that it stands for, outermost first.
     """
 
     name: str
@@ -62,23 +62,23 @@ class Iterator:
 
 @dataclass(frozen=True)
 class StageAttributes:
-    """Hints of a stage: the most steps to unroll, and the offset of its rows in memory."""
+    """Hints for a stage: the maximum number of steps to unroll, and the row alignment in memory."""
 
     auto_unroll_max_step: int = 0
     storage_offset: int = 0
 
 
 Axes = tuple[tuple[str, Range], ...]
-"""Labels and values of the loops of a stage that is new."""
+"""Labels and ranges of the loops of a new stage."""
 
 Named = tuple[str, tuple[str, ...]]
-"""A stage of ours, and its loops."""
+"""The name of a stage of our schedule, and its loops."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A tensor that is given or computed. `op` is that tensor; one that a step made has a tensor of its own. `spatial`, `reduced`: the loops it began with;
-    `ours`: what it is called in steps of ours."""
+    """A placeholder, or a computed tensor. `op`: that tensor; a stage made by a step has a new tensor. `spatial`, `reduced`: its initial loops;
+    `ours`: its name in our steps."""
 
     op: Tensor
     op_type: str
@@ -93,37 +93,37 @@ class Stage:
     COMPUTE_AT_TRANS_TABLE: ClassVar[Mapping[str, int]] = {"root": ComputeAtKind.ROOT, "inlined": ComputeAtKind.INLINED, "iter": ComputeAtKind.ITER}
 
     def check_iter(self, number: int, verb: str) -> Iterator:
-        """The iterator of that number. Raises ScheduleError when there is none."""
+        """The iterator of that number. Raises ScheduleError if there is none."""
         if not 0 <= number < len(self.iters):
             raise ScheduleError(f"asked to {verb} iterator {number} of stage {self.name}, which has {len(self.iters)}: {names_of(self.iters)}")
         return self.iters[number]
 
     @property
     def loops(self) -> tuple[str, ...]:
-        """Those of ours, in the order of the iterators."""
+        """The loops of our schedule, in the order of the iterators."""
         return tuple(loop for one in self.iters for loop in one.loops)
 
     def is_whole(self) -> bool:
-        """Its loops are those it began with, in whatever order."""
+        """Whether its loops are the initial ones, in any order."""
         return sorted(one.label for one in self.iters) == sorted(label for label, _ in (*self.spatial, *self.reduced))
 
     def unbounded(self) -> Stage:
-        """Without extents: they follow from where the stage is computed."""
+        """The stage without extents, which depend on where it is computed."""
         return replace(self, iters=tuple(replace(one, range=None) for one in self.iters))
 
 
 def names_of(iters: tuple[Iterator, ...]) -> str:
-    """For a sentence."""
+    """The names of iterators, for a message."""
     return ", ".join(one.name for one in iters) or "none"
 
 
 def clean(label: str) -> str:
-    """A label as a name of Python, in short: `k.outer.inner` -> `k_o_i`."""
+    """A label as a short Python name: `k.outer.inner` -> `k_o_i`."""
     return re.sub(r"\W", "_", re.sub(r"\b(outer|inner)\b", lambda found: found[0][0], label))
 
 
 def computed_stage(op: Tensor, name: str, spatial: Axes, reduced: Axes = (), same: Named = ("", ())) -> Stage:
-    """A tensor that is computed, with one loop for each axis. same: the stage of ours that it is."""
+    """A computed stage with one loop per axis. same: the stage of our schedule that it stands for."""
     axes = [(axis, kind) for axes, kind in ((spatial, IteratorKind.SPATIAL), (reduced, IteratorKind.REDUCTION)) for axis in axes]
     loops: list[tuple[str, ...]] = [(loop,) for loop in same[1]] or [()] * len(axes)
     iters = tuple(Iterator(clean(label), values, kind, label=label, loops=one) for ((label, values), kind), one in zip(axes, loops, strict=True))
@@ -131,7 +131,7 @@ def computed_stage(op: Tensor, name: str, spatial: Axes, reduced: Axes = (), sam
 
 
 def declared_stage(op: Tensor, same: Tensor) -> Stage:
-    """The stage of a tensor as it was declared. same: that tensor as steps of ours name it."""
+    """The stage of a declared tensor. same: the same tensor under the name that our steps use."""
     if op.compute is None or same.compute is None:
         return Stage(op, "placeholder", name=op.name, ours=same.name)
     loops = tuple(axis.name for axis in (*same.compute.axes, *same.compute.reduce_axes))
@@ -139,5 +139,5 @@ def declared_stage(op: Tensor, same: Tensor) -> Stage:
 
 
 def axes_of(axes: tuple[Axis, ...]) -> Axes:
-    """Those of a declaration."""
+    """The names and ranges of axes."""
     return tuple((axis.name, Range(axis.start, axis.extent)) for axis in axes)

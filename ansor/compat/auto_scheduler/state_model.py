@@ -1,4 +1,4 @@
-"""A model that scores states, as the search wants one: programs travel as their genes, and are made states of where they are scored."""
+"""Lets a model of states serve as the search's cost model: feature rows carry a program's genes, which become a state when it is scored."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from ansor.tasks.sketch_space import SketchSpace
 
 
 class GeneSpace(SketchSpace):
-    """A space whose features are its number and the row."""
+    """A space whose feature rows hold its number and the program's row."""
 
     def __init__(self, space: SketchSpace, number: int, width: int) -> None:
         super().__init__(space.sketch, space.target, space.algorithm)
         self._space, self._number, self._width = space, number, width
 
     def legal(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Programs that fit the target's registers and stack."""
+        """Whether programs fit the target's registers and stack."""
         return self._space.legal(rows)
 
     def features(self, rows: NDArray[np.int64]) -> FeatureRows:
@@ -44,14 +44,14 @@ class GeneSpace(SketchSpace):
 
 @dataclass(frozen=True)
 class _Program:
-    """What a feature row stands for: a task, by number, and its state, None where steps cannot tell it."""
+    """The content of a feature row: a task's number, and a state, or None if TVM's steps cannot express it."""
 
     task: int
     state: State | None
 
 
 class StateModel:
-    """A `CostModel` that asks a model of states. `locals`: the tasks as they have to be searched, without spaces that steps cannot tell."""
+    """A `CostModel` that asks a model of states. `locals`: the tasks to search, without the spaces that TVM's steps cannot express."""
 
     def __init__(self, model: PythonBasedModel, given: Sequence[DeclaredTask], local: Sequence[tasks.SearchTask]) -> None:
         self._model = model
@@ -69,11 +69,11 @@ class StateModel:
 
     @property
     def fitted(self) -> bool:
-        """Always: whoever gives a model means it."""
+        """Always true: a given model is used from the start."""
         return True
 
     def predict(self, features: FeatureRows) -> NDArray[np.float64]:
-        """The scores of the model's `predict`, task by task."""
+        """Scores from the model's `predict`, task by task."""
         programs = self._programs(features)
         scores = np.full(len(programs), -np.inf)
         for number, task in enumerate(self._tasks):
@@ -86,15 +86,15 @@ class StateModel:
         return scores
 
     def update(self, features: FeatureRows, seconds: NDArray[np.float64], tasks: NDArray[np.int64]) -> None:
-        """The model's `update`."""
+        """Call the model's `update`."""
         pairs = [(one, float(cost)) for one, cost in zip(self._programs(features), seconds, strict=True) if one.state is not None]
         inputs = [MeasureInput(self._tasks[one.task], one.state) for one, _ in pairs if one.state is not None]
         results = [measured([cost], None, cost) if np.isfinite(cost) else failed(MeasureErrorNo.UNKNOWN_ERROR, "it failed", 0.0) for _, cost in pairs]
         self._model.update(inputs, results)
 
     def save(self, path: Path) -> None:
-        """Nothing is known of how."""
-        raise CostModelError(f"asked to save a cost model of states to {path}, which only its author can")
+        """Not possible. Raises CostModelError."""
+        raise CostModelError(f"asked to save a cost model of states to {path}, which has no file format; save it with its own methods")
 
     def _programs(self, features: FeatureRows) -> list[_Program]:
         return [self._program(tuple(row)) for row in features.rows.astype(np.int64).tolist()]

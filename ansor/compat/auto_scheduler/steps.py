@@ -1,8 +1,8 @@
-"""The transform steps of the auto-scheduler, as its logs write them: 14 kinds. Source: TVM 0.9, `auto_scheduler`, log version v0.6.
+"""The auto-scheduler's 14 transform steps, as its logs write them. Source: TVM 0.9, `auto_scheduler`, log version v0.6.
 
     ["SP", 2, 0, 1024, [2, 1, 4], 1]        SplitStep(stage_id=2, iter_id=0, extent=1024, lengths=(2, 1, 4), inner_to_outer=True)
 
-A step names stages and iterators (loops) by the numbers they have at its time. It is data; `transform` tells what it does to a state.
+A step identifies stages and iterators (loops) by their numbers at that point. Steps are data; `transform` applies them to a state.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,14 @@ from typing import ClassVar, NoReturn, TypeAlias, cast
 from ansor.support.json_values import Json, kind, refuse, told
 
 Form: TypeAlias = "Callable[[Json], object]"
-"""How a field is read: its value, or a ValueError that says what it should be."""
+"""Parses a field: returns its value, or raises a ValueError that says what it should be."""
 
 LARGEST = 2**31 - 1
 """Numbers in steps have 32 bits."""
 
 
 class IteratorAnnotation(IntEnum):
-    """What becomes of a loop."""
+    """How a loop runs."""
 
     NONE = 0
     UNROLL = 1
@@ -38,7 +38,7 @@ class IteratorAnnotation(IntEnum):
 
 ANNOTATIONS = ("for", "unroll", "vectorize", "parallel", "vthread", "blockIdx.x", "threadIdx.x", "blockIdx.y", "threadIdx.y", "blockIdx.z", "threadIdx.z",
                "tensorize")  # fmt: skip
-"""What becomes of a loop, in words; by the numbers of `IteratorAnnotation`."""
+"""How a loop runs, in words, indexed by `IteratorAnnotation`."""
 
 
 def _integer(low: int, wanted: str) -> Callable[[Json], int]:
@@ -92,20 +92,20 @@ _indices = _list_of(_index)
 
 @dataclass(frozen=True)
 class LoggedStep:
-    """One transformation of a stage. `code` is its name in logs, `forms` are those of the fields after `stage_id`."""
+    """One transformation of a stage. `code` is its name in logs; `forms` parse the fields after `stage_id`."""
 
     code: ClassVar[str] = ""
     forms: ClassVar[tuple[Form, ...]] = ()
     stage_id: int
 
     def to_list(self) -> list[Json]:
-        """The step as it stands in a log line."""
+        """The step as a log line holds it."""
         return [self.code, *map(_plain, astuple(self))]
 
 
 @dataclass(frozen=True)
 class AnnotationStep(LoggedStep):
-    """AN: a loop becomes parallel, a vector, unrolled, or threads of a GPU."""
+    """AN: makes a loop parallel, vectorized or unrolled, or binds it to GPU threads."""
 
     code, forms = "AN", (_index, _annotation)
     iter_id: int
@@ -114,7 +114,7 @@ class AnnotationStep(LoggedStep):
 
 @dataclass(frozen=True)
 class FuseStep(LoggedStep):
-    """FU: neighbouring loops become one; none at all make a new loop of extent 1."""
+    """FU: fuses adjacent loops. Fusing no loops creates a new loop of extent 1."""
 
     code, forms = "FU", (_indices,)
     fused_ids: tuple[int, ...]
@@ -122,7 +122,7 @@ class FuseStep(LoggedStep):
 
 @dataclass(frozen=True)
 class PragmaStep(LoggedStep):
-    """PR: a hint for the compiler, `auto_unroll_max_step$64`."""
+    """PR: adds a hint for the compiler, `auto_unroll_max_step$64`."""
 
     code, forms = "PR", (_index, _text)
     iter_id: int
@@ -131,7 +131,7 @@ class PragmaStep(LoggedStep):
 
 @dataclass(frozen=True)
 class ReorderStep(LoggedStep):
-    """RE: the loop at place i is the one that was at `after_ids[i]`."""
+    """RE: reorders loops: the loop at position i is the former `after_ids[i]`."""
 
     code, forms = "RE", (_indices,)
     after_ids: tuple[int, ...]
@@ -139,9 +139,9 @@ class ReorderStep(LoggedStep):
 
 @dataclass(frozen=True)
 class SplitStep(LoggedStep):
-    """SP: a loop becomes one more than there are `lengths`, which are inner ones, outermost first (with `inner_to_outer`). The extent may be unknown.
+    """SP: splits a loop into len(lengths) + 1 parts. `lengths` are the inner ones, outermost first (with `inner_to_outer`). The extent may be unknown.
 
-    In a sketch lengths may be open: None. No log line holds such a step.
+    In a sketch a length may be open: None. Log lines never hold such a step.
     """
 
     code, forms = "SP", (_index, _extent, _list_of(_count), _flag)
@@ -153,7 +153,7 @@ class SplitStep(LoggedStep):
 
 @dataclass(frozen=True)
 class FollowSplitStep(LoggedStep):
-    """FSP: a split into `n_split` + 1 loops, with the lengths of the split that is step `src_step_id`; the last is the product of the rest."""
+    """FSP: splits into `n_split` + 1 loops, with the lengths of split step `src_step_id`; the last length is the product of the rest."""
 
     code, forms = "FSP", (_index, _index, _index)
     iter_id: int
@@ -163,7 +163,7 @@ class FollowSplitStep(LoggedStep):
 
 @dataclass(frozen=True)
 class FollowFusedSplitStep(LoggedStep):
-    """FFSP: a split by the product of the lengths number `level` of several splits, as factor or as number of parts."""
+    """FFSP: splits by the product of the lengths at `level` of several splits, as the factor or as the number of parts."""
 
     code, forms = "FFSP", (_index, _indices, _index, _flag)
     iter_id: int
@@ -174,7 +174,7 @@ class FollowFusedSplitStep(LoggedStep):
 
 @dataclass(frozen=True)
 class StorageAlignStep(LoggedStep):
-    """SA: rows of a stage's buffer start at `offset` modulo `factor`."""
+    """SA: aligns rows of a stage's buffer to `offset` modulo `factor`."""
 
     code, forms = "SA", (_index, _number, _number)
     iter_id: int
@@ -184,7 +184,7 @@ class StorageAlignStep(LoggedStep):
 
 @dataclass(frozen=True)
 class ComputeAtStep(LoggedStep):
-    """CA: a stage is computed inside a loop of another one."""
+    """CA: computes a stage inside a loop of another stage."""
 
     code, forms = "CA", (_index, _index)
     target_stage_id: int
@@ -193,21 +193,21 @@ class ComputeAtStep(LoggedStep):
 
 @dataclass(frozen=True)
 class ComputeInlineStep(LoggedStep):
-    """CI: a stage is computed where it is read."""
+    """CI: inlines a stage into its readers."""
 
     code = "CI"
 
 
 @dataclass(frozen=True)
 class ComputeRootStep(LoggedStep):
-    """CR: a stage is computed outside of all others' loops."""
+    """CR: computes a stage outside of all other stages' loops."""
 
     code = "CR"
 
 
 @dataclass(frozen=True)
 class CacheReadStep(LoggedStep):
-    """CHR: a new stage after this one holds a copy of it, for the stages that are named. Later stages move up by one."""
+    """CHR: inserts a copy of this stage after it, for the given readers. Later stages move up by one."""
 
     code, forms = "CHR", (_text, _indices)
     scope_name: str
@@ -216,7 +216,7 @@ class CacheReadStep(LoggedStep):
 
 @dataclass(frozen=True)
 class CacheWriteStep(LoggedStep):
-    """CHW: a new stage before this one computes it, and this one copies the result. Later stages move up by one."""
+    """CHW: inserts a stage before this one that computes it; this one copies the result. Later stages move up by one."""
 
     code, forms = "CHW", (_text,)
     scope_name: str
@@ -224,7 +224,7 @@ class CacheWriteStep(LoggedStep):
 
 @dataclass(frozen=True)
 class RfactorStep(LoggedStep):
-    """RF: a new stage before this one has partial results for a loop of a reduction, which is its loop number `factor_iter_id`."""
+    """RF: inserts a stage of partial results before this one, for a reduction loop, which becomes its loop number `factor_iter_id`."""
 
     code, forms = "RF", (_index, _index)
     iter_id: int
@@ -235,13 +235,13 @@ STEPS: dict[str, type[LoggedStep]] = {step.code: step for step in (
     AnnotationStep, FuseStep, PragmaStep, ReorderStep, SplitStep, FollowSplitStep, FollowFusedSplitStep, StorageAlignStep, ComputeAtStep, ComputeInlineStep,
     ComputeRootStep, CacheReadStep, CacheWriteStep, RfactorStep,
 )}  # fmt: skip
-"""The kinds of steps by their names in logs."""
+"""The kinds of steps, by name in logs."""
 
 _FIELDS = {code: [field.name for field in fields(step)] for code, step in STEPS.items()}
 
 
 def step_from_list(listed: Json) -> LoggedStep:
-    """The step that a list in a log line holds. Raises RecordError with the reason when there is none."""
+    """Parse a step from a list in a log line. Raises RecordError with the reason if it is not one."""
     if not isinstance(listed, list) or not listed:
         refuse(f"it has {kind(listed)} for a step")
     code, *values = listed

@@ -1,7 +1,7 @@
-"""What steps have made of a declaration: its stages and loops in TVM's numbers and names, and beside them the steps of ours that say the same.
+"""The result of steps on a declaration: stages and loops with TVM's numbers and names, and in parallel the same program in our steps.
 
-Steps of ours that change loops and stages are there as soon as TVM's are taken. Those that say where stages are computed and how loops run come last, when a
-program is asked for (`program`).
+Our steps that change loops and stages are added as soon as TVM's steps arrive. Those that place stages and annotate loops come last, when a program is
+requested (`program`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ansor.schedule.sketch import Sketch
 from ansor.te.tensor import Tensor
 
 MAX_ITERATORS = 4096
-"""Iterators that one stage may have: what lies beyond is no schedule, but a log that was made to hurt."""
+"""The most iterators of one stage. Only a malicious log exceeds this."""
 
 MAX_STAGES = 4096
 
@@ -30,11 +30,11 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class StateObject:
-    """The stages, and where those are computed that are computed inside another. Two are equal, and hash alike, when they print alike: loops of one iteration
-    do not count.
+    """The stages, and the places of those computed inside another. Two states are equal, with equal hashes, if they print the same text, which omits loops of
+    one iteration.
 
-    history: the steps so far, which some steps refer to. sketch: the same in steps of ours; refused: why there is none, a sentence; notes: what it leaves
-    out, in sentences. opened: number of a split whose lengths are open -> the name of their choice.
+    history: the steps so far, which later steps refer to. sketch: the same program in our steps; refused: the sentence why there is none; notes: sentences on
+    what it leaves out. opened: number of a split with open lengths -> the name of their choice.
     """
 
     stages: tuple[Stage, ...]
@@ -46,43 +46,43 @@ class StateObject:
     refused: str = ""
 
     def stage(self, number: int, verb: str) -> Stage:
-        """The computed stage of that number. Raises ScheduleError when there is none."""
+        """The computed stage of that number. Raises ScheduleError if there is none."""
         if not 0 <= number < len(self.stages):
             raise ScheduleError(f"asked to {verb} stage {number}; the stages are 0 to {len(self.stages) - 1}")
         if self.stages[number].op_type == "placeholder":
-            raise ScheduleError(f"asked to {verb} stage {number} ({self.stages[number].name}), which is given and has no loops")
+            raise ScheduleError(f"asked to {verb} stage {number} ({self.stages[number].name}), which is a placeholder and has no loops")
         return self.stages[number]
 
     def place(self, number: int) -> Place | None:
-        """Where a stage is computed, None for one that is not inside another."""
+        """Where a stage is computed; None if it is not inside another."""
         return dict(self.attached).get(number)
 
     def at(self, place: Place) -> tuple[int, ...]:
-        """The stages that are computed there."""
+        """The stages computed at that place."""
         return tuple(number for number, where in self.attached if where == place)
 
     def with_stage(self, number: int, stage: Stage) -> StateObject:
-        """With another stage of that number."""
+        """Replace the stage of that number."""
         return replace(self, stages=(*self.stages[:number], stage, *self.stages[number + 1 :]))
 
     def with_iters(self, number: int, iters: Sequence[Iterator]) -> StateObject:
-        """With other iterators of a stage."""
+        """Replace the iterators of a stage."""
         if len(iters) > MAX_ITERATORS:
-            raise ScheduleError(f"asked to give stage {self.stages[number].name} {len(iters)} iterators; {MAX_ITERATORS} are the most")
+            raise ScheduleError(f"asked to give stage {self.stages[number].name} {len(iters)} iterators; at most {MAX_ITERATORS} are allowed")
         return self.with_stage(number, replace(self.stages[number], iters=tuple(iters)))
 
     def moved(self, number: int, places: dict[int, int]) -> StateObject:
-        """What was computed at iterator i of a stage is at `places[i]`; what is not named stays."""
+        """Move what is computed at iterator i of a stage to `places[i]`. Iterators not listed keep theirs."""
         return replace(self, attached=tuple((who, (at, places.get(k, k)) if at == number else (at, k)) for who, (at, k) in self.attached))
 
     def detached(self, number: int) -> StateObject:
-        """With a stage computed in no other."""
+        """Take a stage out of any other."""
         return replace(self, attached=tuple(entry for entry in self.attached if entry[0] != number))
 
     def inserted(self, number: int, stage: Stage) -> StateObject:
-        """With a new stage of that number: it and all later ones move up by one."""
+        """Insert a stage with that number. Later stages, including the current one of that number, move up by one."""
         if len(self.stages) >= MAX_STAGES:
-            raise ScheduleError(f"asked for stage {stage.name} beside {len(self.stages)} others; {MAX_STAGES} are the most")
+            raise ScheduleError(f"asked to add stage {stage.name} to {len(self.stages)} others; at most {MAX_STAGES} are allowed")
 
         def later(k: int) -> int:
             return k + (k >= number)
@@ -97,22 +97,22 @@ class StateObject:
 
     @property
     def concrete(self) -> bool:
-        """No length is open."""
+        """Whether all lengths are set."""
         return not any(isinstance(step, SplitStep) and None in step.lengths for step in self.history)
 
     def number_of(self, op: Tensor) -> int | None:
-        """The stage of a tensor of the declaration, or of one that a step gave."""
+        """The stage of a declared tensor, or of one that a step returned."""
         return next((number for number, stage in enumerate(self.stages) if stage.op is op), None)
 
-    # the same in steps of ours ----------------------------------------------------------------------------------------------------------------------
+    # the same program in our steps -------------------------------------------------------------------------------------------------------------------
 
     @property
     def computed(self) -> dict[str, int]:
-        """The computed stages: what each is called in steps of ours -> its number."""
+        """The computed stages: name in our steps -> number."""
         return {stage.ours: number for number, stage in enumerate(self.stages) if stage.op_type == "compute"}
 
     def then(self, *steps: ours.Step, choices: Sequence[Choice] = ()) -> StateObject:
-        """With more steps of ours. One that does not fit is the reason why there is no program."""
+        """Append our steps. If one does not fit, its error becomes the reason why there is no program."""
         if self.refused:
             return self
         longer = self.sketch.then(*steps, choices=choices)
@@ -123,28 +123,28 @@ class StateObject:
         return replace(self, sketch=longer)
 
     def refusing(self, reason: str) -> StateObject:
-        """With a reason why there is no program; the first one counts."""
+        """Set the reason why there is no program, unless there already is one."""
         return replace(self, refused=self.refused or reason)
 
     def check(self) -> None:
-        """ScheduleError when there is no program."""
+        """Raise ScheduleError if there is no program."""
         if self.refused:
             raise ScheduleError(self.refused)
 
     def in_order(self, number: int) -> StateObject:
-        """With the loops of ours in the order of a stage's iterators."""
+        """Reorder our loops like the stage's iterators."""
         stage = self.stages[number]
         same = self.refused or self.sketch.state[stage.ours].loops == stage.loops
         return self if same else self.then(ours.Reorder(stage.ours, stage.loops))
 
     def as_one_loop(self, number: int, which: int) -> StateObject:
-        """With an iterator that is one loop of ours: what was fused without a step of ours is fused now."""
+        """Make an iterator a single loop of ours, by fusing what TVM fused without a step of ours."""
         stage = self.stages[number]
         whole = stage.iters[which]
         if self.refused or len(whole.loops) == 1:
             return self
         if not whole.loops:
-            return self.refusing(f"asked to cut a loop of stage {stage.ours} that was made by fusing none; it has one iteration")
+            return self.refusing(f"asked to cut a loop of stage {stage.ours} that was made by fusing no loops; it has one iteration")
         fused = self.in_order(number).then(ours.Fuse(stage.ours, whole.loops))
         if fused.refused:
             return fused
@@ -159,11 +159,11 @@ class StateObject:
 
     @cached_property
     def _identity(self) -> str:
-        """What two equal states have in common. Where lengths are open, loops that seem to have one iteration count."""
+        """The text that equal states share. If a length is open, loops that seem to have one iteration count."""
         return self._text if self.concrete else self.to_text(delete_trivial_loop=False)
 
     def to_text(self, delete_trivial_loop: bool = True) -> str:
-        """The loops, indented; those of one iteration are left out unless `delete_trivial_loop` is False."""
+        """The loops, indented. Omits those of one iteration unless `delete_trivial_loop` is False."""
         given = ", ".join(stage.name for stage in self.stages if stage.op_type == "placeholder")
         lines = [f"Placeholder: {given}"]
         for number, stage in enumerate(self.stages):

@@ -1,4 +1,4 @@
-"""A target as TVM's users write it, `llvm -mcpu=skylake-avx512`: a text that knows its parts."""
+"""Targets as TVM's users write them, `llvm -mcpu=skylake-avx512`: text with properties for its parts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ansor.support.json_values import Json
 DEFAULT = "llvm"
 OTHER_KINDS = ("cuda", "nvptx", "rocm", "opencl", "metal", "vulkan", "webgpu", "hexagon", "aocl", "aocl_sw_emu", "sdaccel", "stackvm", "ext_dev", "hybrid",
                "composite", "ccompiler", "example_target_hook", "vpi")  # fmt: skip
-"""Kinds that TVM knows and nothing is built for: they can be named and looked at."""
+"""Kinds that TVM has but no program can be built for. They can be named and inspected."""
 
 Attribute: TypeAlias = str | tuple[str, ...]
 
 
 class Kind(str):
-    """A target's kind: a text, whose `name` is itself."""
+    """The kind of a target: a string with itself as `name`."""
 
     @property
     def name(self) -> str:
@@ -31,12 +31,12 @@ class Kind(str):
 
 
 class Target(str):
-    """A target's text. In a `with`, `tvm.build` makes programs for it.
+    """The text of a target. Inside a `with`, `tvm.build` builds for it.
 
-    target: a text, or a dict such as `{"kind": "llvm", "mcpu": "skylake"}`. host: the target of the program that calls; kept, for logs.
+    target: a text, or a dict such as `{"kind": "llvm", "mcpu": "skylake"}`. host: the target of the calling program; only kept for logs.
 
-    Targets of other devices can be made and looked at; TargetError comes when something is to be built for them, and at once for a kind that TVM does not have
-    and for an option that a processor does not have.
+    Targets of other devices can be created and inspected; building for one raises TargetError. Creating a target raises TargetError at once for a kind that
+    TVM does not have and for an option that processors do not have.
     """
 
     _entered: ClassVar[list[Target]] = []
@@ -44,7 +44,7 @@ class Target(str):
 
     def __new__(cls, target: str | Mapping[str, object], host: str | Mapping[str, object] | None = None) -> Self:
         fields = dict(target) if isinstance(target, Mapping) else {}
-        inner = cast("str | Mapping[str, object] | None", fields.pop("host", None) or getattr(target, "host", None))  # which is checked as a target below
+        inner = cast("str | Mapping[str, object] | None", fields.pop("host", None) or getattr(target, "host", None))  # checked as a target below
         host = host or inner
         text = _text(fields) if isinstance(target, Mapping) else str(target)
         kind = kind_of_target(text)
@@ -56,60 +56,60 @@ class Target(str):
 
     @classmethod
     def unchecked(cls, text: str, host: Target | None = None) -> Self:
-        """One of any text, such as a log's; TargetError comes when something is to be built for it."""
+        """A target from any text, such as a log's. Building for it may raise TargetError."""
         made = super().__new__(cls, text)
         made.host = host
         return made
 
     @property
     def kind(self) -> Kind:
-        """`llvm`."""
+        """The kind, such as `llvm`."""
         return Kind(kind_of_target(self))
 
     @property
     def attrs(self) -> Mapping[str, Attribute]:
-        """The options by name; `mattr` and `libs` are tuples."""
+        """The options by name. `mattr` and `libs` are tuples."""
         return {name: tuple(filter(None, value.split(","))) if name in ("mattr", "libs") else value for name, value in options_of(self) if name != "keys"}
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The families that it belongs to."""
+        """The device families it belongs to."""
         return keys_of(str(self))
 
     @property
     def mcpu(self) -> str:
-        """The processor; "native" for this machine's. Raises TargetError for another device."""
+        """The processor; "native" for this machine's. Raises TargetError for other devices."""
         return local_target(self).mcpu
 
     @property
     def model(self) -> str:
-        """The option of that name, or "unknown"."""
+        """The option `model`, or "unknown"."""
         return str(self.attrs.get("model", "unknown"))
 
     @property
     def libs(self) -> tuple[str, ...]:
-        """The libraries named in it, which are not used."""
+        """The libraries it names. They are not used."""
         return tuple(self.attrs.get("libs", ()))
 
     @property
     def mattr(self) -> tuple[str, ...]:
-        """The features named in it, which are read from the processor instead."""
+        """The CPU features it names. They are ignored: features are read from the processor."""
         return tuple(self.attrs.get("mattr", ()))
 
     @property
     def device_name(self) -> str:
-        """The option `device`, or ""."""
+        """The option `device`, or "" if not set."""
         return str(self.attrs.get("device", ""))
 
     def export(self) -> dict[str, Json]:
-        """Its parts as a dict, of which `Target` makes it again."""
+        """Its parts as a dict, which `Target` accepts."""
         parts: dict[str, Json] = {"kind": str(self.kind), "tag": "", "keys": list(self.keys)}
         parts.update({name: list(value) if isinstance(value, tuple) else value for name, value in self.attrs.items()})
         return parts if self.host is None else {**parts, "host": self.host.export()}
 
     @staticmethod
     def current(allow_none: bool = True) -> Target | None:
-        """The target of the innermost `with`. Without one None, or the target `llvm` if that is not allowed."""
+        """The target of the innermost `with`. Outside of any: None, or the target `llvm` if None is not allowed."""
         if Target._entered:
             return Target._entered[-1]
         return None if allow_none else Target(DEFAULT)
@@ -132,13 +132,13 @@ class Target(str):
 
 
 def of_any(target: object, host: str | None = None) -> Target:
-    """The text of a target of any kind, unchecked; `host` stands where it has none itself."""
+    """The text of a target of any kind, unchecked. `host` applies if it has none itself."""
     own = target.host if isinstance(target, Target) else None
     return Target.unchecked(str(target), own or (Target.unchecked(str(host)) if host else None))
 
 
 def with_keys(target: Target) -> Target:
-    """A processor's target with its keys, as TVM prints it: `llvm -mcpu=skylake` -> `llvm -keys=cpu -mcpu=skylake`; any other one as it is."""
+    """A processor's target with its keys, as TVM prints it: `llvm -mcpu=skylake` -> `llvm -keys=cpu -mcpu=skylake`. Other targets stay as they are."""
     kind, _, options = target.partition(" ")
     if kind not in PROCESSOR_KINDS or any(name == "keys" for name, _ in options_of(target)):
         return target
@@ -146,7 +146,7 @@ def with_keys(target: Target) -> Target:
 
 
 def target_of(given: str | None) -> Target:
-    """The target that is given, or the one of the `with` around, or `llvm`."""
+    """The given target, or the one of the enclosing `with`, or `llvm`."""
     return Target(given) if given is not None else Target._entered[-1] if Target._entered else Target(DEFAULT)
 
 

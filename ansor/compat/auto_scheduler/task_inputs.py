@@ -1,6 +1,6 @@
-"""Values of inputs that cannot be made up: indices, sparse structures. By workload and by the name of the placeholder.
+"""Values of inputs that cannot be generated (indices, sparse structures), by workload and placeholder name.
 
-Files hold them as text, `{name}.{d0}_{d1}_{dtype}.npy`, numbers with a space between. Source: TVM 0.9, `auto_scheduler.measure`, `search_task`.
+Files hold them as text, `{name}.{d0}_{d1}_{dtype}.npy`: numbers separated by spaces. Source: TVM 0.9, `auto_scheduler.measure`, `search_task`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ C = TypeVar("C", bound=Check)
 
 _logger = logging.getLogger("auto_scheduler")
 TASK_INPUT_BUFFER_TABLE: dict[str, dict[str, Array]] = {}
-"""Workload key -> name of an input -> its values."""
+"""Workload key -> input name -> values."""
 
 _checks: dict[str, Check] = {}
 
 
 def register_task_input_buffer(workload_key: str, input_name: str, input_data: ArrayLike, overwrite: bool = False, save_to_file: bool = False) -> Array:
-    """Keep the values of an input of a workload, and give those that count: the ones that were there, with a warning, unless `overwrite`.
+    """Register the values of a workload's input, and return the ones in effect: without `overwrite` earlier values stay, with a warning.
 
-    save_to_file: write them to a file in this folder, too.
+    save_to_file: also write them to a file in the current folder.
     """
     known = TASK_INPUT_BUFFER_TABLE.setdefault(workload_key, {})
     if not overwrite and (input_name in known or _file_of(input_name) is not None):
@@ -46,12 +46,12 @@ def register_task_input_buffer(workload_key: str, input_name: str, input_data: A
 
 
 def get_task_input_buffer(workload_key: str, input_name: str) -> Array:
-    """The values of an input: registered ones, or those of a file in this folder. Raises RecordError when there are none."""
+    """The values of an input: registered ones, or from a file in the current folder. Raises RecordError if there are none."""
     known = TASK_INPUT_BUFFER_TABLE.setdefault(workload_key, {})
     if input_name not in known:
         path = _file_of(input_name)
         if path is None:
-            raise RecordError(f"asked for values of the input {input_name!r} of {workload_key:.200}, which has none; register_task_input_buffer keeps them")
+            raise RecordError(f"asked for values of the input {input_name!r} of {workload_key:.200}, which has none; call register_task_input_buffer")
         known[input_name] = _read(path)
     return known[input_name]
 
@@ -69,7 +69,7 @@ def register_task_input_check_func(func_name: str, f: C, override: bool = False)
 
 
 def register_task_input_check_func(func_name: str | C, f: C | None = None, override: bool = False) -> C | Callable[[C], C]:
-    """A function that gives names to placeholders that have none of their own: from tensors to {placeholder: name}. A decorator, or a call with both."""
+    """Register a function that names unnamed placeholders: it maps tensors to {placeholder: name}. Use it as a decorator, or call it with both arguments."""
 
     def register(function: C) -> C:
         name = func_name if isinstance(func_name, str) else function.__qualname__
@@ -84,7 +84,7 @@ def register_task_input_check_func(func_name: str | C, f: C | None = None, overr
 
 
 def input_values(workload_key: str, tensors: Sequence[Tensor], names: Sequence[str]) -> dict[str, Array]:
-    """Values by the names of placeholders, for the inputs called `names`. Raises RecordError when some but not all of them are there."""
+    """Values by placeholder name, for the inputs called `names`. Raises RecordError if only some of them are there."""
     if not names:
         return {}
     called = {tensor.name: tensor.name for tensor in tensors if tensor.is_placeholder}
@@ -98,7 +98,7 @@ def input_values(workload_key: str, tensors: Sequence[Tensor], names: Sequence[s
 
 
 def _file_of(name: str) -> Path | None:
-    """The first file in this folder that holds values of that name."""
+    """The first file in the current folder that holds values of that name."""
     if Path(name).name != name:
         return None
     return next((path for path in sorted(Path().glob("*.npy")) if path.name.startswith(f"{name}.")), None)

@@ -1,6 +1,6 @@
 """Tuning the tasks of a network together. Source: TVM 0.9, `auto_scheduler.task_scheduler`.
 
-Strategy "gradient" is ours: the task whose next trials are expected to lower the objective most for what they cost (`ansor.search.task_scheduler`).
+The strategy "gradient" is ours: it picks the task expected to lower the objective most per unit of cost (`ansor.search.task_scheduler`).
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from ansor.run.tuning import OnRound, TuningRun
 from ansor.search.task_scheduler import SchedulerOptions
 
 NOTHING = 1e10
-"""Seconds of a task without a valid program, in TVM's tables."""
+"""The seconds of a task without a valid program, as in TVM."""
 
 STRATEGIES = {"gradient": "expected-gain", "round-robin": "round-robin"}
 
 
 class TaskSchedulerCallback:
-    """Is told of rounds."""
+    """Called around rounds."""
 
     def pre_tune(self, task_scheduler: TaskScheduler, task_id: int) -> None:
-        """A round of a task begins."""
+        """Called before a round of a task."""
 
     def post_tune(self, task_scheduler: TaskScheduler, task_id: int) -> None:
-        """A round of a task ended."""
+        """Called after a round of a task."""
 
 
 class PrintTableInfo(TaskSchedulerCallback):
     """Prints a table of all tasks before each round."""
 
     def pre_tune(self, task_scheduler: TaskScheduler, task_id: int) -> None:
-        """The table."""
+        """Print the table."""
         rule = "-" * 118
         print(f"{rule}\n|  ID  | {'Task Description':^61} | Latency (ms) | Speed (GFLOPS) | Trials |\n{rule}")
         for number, (task, cost, trials) in enumerate(zip(task_scheduler.tasks, task_scheduler.best_costs, task_scheduler.task_trials, strict=True)):
@@ -52,14 +52,14 @@ class PrintTableInfo(TaskSchedulerCallback):
 
 
 class LogEstimatedLatency(TaskSchedulerCallback):
-    """Appends to a table how the total latency falls, after each round; an older file is removed."""
+    """Appends the estimated total latency to a table after each round. Removes an older file."""
 
     def __init__(self, log_file: str | Path = "total_latency.tsv") -> None:
         self.log_file = Path(log_file)
         self.log_file.unlink(missing_ok=True)
 
     def post_tune(self, task_scheduler: TaskScheduler, task_id: int) -> None:
-        """A line."""
+        """Append a line."""
         total = f"{1e3 * task_scheduler.cur_score:.3f}" if task_scheduler.all_known else "N/A"
         used = time.time() - task_scheduler.tic
         with self.log_file.open("a") as file:
@@ -67,17 +67,17 @@ class LogEstimatedLatency(TaskSchedulerCallback):
 
 
 class TaskScheduler:
-    """Tunes tasks, dealing out rounds.
+    """Tunes several tasks, and allocates rounds to them.
 
     Args:
-        tasks, task_weights: what to tune, and how often each is used.
-        objective_func: from the best seconds of every task to what is to be lowered; by default their sum, weighted.
+        tasks, task_weights: what to tune, and the number of uses of each.
+        objective_func: maps the best seconds of all tasks to the value to minimise; by default their weighted sum.
         strategy: "gradient" or "round-robin".
-        load_model_file: of an XGBModel. load_log_file: a log to begin with.
-        alpha, beta, gamma, backward_window_size: of TVM's gradient; ours has none of them.
-        callbacks: by default a table on the screen and one in total_latency.tsv.
+        load_model_file: a saved XGBModel. load_log_file: a log to start from.
+        alpha, beta, gamma, backward_window_size: of TVM's gradient strategy; ignored here.
+        callbacks: by default a table on standard output and one in total_latency.tsv.
 
-    `best_costs`: seconds, 1e10 where nothing is valid; `task_cts`: rounds, `task_trials`: programs of each; `ct`: programs of all.
+    `best_costs`: seconds, 1e10 if no program is valid; `task_cts`: rounds per task, `task_trials`: programs per task; `ct`: programs in total.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class TaskScheduler:
         if strategy not in STRATEGIES:
             raise ScheduleError(f"asked to schedule tasks by {strategy!r}; there are {', '.join(STRATEGIES)}")
         if not tasks:
-            raise ScheduleError("asked to schedule no task; give one at least")
+            raise ScheduleError("asked to schedule no tasks; give at least one")
         self.tasks, self.task_weights, self.strategy = list(tasks), list(task_weights or [1.0] * len(tasks)), strategy
         self.objective_func = objective_func or self._weighted
         self._given_objective = objective_func
@@ -109,12 +109,12 @@ class TaskScheduler:
 
     @property
     def cur_score(self) -> float:
-        """The objective now."""
+        """The current value of the objective."""
         return float(self.objective_func(self.best_costs))
 
     @property
     def all_known(self) -> bool:
-        """Every task has a valid program."""
+        """Whether every task has a valid program."""
         return all(cost < NOTHING / 10 for cost in self.best_costs)
 
     def tune(
@@ -125,14 +125,14 @@ class TaskScheduler:
         adaptive_training: bool = False,
         per_task_early_stopping: int | None = None,
     ) -> None:
-        """Tune within the options' trials; `per_task_early_stopping` ends a task after so many trials without a better program.
+        """Tune within the options' trials. `per_task_early_stopping` ends a task after that many trials without improvement.
 
-        search_policy: "default", "sketch.xgb", "sketch.random", or one policy for each task, which share the first one's model.
+        search_policy: "default", "sketch.xgb", "sketch.random", or a policy per task; these share the first one's model.
         Raises BudgetError for fewer trials than tasks.
         """
         each = min(tune_option.num_measures_per_round, tune_option.num_measure_trials // len(self.tasks))
         if each < 1:
-            raise BudgetError(f"asked to tune {len(self.tasks)} tasks within {tune_option.num_measure_trials} trials; give one for each at least")
+            raise BudgetError(f"asked to tune {len(self.tasks)} tasks within {tune_option.num_measure_trials} trials; give at least one per task")
         policies = self._policies(search_policy, search_policy_params)
         options = SchedulerOptions(strategy=STRATEGIES[self.strategy], early_stop=tune_option.early_stopping, task_early_stop=per_task_early_stopping)
         self.ct, self.tic = 0, time.time()
@@ -156,7 +156,7 @@ class TaskScheduler:
         return [SketchPolicy(task, model, dict(params or {}), init_search_callbacks=before) for task in self.tasks]
 
     def _watch(self, tuning: TuningRun) -> OnRound:
-        """What happens around rounds."""
+        """Return the function called around rounds, which runs the callbacks."""
 
         def on_round(number: int, ended: bool) -> None:
             self.task_cts[number] += ended

@@ -1,10 +1,10 @@
-"""A declaration as TVM prints it, letter by letter: its MD5 is the name under which TVM's logs know a workload that has no function.
+"""Prints a declaration exactly as TVM does: the MD5 of this text identifies workloads without a function in TVM's logs.
 
     A = PLACEHOLDER [512, 512]
     B = PLACEHOLDER [512, 512]
     C(i, j) += (A[i, k]*B[k, j])
 
-Source: TVM 0.9, `ComputeDAG::PrintDAG`; held against keys of logs that TVM wrote.
+Source: TVM 0.9, `ComputeDAG::PrintDAG`; checked against keys in logs that TVM wrote.
 """
 
 from collections.abc import Sequence
@@ -14,23 +14,23 @@ from ansor.te.fold import walk
 from ansor.te.tensor import Read, Tensor
 
 MAX_LINE = 256
-"""Longer lines are shown without their middle."""
+"""Longer lines are abbreviated in the middle."""
 
 _INFIX = {"add": " + ", "sub": " - ", "mul": "*", "div": "/", "lt": " < ", "le": " <= ", "gt": " > ", "ge": " >= ", "eq": " == ", "ne": " != ",
           "and": " && ", "or": " || "}  # fmt: skip
 _PREFIX = {"floordiv": "floordiv", "floormod": "floormod", "truncdiv": "truncdiv", "truncmod": "truncmod", "min": "min", "max": "max",
            "bitand": "tir.bitwise_and", "bitor": "tir.bitwise_or", "bitxor": "tir.bitwise_xor", "shl": "tir.shift_left", "shr": "tir.shift_right"}
-_CALLS = {"round": "nearbyint", "round_half_away": "round"}  # which of the two it calls round
+_CALLS = {"round": "nearbyint", "round_half_away": "round"}  # TVM's `round` rounds half away from zero
 _COMBINERS = {"sum": "+=", "max": "max=", "min": "min=", "prod": "*="}
 
 
 def declaration_text(ops: Sequence[Tensor], simple: bool = False) -> str:
-    """One line for each tensor; `simple`: without shapes, as it is hashed."""
+    """One line per tensor. `simple`: without shapes, as it is hashed."""
     return "".join(f"{_line(op, simple)}\n" for op in ops)
 
 
 def shortened(text: str) -> str:
-    """For people: no line longer than MAX_LINE, and a few words."""
+    """The text with every line over MAX_LINE cut in the middle."""
     half = MAX_LINE // 2
     return "\n".join(line if len(line) <= MAX_LINE else f"{line[:half]} ..(OMITTED).. {line[-half:]}" for line in text.split("\n"))
 
@@ -45,7 +45,7 @@ def _line(op: Tensor, simple: bool) -> str:
 
 
 def expression_text(expr: Expr) -> str:
-    """The expression as TVM's printer writes it."""
+    """The expression as TVM prints it."""
     if isinstance(expr, Const):
         return _constant(expr)
     if isinstance(expr, Axis):
@@ -58,7 +58,7 @@ def expression_text(expr: Expr) -> str:
     if isinstance(expr, Call):
         return f"{called(expr)}({', '.join(map(expression_text, expr.arguments))})"
     if isinstance(expr, Select):
-        # Ours is one node; TVM has two, and whoever guards a read has to take the one that does not evaluate both sides.
+        # We have one node, TVM has two; if it guards a read, it must be the one that does not evaluate both sides.
         guards = any(isinstance(node, Read) for side in (expr.then, expr.otherwise) for node in walk(side))
         return f"{'tir.if_then_else' if guards else 'select'}({', '.join(map(expression_text, expr.children))})"
     if isinstance(expr, Cast):
@@ -68,7 +68,7 @@ def expression_text(expr: Expr) -> str:
 
 
 def called(call: Call) -> str:
-    """The name of a function as TVM has it, `tir.exp`."""
+    """TVM's name of a function, `tir.exp`."""
     return f"tir.{_CALLS.get(call.name, call.name)}"
 
 
@@ -83,5 +83,5 @@ def _constant(const: Const) -> str:
 
 
 def _number(value: float) -> str:
-    """As a stream of C++ writes it: six digits, and no point behind a whole number."""
+    """A number as a C++ stream prints it: six digits, no point after a whole number."""
     return f"{value:.6g}"

@@ -1,12 +1,12 @@
-"""What each of the 14 steps does: to names, numbers and extents of stages and iterators, and as steps of ours. Source: TVM 0.9, `auto_scheduler`.
+"""Applies each of the 14 steps: to the names, numbers and extents of stages and iterators, and as our steps. Source: TVM 0.9, `auto_scheduler`.
 
-    SP, FSP, FFSP     Split or SplitOuter, FollowSplit, Split or SplitOuter by the number it stands for
-    FU                nothing yet: the fused loop is those loops, one inside the other. It becomes a Fuse when it is cut, or when it is nothing but a reduction
+    SP, FSP, FFSP     Split or SplitOuter, FollowSplit, Split or SplitOuter by the resulting number
+    FU                nothing yet: the fused loop remains nested loops. It becomes a Fuse once it is cut, or if it is a pure reduction
     CHW, CHR, RF      CacheWrite, CacheRead, Rfactor
     RE, AN, PR, CA, CI, CR     at the end (`program`), so that their order does not matter
     SA                nothing
 
-Numbers in steps come from logs that strangers wrote, so all of them are checked here.
+Numbers in steps come from untrusted logs, so all of them are checked here.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from ansor.te.expr import Reduce
 
 
 def next_state(state: StateObject, step: LoggedStep) -> StateObject:
-    """The state one step on. Raises ScheduleError when the step does not fit."""
+    """The state after one more step. Raises ScheduleError if the step does not fit."""
     return replace(applied(step, state), history=(*state.history, step))
 
 
 @singledispatch
 def applied(step: LoggedStep, before: StateObject) -> StateObject:
-    """The structure after a step. Raises ScheduleError when it does not fit."""
+    """The structure after a step. Raises ScheduleError if it does not fit."""
     raise ScheduleError(f"asked to apply a step of the kind {type(step).__name__}, which is not known")
 
 
@@ -68,13 +68,13 @@ def _fuse(step: logged.FuseStep, before: StateObject) -> StateObject:
     stage = before.stage(step.stage_id, "fuse loops of")
     ids = step.fused_ids
     if not ids:
-        # TVM does this to a stage without outer loops that is to be parallel: a loop of one iteration around everything.
+        # TVM does this to make a stage without outer loops parallel: it adds a loop of one iteration around everything.
         fused = Iterator("", Range(0, 1), IteratorKind.SPECIAL, label="fused")
         return before.with_iters(step.stage_id, [fused, *stage.iters]).moved(step.stage_id, {k: k + 1 for k in range(len(stage.iters))})
     parts = [stage.check_iter(k, "fuse") for k in ids]
     first, last = ids[0], ids[-1]
     if ids != tuple(range(first, first + len(ids))):
-        raise ScheduleError(f"asked to fuse iterators {', '.join(map(str, ids))} of stage {stage.name}, which do not follow each other; reorder them first")
+        raise ScheduleError(f"asked to fuse iterators {', '.join(map(str, ids))} of stage {stage.name}, which are not adjacent; reorder them first")
     for k in ids[:-1]:
         for inside in before.at((step.stage_id, k)):
             raise ScheduleError(f"asked to fuse iterator {stage.iters[k].name} of stage {stage.name} with those inside it, but stage "
@@ -94,14 +94,14 @@ def _pragma(step: logged.PragmaStep, before: StateObject) -> StateObject:
     stage = before.stage(step.stage_id, "hint at")
     stage.check_iter(step.iter_id, "hint at")
     if step.pragma_type == "debug_skip_region":
-        reason = f"asked for a program that does not compute stage {stage.ours} (pragma debug_skip_region); leave that step out"
+        reason = f"asked for a program that does not compute stage {stage.ours} (pragma debug_skip_region); leave out that step"
         return before.detached(step.stage_id).refusing(reason)
     limit = unroll_limit(step)
     return before.with_stage(step.stage_id, replace(stage, attrs=replace(stage.attrs, auto_unroll_max_step=limit)))
 
 
 def unroll_limit(step: logged.PragmaStep) -> int:
-    """The N of `auto_unroll_max_step$N`. Raises ScheduleError for another pragma."""
+    """The N of `auto_unroll_max_step$N`. Raises ScheduleError for any other pragma."""
     found = re.fullmatch(r"auto_unroll_max_step\$(\d{1,9})", step.pragma_type)
     if found is None:
         raise ScheduleError(f"asked for the pragma {step.pragma_type!a:.80}; there are auto_unroll_max_step$N and debug_skip_region")
@@ -134,15 +134,15 @@ def _follow_fused_split(step: logged.FollowFusedSplitStep, before: StateObject) 
 
 
 def source_of(number: int, history: Sequence[LoggedStep]) -> logged.SplitStep:
-    """The split that a later one follows. Raises ScheduleError when that step is none."""
+    """The split that a later step follows. Raises ScheduleError if that step is not a split."""
     found = history[number] if 0 <= number < len(history) else None
     if not isinstance(found, logged.SplitStep):
-        raise ScheduleError(f"asked to follow step {number}, which is {type(found).__name__ if found else 'not there'}; follow a SplitStep before")
+        raise ScheduleError(f"asked to follow step {number}, which is {type(found).__name__ if found else 'not there'}; follow an earlier SplitStep")
     return found
 
 
 def followed_lengths(step: logged.FollowSplitStep, history: Sequence[LoggedStep]) -> tuple[int | None, ...]:
-    """The first `n_split` - 1 lengths of the split that is followed, and the product of the rest."""
+    """The first `n_split` - 1 lengths of the followed split, and the product of the rest."""
     lengths = source_of(step.src_step_id, history).lengths
     if not 1 <= step.n_split <= len(lengths) + 1:
         raise ScheduleError(f"asked to follow {step.n_split} lengths of step {step.src_step_id}, which has {len(lengths)}; follow 1 to {len(lengths) + 1}")
@@ -150,7 +150,7 @@ def followed_lengths(step: logged.FollowSplitStep, history: Sequence[LoggedStep]
 
 
 def fused_length(step: logged.FollowFusedSplitStep, history: Sequence[LoggedStep]) -> int | None:
-    """The product of the lengths of that level over all splits that are followed."""
+    """The product of the lengths at that level over all followed splits."""
     found = []
     for number in step.src_step_ids:
         lengths = source_of(number, history).lengths
@@ -174,7 +174,7 @@ def _cut(before: StateObject, step: Cut, lengths: tuple[int | None, ...], inner_
     if any(one is not None and one < 1 for one in lengths):
         raise ScheduleError(f"asked to split iterator {whole.name} of stage {stage.name} into lengths {lengths}; give lengths of 1 or more")
     if len(stage.iters) + len(lengths) > MAX_ITERATORS:
-        raise ScheduleError(f"asked to split iterator {whole.name} of stage {stage.name} into {len(lengths) + 1}; a stage has {MAX_ITERATORS} at most")
+        raise ScheduleError(f"asked to split iterator {whole.name} of stage {stage.name} into {len(lengths) + 1}; a stage has at most {MAX_ITERATORS}")
     count = len(lengths) + 1
     extents = _extents(whole.range, lengths, inner_to_outer)
     labels = _part_labels(whole.label, count, inner_to_outer)
@@ -190,7 +190,7 @@ def _cut(before: StateObject, step: Cut, lengths: tuple[int | None, ...], inner_
 
 
 def _cut_ours(before: StateObject, step: Cut, lengths: tuple[int | None, ...], inner_to_outer: bool) -> StateObject:
-    """With the step of ours for a split."""
+    """Add our step for a split."""
     one = before.as_one_loop(step.stage_id, step.iter_id)
     stage, whole = one.stages[step.stage_id], one.stages[step.stage_id].iters[step.iter_id]
     if one.refused or not lengths:
@@ -204,12 +204,12 @@ def _cut_ours(before: StateObject, step: Cut, lengths: tuple[int | None, ...], i
     if isinstance(step, logged.FollowFusedSplitStep):
         return one.refusing(f"asked to split loop {loop} of stage {stage.ours} by the product of lengths that are open; fill them first")
     if set(lengths) != {None} or not inner_to_outer:
-        return one.refusing(f"asked to split loop {loop} of stage {stage.ours} into lengths {lengths}; leave all open, from inside out, or none")
+        return one.refusing(f"asked to split loop {loop} of stage {stage.ours} into lengths {lengths}; leave all of them open, from inside out, or none")
     return _open_split(one, step, stage.ours, loop)
 
 
 def _split_by(stage: str, loop: str, lengths: tuple[int, ...], values: Range | None, inner_to_outer: bool) -> ours.Step:
-    """By inner lengths wherever they are known, so that programs of one kind are of one form."""
+    """Split by inner lengths if they are known, so that programs of the same kind have the same form."""
     if inner_to_outer:
         return ours.Split(stage, loop, lengths, len(lengths) + 1)
     if values is None:
@@ -232,7 +232,7 @@ def _open_split(before: StateObject, step: logged.SplitStep, stage: str, loop: s
 
 
 def _extents(values: Range | None, lengths: tuple[int | None, ...], inner_to_outer: bool) -> list[int | None]:
-    """Of the parts, outermost first. What is outside (or inside) of an open length is open, too."""
+    """The extents of the parts, outermost first. A part whose extent depends on an open length is open, too."""
     rest = values.extent if values else None
     found: list[int | None] = []
     for length in reversed(lengths) if inner_to_outer else lengths:
@@ -245,7 +245,7 @@ def _extents(values: Range | None, lengths: tuple[int | None, ...], inner_to_out
 
 
 def _part_labels(label: str, count: int, inner_to_outer: bool) -> list[str]:
-    """As splitting in two again and again names them: the outer part again, or the inner one."""
+    """The names that repeated splits in two give: each cuts the outer part again, or the inner one."""
     if inner_to_outer:
         return [label + ".outer" * (count - 1 - k) + (".inner" if k else "") for k in range(count)]
     return [label + ".inner" * k + (".outer" if k < count - 1 else "") for k in range(count)]
@@ -255,7 +255,7 @@ def _part_labels(label: str, count: int, inner_to_outer: bool) -> list[str]:
 def _align(step: logged.StorageAlignStep, before: StateObject) -> StateObject:
     stage = before.stage(step.stage_id, "align")
     stage.check_iter(step.iter_id, "align")
-    note = f"storage_align of stage {stage.ours} is left out: it changes nothing on a processor"
+    note = f"storage_align of stage {stage.ours} is left out: it has no effect on a processor"
     aligned = replace(stage, attrs=StageAttributes(stage.attrs.auto_unroll_max_step, step.offset))
     return replace(before.with_stage(step.stage_id, aligned), notes=(*before.notes, note))
 
@@ -273,7 +273,7 @@ def _compute_at(step: logged.ComputeAtStep, before: StateObject) -> StateObject:
 
 
 def _around(structure: StateObject, number: int) -> Iteration[int]:
-    """The stages in whose loops a stage is computed."""
+    """The stages that a stage is computed in."""
     place = structure.place(number)
     while place is not None:
         yield place[0]
@@ -303,7 +303,7 @@ def _cache_read(step: logged.CacheReadStep, before: StateObject) -> StateObject:
     for reader in step.reader_stage_ids:
         before.stage(reader, f"copy {source.name} for")
     if not step.reader_stage_ids:
-        raise ScheduleError(f"asked to copy stage {source.name} for no stage; name those that read it")
+        raise ScheduleError(f"asked to copy stage {source.name} for no readers; name the stages that read it")
     op = replace(source.op, name=_copy_name(source.name, _scope(step.scope_name), before.stages))
     axes = tuple((f"ax{k}", Range(0, extent)) for k, extent in enumerate(op.shape))
     after = before.then(ours.CacheRead(source.ours, tuple(before.stages[reader].ours for reader in step.reader_stage_ids), c_identifier(step.scope_name)))
@@ -311,7 +311,7 @@ def _cache_read(step: logged.CacheReadStep, before: StateObject) -> StateObject:
 
 
 def _made(before: StateObject, after: StateObject) -> Named:
-    """The stage of ours that a step made."""
+    """The stage of our schedule that a step made."""
     known = before.computed
     return next((_named(after, stage.name) for stage in after.sketch.state.stages if stage.name not in known), ("", ()))
 
@@ -327,7 +327,7 @@ def _scope(name: str) -> str:
 
 
 def _copy_name(name: str, scope: str, stages: Sequence[Stage]) -> str:
-    """`A.local`, `A.d.local` for the second one, and so on."""
+    """`A.local`; `A.d.local` for the second copy, and so on."""
     taken = {stage.name for stage in stages}
     while f"{name}.{scope}" in taken:
         name += ".d"
@@ -345,10 +345,10 @@ def _cache_write(step: logged.CacheWriteStep, before: StateObject) -> StateObjec
 
 
 def _untouched(before: StateObject, number: int, verb: str) -> Stage:
-    """A stage whose loops are whole, and in which nothing is computed."""
+    """A stage with unchanged loops in which no other stage is computed."""
     stage = before.stage(number, verb)
     if not stage.is_whole():
-        raise ScheduleError(f"asked to {verb} stage {stage.name}, whose loops were changed already ({names_of(stage.iters)}); do this first")
+        raise ScheduleError(f"asked to {verb} stage {stage.name}, whose loops were already changed ({names_of(stage.iters)}); do this first")
     _check_empty(before, number, verb)
     return stage
 
@@ -365,9 +365,9 @@ def _rfactor(step: logged.RfactorStep, before: StateObject) -> StateObject:
     stage = before.stage(step.stage_id, "factor")
     loop = stage.check_iter(step.iter_id, "factor out")
     if loop.iter_kind != IteratorKind.REDUCTION or not stage.op.compute or not isinstance(stage.op.compute.body, Reduce):
-        raise ScheduleError(f"asked to factor iterator {loop.name} out of the reduction of stage {stage.name}, along which it does not run; name one that does")
+        raise ScheduleError(f"asked to factor iterator {loop.name} out of the reduction of stage {stage.name}, which it is not part of; name a reduction loop")
     if not 0 <= step.factor_iter_id <= len(stage.spatial):
-        raise ScheduleError(f"asked to put the factor of stage {stage.name} at place {step.factor_iter_id}; its places are 0 to {len(stage.spatial)}")
+        raise ScheduleError(f"asked to put the factor of stage {stage.name} at position {step.factor_iter_id}; positions are 0 to {len(stage.spatial)}")
     _check_empty(before, step.stage_id, "factor")
     rest = _rest_of_reduction(stage, loop)
     values = loop.range or Range(0, 1)
@@ -381,7 +381,7 @@ def _rfactor(step: logged.RfactorStep, before: StateObject) -> StateObject:
 
 
 def _rfactored(before: StateObject, step: logged.RfactorStep) -> StateObject:
-    """With the step of ours: spatial loops as declared, whole reductions, then the parts of one that was cut, the loop last."""
+    """Add our step: spatial loops as declared, whole reductions, then the parts of the cut one, and the factored loop last."""
     one = before.as_one_loop(step.stage_id, step.iter_id)
     if one.refused:
         return one
@@ -393,22 +393,22 @@ def _rfactored(before: StateObject, step: logged.RfactorStep) -> StateObject:
 
 
 def _rest_of_reduction(stage: Stage, loop: Iterator) -> Axes:
-    """The other loops of a reduction that is factored: whole axes as declared, then what was cut off together with the loop, from outside in."""
+    """The other loops of a factored reduction: whole axes as declared, then the parts cut off together with the loop, outermost first."""
     whole = dict(stage.reduced)
     cut = [one for one in stage.iters if one.label not in whole and one.iter_kind == IteratorKind.REDUCTION and one is not loop]
     left = [one for one in stage.iters if one.iter_kind != IteratorKind.REDUCTION]
     if sorted(one.label for one in left) != sorted(label for label, _ in stage.spatial):
-        raise ScheduleError(f"asked to factor stage {stage.name}, whose spatial loops were changed already ({names_of(tuple(left))}); do this first")
+        raise ScheduleError(f"asked to factor stage {stage.name}, whose spatial loops were already changed ({names_of(tuple(left))}); do this first")
     axes = _axes_in(loop.label, whole)
     for one in cut:
         if _axes_in(one.label, whole) != axes:
-            raise ScheduleError(f"asked to factor iterator {loop.name} out of stage {stage.name}, where another axis was cut, too ({one.name}); do this first")
+            raise ScheduleError(f"asked to factor iterator {loop.name} out of stage {stage.name}, where another axis was split ({one.name}); do this first")
     present = {one.label for one in stage.iters if one is not loop}
     return (*((label, values) for label, values in stage.reduced if label in present), *((one.label, one.range or Range(0, 1)) for one in cut))
 
 
 def _axes_in(label: str, axes: Mapping[str, Range]) -> set[str]:
-    """The axes that a loop is made of."""
+    """The axes that make up a loop."""
     return {word for word in label.split(".") if word in axes} or {label}
 
 

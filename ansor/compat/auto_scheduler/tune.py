@@ -1,4 +1,4 @@
-"""Tuning as TVM's users ask for it, by our search; and every measurement as a line of a log. Source: TVM 0.9, `auto_scheduler.search_task`.
+"""Tuning with our search under TVM's API, logging every measurement. Source: TVM 0.9, `auto_scheduler.search_task`.
 
     options = TuningOptions(num_measure_trials=200, measure_callbacks=[RecordToFile("log.json")])
     task.tune(options)
@@ -43,9 +43,9 @@ from ansor.tasks.sketch_space import SketchSpace
 class TuningOptions:
     """How to tune.
 
-    num_measure_trials: programs to measure; 0 measures none. early_stopping: end after so many without a better one.
-    num_measures_per_round: programs between two looks at the model, at most; our rounds have 16. builder, runner: "local", or a LocalBuilder and a
-    LocalRunner or RPCRunner. measure_callbacks: are told of each measurement; RecordToFile logs it.
+    num_measure_trials: how many programs to measure; 0 measures none. early_stopping: stop after that many programs without improvement.
+    num_measures_per_round: the most programs per round; our rounds have 16. builder, runner: "local", or a LocalBuilder and a
+    LocalRunner or RPCRunner. measure_callbacks: called after each measurement; RecordToFile logs it.
 
     Raises TargetError for another builder or runner.
     """
@@ -68,7 +68,7 @@ class TuningOptions:
         self.measure_callbacks = list(measure_callbacks or ())
 
     def measurer(self, task: DeclaredTask) -> Measurer:
-        """What builds and runs programs."""
+        """Builds and runs programs."""
         target = task.local_target
         timing = self.runner.timing if isinstance(self.runner, LocalRunner) else None
         builder = self.builder if isinstance(self.builder, LocalBuilder) else LocalBuilder()
@@ -78,7 +78,7 @@ class TuningOptions:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """How one task is searched: as which task of ours, with what known before. `policy`: what callbacks are told of."""
+    """How to search one task: as which of our tasks, starting from which programs. `policy`: passed to callbacks."""
 
     task: DeclaredTask
     local: tasks.SearchTask
@@ -97,7 +97,7 @@ def run(
     tuner: TunerOptions | None = None,
     seed: int = 0,
 ) -> list[TaskState]:
-    """Tune tasks together; `watch` gives what is called around rounds. Raises TargetError when their targets differ."""
+    """Tune tasks together. `watch` returns the hook around rounds. Raises TargetError if their targets differ."""
     say: Report = print if options.verbose else quiet
     targets = sorted({str(search.task.local_target) for search in searches})
     if len(targets) > 1:
@@ -121,25 +121,25 @@ def run(
             try:
                 tuning.run()
             except KeyboardInterrupt:
-                say("stopped by Ctrl-C: going on with the best programs so far")
+                say("stopped by Ctrl-C: continuing with the best programs so far")
             log.tell(say)
     return tuning.states
 
 
 def state_of_row(task: DeclaredTask, space: SketchSpace, row: Sequence[int]) -> State:
-    """A program of our search as a state. Raises ScheduleError when there is none that reads back as the same program."""
+    """A program of our search as a state. Raises ScheduleError if no state reads back as the same program."""
     if space.algorithm:
-        raise ScheduleError(f"asked to write a program of the algorithm {space.algorithm} in steps on the declaration; keep it in a record file of ours")
+        raise ScheduleError(f"asked to write a program of the algorithm {space.algorithm} in steps on the declaration; keep it in an ansor record file")
     program = Sketch(task.compute_dag.dag, space.sketch.concrete_steps(row))
     state = state_of(task.compute_dag, program)
     again = task.compute_dag.replay(state)
     if again.notes or str(simplified(again.lowered)) != str(simplified(program.lower_row(()))):
-        raise ScheduleError("asked to write a program in steps that would read back as another one; keep it in a record file of ours")
+        raise ScheduleError("asked to write a program in steps that would read back as a different one; keep it in an ansor record file")
     return state
 
 
 class _Log:
-    """Tells callbacks of every trial. What steps cannot tell goes to a record file of ours beside the log."""
+    """Calls the callbacks for every trial. Programs that TVM's steps cannot express go to an ansor record file next to the log."""
 
     def __init__(self, searches: dict[int, Search], callbacks: Sequence[MeasureCallback], header: Header) -> None:
         self._searches = searches
@@ -149,7 +149,7 @@ class _Log:
         self._reasons = Counter[str]()
 
     def __call__(self, local: tasks.SearchTask, space: SketchSpace, record: Record) -> bool:
-        """Whether the trial was taken care of: always."""
+        """Log a trial. Always true: the run need not record it."""
         search = self._searches[id(local)]
         try:
             state = state_of_row(search.task, space, record.row)
@@ -170,7 +170,7 @@ class _Log:
         return self._files[path]
 
     def tell(self, say: Report) -> None:
-        """Once, what did not go into the log."""
+        """Report once what did not go into the log."""
         if self._reasons and self._files:
             count, names = sum(self._reasons.values()), ", ".join(map(str, self._files))
             say(f"{counted(count, 'program')} without steps in TVM's log format: kept in {names} (the first reason: {next(iter(self._reasons))})")

@@ -1,4 +1,4 @@
-"""Workload keys: a registered function and its arguments, or a declaration's hash and the shapes of its tensors.
+"""Workload keys: the name and arguments of a registered function, or a declaration's hash and the shapes of its tensors.
 
     ["matmul", 512, 512, 512]        ["d7b65649a4dd54becea0a52aabbc5af5", 1, 1000, 1, 1000]
 
@@ -19,14 +19,14 @@ Decoded: TypeAlias = "tuple[Json, list[Json] | None]"
 
 @dataclass(frozen=True)
 class WorkloadKey:
-    """A key's name and arguments, lists as tuples. Tensors among a function's arguments are `("TENSOR", shape, dtype)`."""
+    """The name and arguments of a key, with lists as tuples. A tensor among a function's arguments is `("TENSOR", shape, dtype)`."""
 
     name: str
     args: tuple[Json, ...] = ()
 
     @property
     def is_hash(self) -> bool:
-        """The name is the MD5 of a declaration, and the arguments are the shapes of its tensors, as lists or one after the other."""
+        """Whether the name is the MD5 of a declaration. The arguments are then the shapes of its tensors, as lists or flattened."""
         return re.fullmatch("[0-9a-f]{32}", self.name) is not None
 
     def __str__(self) -> str:
@@ -34,7 +34,7 @@ class WorkloadKey:
 
 
 def parse_workload_key(text: str) -> WorkloadKey:
-    """The name and arguments of a key; a text that is not a JSON list with a name in front is itself the name. Nothing is called or looked up."""
+    """Parse a key. A text that is not a JSON list starting with a name is itself the name. Nothing is called or looked up."""
     fields = _listed(text)
     if not fields or not isinstance(fields[0], str):
         return WorkloadKey(text)
@@ -42,15 +42,15 @@ def parse_workload_key(text: str) -> WorkloadKey:
 
 
 def decode_workload_key(workload_key: str) -> Decoded:
-    """The name and the arguments, with lists among them flattened; None for arguments that cannot be decoded."""
+    """The name, and the arguments with nested lists flattened; None if the arguments cannot be decoded."""
     fields = _listed(workload_key)
     return (fields[0], _flat(fields[1:])) if fields else (workload_key, None)
 
 
 def calc_workload_dis_factor(target_workload_pair: Decoded, workload_pair: Decoded) -> float:
-    """How many times the work of the second workload the first one is: the product of the quotients of their numbers.
+    """How many times as much work the first workload is as the second: the product of the ratios of their numbers.
 
-    Infinite when they are not of one kind, one does not divide the other, or anything else differs. Both as `decode_workload_key` gives them.
+    Infinite if the names differ, a ratio is not whole, or anything else differs. Takes results of `decode_workload_key`.
     """
     (wanted_name, wanted), (name, given) = target_workload_pair, workload_pair
     wanted, given = wanted or [], given or []

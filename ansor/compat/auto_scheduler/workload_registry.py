@@ -1,6 +1,6 @@
-"""Which declarations workload keys stand for: functions by name, and whole declarations by key. Source: TVM 0.9, `auto_scheduler.workload_registry`.
+"""Maps workload keys to declarations: functions by name, and declarations by key. Source: TVM 0.9, `auto_scheduler.workload_registry`.
 
-A log names a workload by its key. What is called then is a function that was registered, with plain numbers and texts; nothing else in a log acts.
+A log identifies a workload by its key. Resolving it only calls functions registered here, with plain numbers and strings; a log cannot run anything else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _serialized: dict[str, WorkloadFunction] = {}
 
 
 class Registry(MutableMapping[str, object]):
-    """What names and keys stand for: functions that return tensors, and declarations."""
+    """Functions that return tensors, by name, and declarations, by key."""
 
     def __getitem__(self, key: str) -> object:
         return _declarations[key] if key in _declarations else tasks.find_workload(key)
@@ -69,9 +69,9 @@ def register_workload(func_name: str, f: F, override: bool = False) -> F: ...
 
 
 def register_workload(func_name: str | F, f: F | None = None, override: bool = False) -> F | Callable[[F], F]:
-    """Give a function that returns tensors a name, the one it has by default: a decorator, with or without a name, or a call with both.
+    """Register a function that returns tensors, by default under its own name. Use it as a decorator, with or without a name, or call it with both arguments.
 
-    The names are those of `ansor.register_workload`. Raises DeclarationError when another function has the name, unless `override`.
+    Names are shared with `ansor.register_workload`. Raises DeclarationError if another function has the name, unless `override`.
     """
     if not isinstance(func_name, str):
         return tasks.register_workload(func_name, override=override)
@@ -80,7 +80,7 @@ def register_workload(func_name: str | F, f: F | None = None, override: bool = F
 
 
 def register_workload_tensors(workload_key: str, tensors: Sequence[Tensor], override: bool = True) -> str:
-    """Let a key stand for a declaration. Raises DeclarationError when it stands for one already, unless `override`."""
+    """Register a declaration under a key. Raises DeclarationError if the key is already registered, unless `override`."""
     if workload_key in _declarations and not override:
         raise DeclarationError(f"asked to register the workload {workload_key:.200}, which exists already; pass override=True")
     _declarations[workload_key] = tuple(tensors)
@@ -88,9 +88,9 @@ def register_workload_tensors(workload_key: str, tensors: Sequence[Tensor], over
 
 
 def make_workload_key(func: str | WorkloadFunction, args: Sequence[object] | object) -> str:
-    """`["name", arg, ...]` of a registered function and its arguments; a tensor among them becomes ["TENSOR", shape, dtype].
+    """`["name", arg, ...]` for a registered function and its arguments. A tensor argument becomes ["TENSOR", shape, dtype].
 
-    Raises DeclarationError for a function that is not registered, and for arguments that a key cannot hold.
+    Raises DeclarationError if the function is not registered, or a key cannot hold an argument.
     """
     name = func if isinstance(func, str) else _name_of(func)
     tasks.find_workload(name)
@@ -118,9 +118,9 @@ def _plain(value: object) -> Json:
 
 
 def workload_key_to_tensors(workload_key: str) -> tuple[Tensor, ...]:
-    """The declaration that a key stands for: one registered under it, or what the function of its name returns.
+    """The declaration of a key: the one registered under it, or the result of the function it names.
 
-    Keys of hashed workloads match whether their shapes are lists or were flattened. Raises DeclarationError for a key that stands for nothing.
+    Shapes in keys of hashed workloads may be lists or flattened. Raises DeclarationError for an unknown key.
     """
     if workload_key in _declarations:
         return _declarations[workload_key]
@@ -130,13 +130,13 @@ def workload_key_to_tensors(workload_key: str) -> tuple[Tensor, ...]:
         return same[0]
     key = parse_workload_key(workload_key)
     if key.is_hash:
-        raise DeclarationError(f"asked for the workload {workload_key:.200}, a declaration that is not registered; register_workload_tensors tells what it is")
+        raise DeclarationError(f"asked for the workload {workload_key:.200}, a declaration that is not registered; call register_workload_tensors")
     function = tasks.find_workload(key.name)
     try:
         found = function(*map(_argument, key.args))
     except AnsorError:
         raise
-    except Exception as error:  # the function is somebody else's, and the arguments come from a log
+    except Exception as error:  # user code, called with arguments from a log
         what = f"{type(error).__name__}: {error}"
         raise DeclarationError(f"asked for the workload {workload_key:.200}, but {key.name} raises {what}; check its arguments") from error
     if isinstance(found, Tensor) or not isinstance(found, Sequence) or not all(isinstance(one, Tensor) for one in found):
@@ -153,9 +153,9 @@ def _argument(value: Json) -> object:
 
 
 def serialize_workload_registry_entry(workload_key: str) -> tuple[str, Json]:
-    """A key (or the name of a function) and what it stands for, as data: a declaration, or nothing but the name of a function.
+    """A key (or a function's name) and what it stands for, as data: a declaration, or only the function's name.
 
-    Raises DeclarationError for a key that is not registered.
+    Raises DeclarationError if the key is not registered.
     """
     if workload_key in _declarations:
         tensors = _declarations[workload_key]
@@ -166,7 +166,7 @@ def serialize_workload_registry_entry(workload_key: str) -> tuple[str, Json]:
 
 
 def deserialize_workload_registry_entry(data: tuple[str, Json]) -> None:
-    """Register what was serialised. Functions are never imported: one that this process neither registered nor serialised raises DeclarationError."""
+    """Register a serialised entry. Never imports functions: raises DeclarationError for one that this process has neither registered nor serialised."""
     key, fields = data
     if fields is None:
         name = parse_workload_key(key).name
@@ -178,7 +178,7 @@ def deserialize_workload_registry_entry(data: tuple[str, Json]) -> None:
 
 
 def save_workload_func_registry(filename: str | Path) -> None:
-    """Write every declaration that is registered under a key to a file of JSON lines. Raises RecordError when it cannot be written."""
+    """Write every declaration registered under a key to a file of JSON lines. Raises RecordError if it cannot be written."""
     lines = [json.dumps(serialize_workload_registry_entry(key)) for key in _declarations]
     try:
         write_whole(Path(filename), "".join(f"{line}\n" for line in lines).encode())
@@ -187,7 +187,7 @@ def save_workload_func_registry(filename: str | Path) -> None:
 
 
 def load_workload_func_registry(filename: str | Path) -> None:
-    """Register the declarations that `save_workload_func_registry` wrote. Nothing in the file is executed. Raises RecordError for another one."""
+    """Register the declarations from a file of `save_workload_func_registry`. Executes nothing in the file. Raises RecordError for any other file."""
     try:
         lines = Path(filename).read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -200,7 +200,7 @@ def load_workload_func_registry(filename: str | Path) -> None:
 
 
 def is_registered(workload_key: str) -> bool:
-    """Whether a key stands for something here."""
+    """Whether a key is registered."""
     try:
         workload_key_to_tensors(workload_key)
     except AnsorError:
@@ -209,5 +209,5 @@ def is_registered(workload_key: str) -> bool:
 
 
 def registered_declarations() -> dict[str, tuple[Tensor, ...]]:
-    """The declarations that keys stand for."""
+    """The registered declarations by key."""
     return dict(_declarations)

@@ -1,4 +1,4 @@
-"""What a target's text in TVM's terms says about the machine."""
+"""Reads hardware parameters from a target's text in TVM's terms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNSAID = -(1 << 40)
 
 @dataclass(frozen=True)
 class HardwareParams:
-    """The machine, as far as the search looks at it; sizes in bytes, 0 and -1 where nothing is known. What is not said is what `target` has."""
+    """The machine as the search sees it; sizes in bytes, 0 and -1 if unknown. Values that are not given come from `target`."""
 
     num_cores: int = _UNSAID
     vector_unit_bytes: int = _UNSAID
@@ -40,7 +40,7 @@ class HardwareParams:
 
 
 def kind_of_target(target: str) -> str:
-    """The first word of a target's text, or the "kind" in a text of JSON; empty when there is none. `cpu`, which is our word for it, is `llvm`."""
+    """The first word of a target's text, or the "kind" in a JSON text; empty if there is none. `cpu`, our word for it, becomes `llvm`."""
     found = re.search(r'"kind"\s*:\s*"([^"]*)"', target) if target.lstrip().startswith("{") else re.match(r"\s*(\S+)", target)
     kind = found[1] if found else ""
     return "llvm" if kind == "cpu" else kind

@@ -17,15 +17,15 @@ ALIASES = {"core-avx2": "haswell", "core-avx-i": "ivybridge", "corei7-avx": "san
 
 MEANINGLESS = ("keys", "device", "libs", "link-params", "model", "mtriple", "system-lib", "runtime", "executor", "mfloat-abi", "mabi", "fast-math", "opt-level",
                "num-cores", "mattr", "host", "interface-api", "unpacked-api", "workspace-byte-alignment", "constants-byte-alignment")  # fmt: skip
-"""Options of TVM ignored here: features are read from the processor."""
+"""TVM options that are ignored: features are read from the processor."""
 
 
 ARM_TRIPLES = {"aarch64": "arm", "arm64": "arm", "armv8": "arm", "armv8l": "armv7", "armv7a": "armv7", "armv7l": "armv7", "arm": "armv7"}
-"""The kind of target for the first word of a triple."""
+"""The kind of target for the first component of a triple."""
 
 
 def local_target(text: str, hardware_params: HardwareParams | None = None) -> Target:
-    """The target a text stands for, with as many threads as `hardware_params` has cores. Raises TargetError for one that is no processor."""
+    """The target of a text, with as many threads as `hardware_params` has cores. Raises TargetError if it is not a processor."""
     kind, words = kind_of_target(text), options_of(text)
     if kind not in PROCESSOR_KINDS:
         raise TargetError(f"asked for programs for the target {text!r:.200}; programs are made for processors: give llvm")
@@ -41,7 +41,7 @@ def local_target(text: str, hardware_params: HardwareParams | None = None) -> Ta
 
 
 def measured_target(text: str) -> Target:
-    """The target whose programs a text asks to measure: that of `local_target`, or ARM boards, where its triple or processor is ARM's and this machine not.
+    """The target whose programs a text asks to measure: that of `local_target`, or an ARM board if its triple or processor is ARM's but this machine is not.
 
     Raises TargetError if it is not a processor, or an unknown one.
     """

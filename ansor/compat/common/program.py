@@ -1,4 +1,4 @@
-"""From the schedule of a state to loops that can be read, and to a kernel that runs: what `tvm.lower` and `tvm.build` are for TVM's users."""
+"""From the schedule of a state to printable loops, and to a kernel: what `tvm.lower` and `tvm.build` are for TVM's users."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ansor.te.tensor import Tensor
 
 
 def lower(sch: Sketch, args: Sequence[Tensor] | None = None, name: str = "main") -> Loops:
-    """The loops of a schedule; `str` shows them. Raises ScheduleError for `args` that are not its tensors, and for open lengths."""
+    """The loops of a schedule; `str` prints them. Raises ScheduleError for `args` that are not its tensors, and for open lengths."""
     return program.lower(sch, args, name=name)
 
 
 def build(sch: Sketch, args: Sequence[Tensor] | None = None, target: str | Target = "llvm", name: str = "main") -> Kernel:
     """A kernel: call it with NumPy arrays or torch tensors for the inputs, in the order of the declaration.
 
-    Raises ScheduleError for a schedule that cannot run, ToolchainError with the compiler's text.
+    Raises ScheduleError for a schedule that cannot run, ToolchainError with the compiler's output.
     """
     return program.build(sch, args, target if isinstance(target, Target) else local_target(target), name=name)

@@ -1,4 +1,4 @@
-"""The options of the builders and runners of both of TVM's tuners, and their translation to ours."""
+"""The options of the builders and runners in both of TVM's tuners, and their translation to ours."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ FLUSH_BYTES = 64 << 20
 
 
 def check_build_func(build_func: object) -> None:
-    """Raises TargetError for a way to build other than ours."""
+    """Raise TargetError for a build function other than ours."""
     if build_func != "default":
         raise TargetError(f"asked to build programs with {build_func!r}; give 'default', and a compiler in the target: llvm -cc=clang")
 
 
 class TimedRunner:
-    """Runs each program in `timeout` seconds. Each of `repeat` costs is the mean of `number` calls, or of more of them until `min_repeat_ms` passed."""
+    """Runs each program in `timeout` seconds. Each of `repeat` costs is the mean of `number` calls, or of more until `min_repeat_ms` has passed."""
 
     def __init__(
         self, timeout: float, number: int, repeat: int, min_repeat_ms: float, cooldown_interval: float, enable_cpu_cache_flush: bool
@@ -25,7 +25,7 @@ class TimedRunner:
 
     @property
     def timing(self) -> TimingOptions:
-        """The same as our timing options."""
+        """The same options for our timing."""
         return TimingOptions(
             number=self.number, repeat=self.repeat, min_repeat_ms=self.min_repeat_ms, stopping=Stopping(contender_repeats=0),
             cooldown_seconds=self.cooldown_interval, flush_bytes=FLUSH_BYTES if self.enable_cpu_cache_flush else 0, timeout_seconds=self.timeout,
@@ -33,7 +33,7 @@ class TimedRunner:
 
 
 def farm_text(key: str, host: str, port: int, slots: int | None = None) -> str:
-    """The devices that TVM's runners mean by a key and a tracker's address, as `ansor.measure.device_kinds` reads it.
+    """The devices that TVM's runners identify by a key and a tracker's address, as text for `ansor.measure.device_kinds`.
 
     slots: programs in flight at a time; None: the farm decides.
     """

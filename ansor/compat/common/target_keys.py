@@ -1,4 +1,4 @@
-"""Target texts of TVM, as far as logs are looked up by them: `llvm -mcpu=skylake -model=unknown`."""
+"""The parts of TVM's target texts that logs are looked up by: `llvm -mcpu=skylake -model=unknown`."""
 
 import re
 
@@ -16,7 +16,7 @@ def modern(target: str) -> str:
 
 
 def model(target: str) -> str:
-    """The device's model, "unknown" if the text does not say."""
+    """The device's model; "unknown" if the text does not have one."""
     return _option(target, "model") or UNKNOWN_MODEL
 
 

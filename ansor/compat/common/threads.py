@@ -1,4 +1,4 @@
-"""Schedules that give loops to threads of a GPU. Who is bound to what is recorded, for features; no program is made of it."""
+"""Schedules that bind loops to GPU threads. Bindings are recorded for features; no program is built from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TAGS = (*(f"{of}.{axis}" for of in ("blockIdx", "threadIdx") for axis in "xyz"),
 
 
 class BoundError(MissingNameError, ScheduleError):
-    """A program was asked for, and a loop is bound to threads of a GPU. Cure: `s[C].parallel` and `s[C].vectorize` in the place of `bind`."""
+    """A program was requested, but a loop is bound to GPU threads. Cure: use `s[C].parallel` and `s[C].vectorize` instead of `bind`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class ThreadAxis:
 
 
 def thread_axis(dom: int | Sequence[int] | str | None = None, tag: str = "", name: str = "") -> ThreadAxis:
-    """`thread_axis("threadIdx.x")`, or `thread_axis((0, 32), "threadIdx.x")`. The name says nothing. Raises ScheduleError for a tag that TVM does not have."""
+    """`thread_axis("threadIdx.x")`, or `thread_axis((0, 32), "threadIdx.x")`. The name is ignored. Raises ScheduleError for a tag that TVM does not have."""
     tag, ends = (dom, None) if isinstance(dom, str) else (tag, dom)
     if tag not in TAGS:
         raise ScheduleError(f"asked for the threads {tag!r}; there are {', '.join(TAGS)}")
@@ -41,7 +41,7 @@ def thread_axis(dom: int | Sequence[int] | str | None = None, tag: str = "", nam
 
 
 class BindingSchedule(Schedule):
-    """A schedule whose stages can be bound. threads: (stage, loop) -> the tag that the loop is bound to."""
+    """A schedule with stages that can be bound. threads: (stage, loop) -> the tag of its thread axis."""
 
     def __init__(self, dag: Dag) -> None:
         super().__init__(dag)
@@ -51,7 +51,7 @@ class BindingSchedule(Schedule):
         return BindingStage(self, super().__getitem__(what).name)
 
     def sketch(self, args: Sequence[Tensor] | None = None) -> Sketch:
-        """As that of `Schedule`. Raises BoundError when a loop is bound."""
+        """The schedule's sketch. Raises BoundError if a loop is bound."""
         for (stage, loop), tag in self.threads.items():
             raise BoundError(
                 f"asked for the program of a schedule whose loop {loop} of stage {stage} is bound to {tag}, which processors do not have; "
@@ -60,7 +60,7 @@ class BindingSchedule(Schedule):
         return self.unbound_sketch(args)
 
     def unbound_sketch(self, args: Sequence[Tensor] | None = None) -> Sketch:
-        """The same as if nothing were bound."""
+        """The sketch, ignoring bindings."""
         return super().sketch(args)
 
 
@@ -69,7 +69,7 @@ class BindingStage(ScheduledStage):
 
     _schedule: BindingSchedule
 
-    def bind(self, ivar: AnyLoop, thread_ivar: object) -> None:  # type: ignore[override]  # there it raises
+    def bind(self, ivar: AnyLoop, thread_ivar: object) -> None:  # type: ignore[override]  # the base class raises
         """Bind a loop to threads of a GPU. This is only recorded; no program can be built. Raises ScheduleError for anything but a `thread_axis`."""
         if not isinstance(thread_ivar, ThreadAxis):
             raise ScheduleError(f"asked to bind a loop of stage {self.name} to {thread_ivar!r}; give te.thread_axis('threadIdx.x')")

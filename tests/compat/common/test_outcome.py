@@ -1,4 +1,4 @@
-"""What came of a measurement, in seconds."""
+"""The mean cost of a measurement."""
 
 import math
 

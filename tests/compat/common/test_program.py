@@ -1,4 +1,4 @@
-"""States that run."""
+"""Running the programs of states."""
 
 import numpy as np
 import pytest
@@ -24,14 +24,14 @@ def test_a_state_runs() -> None:
     assert str(lower(program, args)) == kernel.schedule
 
 
-def test_arguments_are_those_of_the_declaration() -> None:
+def test_arguments_must_be_the_declarations() -> None:
     dag, state = tiled_matmul()
     program, args = dag.apply_steps_from_state(state)
     with pytest.raises(ScheduleError, match="pass those"):
         lower(program, args[:2])
 
 
-def test_private_buffers_have_to_fit_the_stack() -> None:
+def test_private_buffers_must_fit_the_stack() -> None:
     x = te.placeholder((4, 1024, 1024), name="x")
     one = te.compute(x.shape, lambda i, j, k: x[i, j, k] + 1.0, name="one")
     dag = ComputeDAG([x, te.compute(x.shape, lambda i, j, k: one[i, k, j] * 2.0, name="two")])
@@ -46,7 +46,7 @@ def test_private_buffers_have_to_fit_the_stack() -> None:
     (LayoutRewriteOption.NO_REWRITE, False, None), (LayoutRewriteOption.INSERT_TRANSFORM_STAGE, False, "PackInside"),
     (LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED, True, "Pack"), (LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED, False, "PackInside"),
 ])  # fmt: skip
-def test_operands_whose_layout_is_free_are_packed(option: LayoutRewriteOption, constant: bool, step: str | None) -> None:
+def test_operands_with_a_free_layout_are_packed(option: LayoutRewriteOption, constant: bool, step: str | None) -> None:
     a, b = te.placeholder((8, 4), name="A"), te.placeholder((4, 8), name="B", constant=constant)
     k = te.reduce_axis((0, 4), name="k")
     c = te.compute((8, 8), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C", attrs={"layout_free_placeholders": [b]})
@@ -61,7 +61,7 @@ def test_operands_whose_layout_is_free_are_packed(option: LayoutRewriteOption, c
 
 
 def test_corner_cases_of_packing() -> None:
-    """One element, all loops fused; and an attribute that names what is no placeholder."""
+    """One element, all loops fused; and an attribute that does not name a placeholder."""
     a, b = te.placeholder((1, 1), name="A"), te.placeholder((1, 1), name="B")
     k = te.reduce_axis((0, 1), name="k")
     c = te.compute((1, 1), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C", attrs={"layout_free_placeholders": [b]})
@@ -75,7 +75,7 @@ def test_corner_cases_of_packing() -> None:
         ComputeDAG([a, b, wrong]).replay(ComputeDAG([a, b, wrong]).init_state.state_object, LayoutRewriteOption.INSERT_TRANSFORM_STAGE)
 
 
-def test_open_lengths_are_no_program() -> None:
+def test_open_lengths_are_refused() -> None:
     dag, _, _, c = matmul_dag(8, 8, 8)
     state = dag.get_init_state()
     state.split(c, state[c].iters[0], [None])

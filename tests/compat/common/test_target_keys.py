@@ -1,4 +1,4 @@
-"""Target texts, as logs are looked up by them."""
+"""Lookup keys of target texts."""
 
 import pytest
 

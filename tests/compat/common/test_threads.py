@@ -1,4 +1,4 @@
-"""Loops that are bound to threads of a GPU: recorded, seen in features, and never a program."""
+"""Loops bound to GPU threads: recorded, visible in features, but never part of a program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansor.te.tensor import Tensor
 
 
 def bound() -> tuple[Any, list[Tensor]]:
-    """A product of 128 x 128 whose rows are in 16 blocks, and its columns on 16 threads."""
+    """A product of 128 x 128 with its rows in 16 blocks and its columns on 16 threads."""
     a, b, k = te.placeholder((128, 128), name="A"), te.placeholder((128, 128), name="B"), te.reduce_axis((0, 128), "k")
     c = te.compute((128, 128), lambda y, x: te.sum(a[y, k] * b[k, x], axis=k), name="C")
     s = te.create_schedule(c.op)
@@ -26,21 +26,21 @@ def bound() -> tuple[Any, list[Tensor]]:
     return s, [a, b, c]
 
 
-def test_features_tell_what_threads_share() -> None:
-    """A thread reads 8 x 128 elements of A, 8 times each; 16 threads read the same ones, and 16 blocks others."""
+def test_features_describe_sharing_between_threads() -> None:
+    """A thread reads 8 x 128 elements of A, 8 times each; 16 threads read the same ones, 16 blocks different ones."""
     rows = [{str(name): values for name, *values in row[1:]} for row in get_itervar_feature(*bound())]
     assert [row["_attr_"][4:].index(1) for row in rows] == [0, 3, 9, 9, 9]
     assert [row["A_0"][2:] for row in rows[:3]] == [[16 * 1024, 128, 16, 1], [1024, 128, 1, 16], [1024, 8, 0, 0]]
 
 
-def test_there_is_no_program() -> None:
+def test_bound_schedules_have_no_program() -> None:
     s, args = bound()
     for use in (tvm.lower, tvm.build):
         with pytest.raises(BoundError, match=r"loop y_0 of stage C is bound to blockIdx.x, which processors do not have; use s\[C\].parallel"):
             use(s, args)
 
 
-def test_what_can_be_bound_to() -> None:
+def test_thread_axes() -> None:
     s, (*_, c) = bound()
     with pytest.raises(ScheduleError, match="asked for the threads 'warp'; there are blockIdx.x, .*vthread"):
         te.thread_axis("warp")
@@ -49,7 +49,7 @@ def test_what_can_be_bound_to() -> None:
     assert (str(te.thread_axis("vthread")), te.thread_axis((4, 32), "threadIdx.y").extent) == ("vthread", 28)
 
 
-def test_targets_of_other_devices_can_be_looked_at() -> None:
+def test_targets_of_other_devices_can_be_inspected() -> None:
     found = [make().keys for make in (tvm.target.cuda, tvm.target.rocm, tvm.target.mali, tvm.target.bifrost, tvm.target.intel_graphics, tvm.target.arm_cpu)]
     assert [keys[-1] for keys in found] == [*["gpu"] * 5, "cpu"] and found[2][0] == "mali" and found[5][0] == "arm_cpu"
     assert tvm.target.cuda("v100", "sm_70", "-max_num_threads=1024") == "cuda -arch=sm_70 -model=v100 -max_num_threads=1024"
