@@ -1,4 +1,4 @@
-"""Scripts as TVM's users have them, whose imports are changed and nothing else, run from beginning to end with a handful of trials."""
+"""Scripts written for TVM with only their imports changed, run from beginning to end with a few trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TVM's names: what they are, what they do with arguments as TVM's scripts give them, and what those that are not here say."""
+"""TVM's names: what they refer to, how they handle the arguments of TVM's scripts, and the messages for missing ones."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_names_of_the_others_are_ours() -> None:
         ("runtime.vm", "ansor.compile"),
     ],
 )  # fmt: skip
-def test_what_is_not_here_tells_what_to_use(path: str, words: str) -> None:
+def test_missing_names_say_what_to_use(path: str, words: str) -> None:
     parent: object = tvm
     *parts, last = path.split(".")
     for part in parts:
@@ -76,7 +76,7 @@ def test_nothing_heavy_is_loaded() -> None:
 
 
 @pytest.mark.compiler
-def test_functions_write_into_what_they_are_given() -> None:
+def test_functions_write_into_given_arrays() -> None:
     a, b, c = scaled()
     s = te.create_schedule([c.op])
     s[c].vectorize(s[c].op.axis[1])
@@ -107,7 +107,7 @@ def test_times_are_means_after_a_call_that_is_not_timed() -> None:
     calls: list[int] = []
     rests: list[int] = []
     found = timed(lambda: calls.append(1), 2, 2, 4.0, lambda: rests.append(1), 2, clock)
-    assert len(calls) == 1 + 2 + 9 + 19 + 19 and rests == [1], "the number is raised until it takes long enough, and stays"
+    assert len(calls) == 1 + 2 + 9 + 19 + 19 and rests == [1], "the number is raised until a repeat takes long enough, and then kept"
     assert found.results == (6 / 19, 6 / 19)
 
 
@@ -162,7 +162,7 @@ def test_tasks_have_targets_with_parts() -> None:
     assert auto_scheduler.SearchTask(compute_dag=dag, workload_key="parts", target="llvm", target_host="llvm -mtriple=x").target.host == "llvm -mtriple=x"
 
 
-def test_other_devices_can_be_asked_for_and_do_not_exist() -> None:
+def test_other_devices_can_be_named_but_do_not_exist() -> None:
     for other in (tvm.device("cuda", 1), tvm.cuda(1), tvm.device("cuda -arch=sm_80", 1)):
         assert not other.exist and str(other) == "cuda(1)"
     assert tvm.device("llvm").exist and tvm.runtime.enabled("llvm") and not tvm.runtime.enabled("vulkan") and not tvm.contrib.nvcc.have_fp16("8.0")
@@ -189,7 +189,7 @@ def test_arrays() -> None:
     assert (other.asnumpy() == [[7, 7, 7], [3, 4, 5]]).all() and (values[0] == [0, 1, 2]).all() and other[1, 2] == 5
     assert isinstance(other, tvm.runtime.NDArray) and (np.asarray(one) == values).all()
     assert (one.copyto(tvm.cpu()).numpy() == values).all()
-    with pytest.raises(ValueError, match="give them that shape"):
+    with pytest.raises(ValueError, match="give values of that shape"):
         one.copyfrom(np.zeros(3))
     with pytest.raises(AssertionError, match="shapes differ"):
         tvm.testing.assert_allclose(one, np.zeros(3))
@@ -223,7 +223,7 @@ def test_operators_take_arguments_as_topi_does() -> None:
     assert topi.nn.matmul(left, right, bias).shape == topi.matmul(left, right).shape == (3, 5) and topi.nn.dense(left, left).shape == (3, 3)
     turned = topi.nn.conv2d_transpose_nchw(data, te.placeholder((4, 2, 3, 3), name="k"), (2, 2), (1, 1), "float32", (1, 1))
     assert turned.shape == (1, 2, 16, 16) and topi.utils.get_const_tuple(turned.shape) == (1, 2, 16, 16) and topi.utils.get_const_int(np.int64(3)) == 3
-    with pytest.raises(DeclarationError, match="leave oshape out"):
+    with pytest.raises(DeclarationError, match="leave out oshape"):
         topi.nn.batch_matmul(x, y, (1, 1))
 
 
@@ -235,7 +235,7 @@ def test_stages_that_only_move_elements_are_inlined() -> None:
     assert seen == ["relu", "conv2d", "relu"] and str(tvm.lower(s, [data, weight, out])).count("conv2d") > 0
 
 
-def test_words_of_states_and_measurements() -> None:
+def test_attributes_of_states_and_measurements() -> None:
     result = auto_scheduler.MeasureResult([0.25, 0.5], 0, "", 1.0, 0)
     assert [getattr(cost, "value", None) for cost in result.costs] == [0.25, 0.5] == list(result.costs)
     a, b, c = scaled()
@@ -275,11 +275,11 @@ def test_topi_schedules_and_paddings() -> None:
     assert topi.nn.utils.get_pad_tuple((1, 2), (3, 5)) == (1, 2, 1, 2) and topi.nn.get_pad_tuple("SAME", (3, 5)) == (1, 2, 1, 2)
     matrices = topi.nn.winograd_transform_matrices(2, 3, "float32")
     assert [matrix.shape for matrix in matrices] == [(4, 2), (4, 4), (4, 3)]
-    with pytest.raises(DeclarationError, match="there are 2 and 4"):
+    with pytest.raises(DeclarationError, match="tiles of 2 and 4 exist"):
         topi.nn.winograd_transform_matrices(6, 3, "float32")
 
 
-def test_what_is_lowered_can_be_printed_and_built() -> None:
+def test_lowered_functions_can_be_printed_and_built() -> None:
     a, b, c = scaled()
     s = te.create_schedule(c.op)
     s[c].fuse(*s[c].split(c.op.axis[0], 4))
@@ -287,7 +287,7 @@ def test_what_is_lowered_can_be_printed_and_built() -> None:
     assert lowered["main"] is lowered["scaled"] is lowered and [one.name for one in lowered.arguments] == ["a", "b", "c"] and str(lowered) == lowered.script()
     with pytest.raises(AttributeError, match="a module that holds 'scaled'"):
         lowered["other"]
-    with pytest.raises(ScheduleError, match="leave it out"):
+    with pytest.raises(ScheduleError, match="leave out binds"):
         tvm.lower(s, [a, b, c], binds={a: None})
     assert [type(relation).__name__ for relation in s[c].relations] == ["SplitRelation", "FuseRelation"]
     out = tvm.nd.empty((8, 12))

@@ -1,4 +1,4 @@
-"""TVM's words for boards: the programs that start a farm, and the runners that measure on one."""
+"""TVM's API for boards: the programs that start a farm, and the runners that measure on one."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ansor.errors import TargetError
 from tests.emulators import need_emulators
 
 CALM = "from ansor.farm import health\nhealth.SLOWER = health.NOISE = 1e9\n"
-"""What Python runs first: no device is suspended because the machine of the tests is busy."""
+"""Code that Python runs first, so that no device is put aside because the test machine is busy."""
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
 
 
 def started(folder: Path, program: str, ready: str, *words: str) -> tuple[subprocess.Popen[str], str]:
-    """One of TVM's programs, and what it said that matters."""
+    """One of TVM's programs, and the relevant part of its output."""
     command = [sys.executable, "-m", f"ansor.compat.tvm.exec.{program}", *words]
     (folder / "sitecustomize.py").write_text(CALM)
     environment = {**os.environ, **ENVIRONMENT, "ANSOR_FARM": str(folder / "none"), "PYTHONPATH": str(folder)}
@@ -78,7 +78,7 @@ def declared(n: int) -> list[te.Tensor]:
     return [a, b, te.compute((n, n), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")]
 
 
-def test_the_tracker_says_what_it_has(port: int, tmp_path: Path) -> None:
+def test_the_tracker_lists_its_devices(port: int, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "ansor.compat.tvm.exec.query_rpc_tracker", "--port", str(port)]
     said = subprocess.run(words, env={**os.environ, "ANSOR_FARM": str(tmp_path)}, capture_output=True, text=True, timeout=100, check=True).stdout
     assert "here" in said and "local" in said

@@ -1,4 +1,4 @@
-"""Functions written to files and loaded again, in TVM's words."""
+"""Writing functions to files and loading them, with TVM's API."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_text_and_folders(scaled: Function, tmp_path: Path) -> None:
     check(tvm.runtime.load_module(tmp_path / "folder"))
 
 
-def test_what_cannot_be_written_or_loaded_is_told(scaled: Function, tmp_path: Path) -> None:
+def test_unsupported_files_are_refused(scaled: Function, tmp_path: Path) -> None:
     for write in (scaled.save, scaled.export_library):
         with pytest.raises(MeasureError, match="give a name that ends in"):
             write(tmp_path / "scaled.ll")
@@ -97,8 +97,8 @@ def test_a_damaged_library_is_not_loaded(scaled: Function, tmp_path: Path) -> No
             tvm.runtime.load_module(tmp_path / "cut.so")
 
 
-def test_files_that_are_damaged_are_one_sentence(scaled: Function, tmp_path: Path) -> None:
-    """Never a crash: what is loaded is the library in the archive, by its digest."""
+def test_damaged_files_raise_a_clear_error(scaled: Function, tmp_path: Path) -> None:
+    """Never a crash: only the library in the archive is loaded, after checking its digest."""
     path, rng = tmp_path / "deploy.so", random.Random(0)
     scaled.export_library(path)
     whole = path.read_bytes()
@@ -112,7 +112,7 @@ def test_files_that_are_damaged_are_one_sentence(scaled: Function, tmp_path: Pat
             assert str(path) in str(error) and "\n" not in str(error)
 
 
-def test_places_that_cannot_be_written(scaled: Function, tmp_path: Path) -> None:
+def test_unwritable_paths(scaled: Function, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for name in ("a.so", "a.c"):
         with pytest.raises(MeasureError, match="asked to write a function to .*name another file"):

@@ -1,4 +1,4 @@
-"""`import tvm` without TVM: the alias, the paths of TVM's modules, and what is said of modules that are not here."""
+"""`import tvm` without TVM: the alias, the paths of TVM's modules, and messages for missing modules."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_modules_by_their_paths(path: str, name: str, ours: object) -> None:
     assert found is module and getattr(module, name) is ours
 
 
-def test_what_is_missing_in_them_is_told() -> None:
+def test_their_missing_names_say_what_to_use() -> None:
     for path in ("autotvm.task.space", "auto_scheduler.measure", "auto_scheduler.cost_model.xgb_model"):
         module = importlib.import_module(f"ansor.compat.tvm.{path}")
         assert not hasattr(module, "bogus") and not hasattr(module, "__wrapped__")
@@ -64,7 +64,7 @@ def test_what_is_missing_in_them_is_told() -> None:
         ("from ansor.compat.tvm.auto_scheduler.relay_integration import x", "ansor.compile"), ("import ansor.compat.tvm.bogus", "docs/tvm.md"),
     ],
 )  # fmt: skip
-def test_imports_of_what_is_not_here_tell_what_to_use(statement: str, words: str) -> None:
+def test_missing_imports_say_what_to_use(statement: str, words: str) -> None:
     with pytest.raises(ImportError, match=rf"asked for tvm\.[\w.]+, which is not here; .*{words}") as raised:
         exec(statement, {})
     assert isinstance(raised.value, MissingModuleError) and isinstance(raised.value, AnsorError)
@@ -93,7 +93,7 @@ print(__name__, sys.argv[1:], get_const_tuple([4, 5]))
 """
 
 
-def test_a_script_runs_as_it_is(tmp_path: Path) -> None:
+def test_unchanged_scripts_run(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     run = subprocess.run([sys.executable, "-m", "ansor.compat.tvm", str(script), "--fast"], capture_output=True, text=True)
@@ -103,7 +103,7 @@ def test_a_script_runs_as_it_is(tmp_path: Path) -> None:
     assert run.returncode == 2 and "usage" in run.stderr
 
 
-def test_tests_run_as_they_are(tmp_path: Path) -> None:
+def test_unchanged_tests_run(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text("import tvm\n")
     (tmp_path / "test_one.py").write_text("from tvm import te\ndef test_one():\n    assert te.placeholder((3,)).shape == (3,)\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "ansor.compat.tvm.alias", "-p", "no:cacheprovider", str(tmp_path)]
@@ -117,10 +117,10 @@ def test_tvm_itself_is_not_replaced() -> None:
         "from ansor.compat.tvm import alias\ntry: alias.install()\nexcept RuntimeError as error: print(error)\n"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "there.py is imported already; call install() before that" in run.stdout
+    assert "there.py is already imported; call install() first" in run.stdout
 
 
-def test_a_rule_of_ones_own() -> None:
+def test_a_custom_rule() -> None:
     run = subprocess.run([sys.executable, "-m", "ansor.compat.tvm", str(Path(__file__).parent / "scripts" / "own_rule.py")], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert 'tasks: ["row_sums", 16, 32]' in run.stdout

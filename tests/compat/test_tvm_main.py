@@ -1,4 +1,4 @@
-"""`python -m ansor.compat.tvm`, asked wrongly."""
+"""Wrong arguments of `python -m ansor.compat.tvm`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ansor.compat.tvm.__main__ import main
 @pytest.mark.parametrize(("arguments", "status", "words"), [
     ([], 2, "usage: python -m ansor.compat.tvm script.py"),
     (["--help"], 0, "usage: python -m ansor.compat.tvm script.py"),
-    (["nope.py"], 2, "asked to run nope.py, which is not there"),
+    (["nope.py"], 2, "asked to run nope.py, which does not exist"),
 ])  # fmt: skip
-def test_a_sentence_and_a_status(arguments: list[str], status: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_give_a_message_and_a_status(arguments: list[str], status: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     said = capsys.readouterr()

@@ -1,4 +1,4 @@
-"""`tvm.te` and `tvm.tir` as TVM's scripts use them, where the names mean something else there, or were not here."""
+"""`tvm.te` and `tvm.tir` as TVM's scripts use them, for names that differ from ours or do not exist in ours."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def of_halves(function: Any) -> list[float]:
     return [float(value) for value in found]
 
 
-def test_halves_are_rounded_as_there() -> None:
+def test_halves_are_rounded_as_in_tvm() -> None:
     assert of_halves(te.round) == of_halves(tvm.tir.round) == [1, 2, 3, -3]
     assert of_halves(te.nearbyint) == of_halves(ansor.te.round) == [0, 2, 2, -2]
 
 
-def test_text_names_functions_as_there() -> None:
+def test_text_names_functions_as_in_tvm() -> None:
     x = te.placeholder((4,), "int32", name="x")
     value = x[0].astype("float32")
     for found, text in (
@@ -43,18 +43,18 @@ def test_text_names_functions_as_there() -> None:
         assert not isinstance(found, tvm.tir.Call) or f"{found.op.name}(" == text[: text.index("(") + 1]  # type: ignore[attr-defined]
 
 
-def test_not_of_an_integer_is_of_its_bits() -> None:
+def test_not_of_an_integer_is_bitwise() -> None:
     x = te.placeholder((3,), "int32", name="x")
     (found,) = evaluate([te.compute((3,), lambda i: ~x[i] + 1, name="y")], {"x": np.array([0, 5, -7], np.int32)})
     assert found.tolist() == [0, -5, 7]
 
 
-def test_ends_of_floats_are_finite_as_there() -> None:
+def test_float_extremes_are_finite_as_in_tvm() -> None:
     assert te.min_value("float32").value == np.finfo("float32").min and tvm.tir.max_value("float64").value == np.finfo("float64").max
     assert (te.min_value("int8").value, te.max_value("uint8").value) == (-128, 255)
 
 
-def test_sizes_are_told_when_it_is_called() -> None:
+def test_sizes_are_given_at_the_call() -> None:
     n, x = te.var("n"), te.var("x", "float32")
     a = te.placeholder((n,), name="A")
     c = te.compute(a.shape, lambda i: a[i] * x, name="C")
@@ -64,18 +64,18 @@ def test_sizes_are_told_when_it_is_called() -> None:
     f = tvm.build(s, [a, x, c])
     with pytest.raises(DeclarationError, match="asked for the source of default_function, whose sizes n are open: call it first"):
         f.get_source()
-    with pytest.raises(DeclarationError, match="asked for a file of default_function, whose sizes n are open: declare it with numbers for them"):
+    with pytest.raises(DeclarationError, match="asked to save default_function, whose sizes n are open: declare it with numbers instead"):
         f.export_library("f.so")
     for size in (1, 100, 1024):
         given, found = tvm.nd.array(np.arange(size, dtype=np.float32)), tvm.nd.array(np.zeros(size, np.float32))
         f(given, 2.5, found)
         assert found.numpy().tolist() == (np.arange(size) * 2.5).tolist()
     assert f.time_evaluator(f.entry_name, tvm.cpu(), number=1)(given, 2.5, found).mean > 0 and "1024" in f.get_source()
-    with pytest.raises(DeclarationError, match="asked to run default_function with n = 1024 and n = 3; give arrays whose shapes agree"):
+    with pytest.raises(DeclarationError, match="asked to run default_function with n = 1024 and n = 3; give arrays with matching shapes"):
         f(given, 2.5, tvm.nd.array(np.zeros(3, np.float32)))
 
 
-def test_sizes_on_which_a_declaration_depends() -> None:
+def test_declarations_that_depend_on_sizes() -> None:
     n, m = te.size_var("n"), te.size_var("m")
     a = te.placeholder((8,), name="A")
     found = tvm.nd.array(np.zeros(8, np.float32))
@@ -84,7 +84,7 @@ def test_sizes_on_which_a_declaration_depends() -> None:
     with pytest.raises(DeclarationError, match=r"asked to run with n = 8; it was declared as if eq\(n, \d+\) is True for all sizes"):
         tvm.build(te.create_schedule(d.op), [b, d])(tvm.nd.array(np.zeros(8, np.float32)), found)
     e = te.compute((8,), lambda i: a[i] + te.cast("float32", i + m), name="E")
-    with pytest.raises(DeclarationError, match="its size m is the extent of no argument"):
+    with pytest.raises(DeclarationError, match="no argument has the extent m"):
         tvm.build(te.create_schedule(e.op), [a, e])(tvm.nd.array(np.zeros(8, np.float32)), found)
     tvm.build(te.create_schedule(e.op), [m, a, e])(100, tvm.nd.array(np.zeros(8, np.float32)), found)
     assert found.numpy().tolist() == list(range(100, 108))
@@ -131,7 +131,7 @@ def test_numbers_among_arguments() -> None:
 
 
 def test_the_tensors_of_a_tuple_are_scheduled_together() -> None:
-    """Naming one of them is enough; what is read of a tuple alone has no other."""
+    """Naming one of them is enough; a tuple with a single tensor has no others."""
     a = te.placeholder((3, 4), name="A")
     both: Any = te.compute((3, 4), lambda i, j: (a[i, j] + 2, a[i, j] * 3), name="B")
     more, less = both
@@ -145,7 +145,7 @@ def test_the_tensors_of_a_tuple_are_scheduled_together() -> None:
 
 
 def test_reads_are_checked_when_a_program_is_made() -> None:
-    """Not before: what only declares may count operations, and a scan's state is read one step earlier."""
+    """Not earlier: code that only declares may count operations, and a scan's state is read one step earlier."""
     a = te.placeholder((4,), name="A")
     with pytest.raises(DeclarationError, match="takes values -1..2 while the extent is 4"):
         ansor.te.compute((4,), lambda i: a[i - 1], name="B")

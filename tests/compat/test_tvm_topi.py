@@ -1,4 +1,4 @@
-"""`tvm.topi`: TVM's names, keywords and default dtypes, and its meaning where ours is another."""
+"""`tvm.topi`: TVM's names, keywords and default dtypes, and TVM's behaviour where it differs from ours."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ KEYWORDS = {
 
 
 def value(declare: Callable[..., Tensor], *arrays: NDArray[np.generic]) -> Array:
-    """What a declaration of placeholders for these arrays gives."""
+    """The value of a declaration over placeholders for these arrays."""
     tensors = [te.placeholder(array.shape, str(array.dtype), f"x{k}") for k, array in enumerate(arrays)]
     (found,) = evaluate([declare(*tensors)], dict(zip(tensors, arrays, strict=True)))
     return found
@@ -96,14 +96,14 @@ def test_rounding_is_away_from_zero() -> None:
     assert value(topi.round, np.array([0.5, 1.5, 2.5, -2.5], np.float32)).tolist() == [1, 2, 3, -3]
 
 
-def test_conversion_to_bool_asks_for_zero() -> None:
+def test_conversion_to_bool_compares_with_zero() -> None:
     assert value(lambda x: topi.cast(x, "bool"), np.array([0, 0.25, -3], np.float32)).tolist() == [False, True, True]
     assert value(lambda x: topi.greater(x, 1).astype("int8"), np.array([0, 2], np.float32)).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("pool_type", ["max", "avg"])
 @pytest.mark.parametrize("include", [True, False])
-def test_ceil_mode_has_windows_that_begin_behind_the_data(pool_type: str, include: bool) -> None:
+def test_ceil_mode_has_windows_that_start_after_the_data(pool_type: str, include: bool) -> None:
     data = np.random.default_rng(0).random((1, 2, 7)).astype(np.float32)
     got = value(lambda d: topi.nn.pool1d(d, 2, 3, 1, (0, 3), pool_type, True, "NCW", include), data)
     places = [data[..., 0:2], data[..., 3:5], data[..., 6:7]]
@@ -113,7 +113,7 @@ def test_ceil_mode_has_windows_that_begin_behind_the_data(pool_type: str, includ
     assert pool_type == "max" or not got[..., 3].any()
 
 
-def test_statistics_of_batch_norm_are_given_back() -> None:
+def test_batch_norm_returns_its_statistics() -> None:
     data, mean = te.placeholder((2, 3), name="data"), te.placeholder((3,), name="mean")
     found = topi.nn.batch_norm(data, mean, mean, mean, mean, axis=1, center=False, scale=False)
     assert found[0].shape == (2, 3) and found[1:] == [mean, mean]
@@ -126,26 +126,26 @@ def test_slices() -> None:
     np.testing.assert_array_equal(value(lambda x: topi.strided_slice(x, [0, 3], [None, None], [1], axes=[0, 1]), data), data[:, 3:])
     np.testing.assert_array_equal(value(lambda x: topi.strided_slice(x, [3], [None], [-2], axes=[1]), data), data[:, 3::-2])
     bounds = te.placeholder((2,), "int64", "b")
-    with pytest.raises(DeclarationError, match="on whose values the shape would depend; give Python integers"):
+    with pytest.raises(DeclarationError, match="but a shape cannot depend on their values; give Python integers"):
         topi.strided_slice(te.placeholder((3, 4), name="x"), bounds, bounds)  # type: ignore[arg-type]
     with pytest.raises(DeclarationError, match="it is 'end' or 'size'"):
         topi.strided_slice(te.placeholder((3, 4), name="x"), [0], [1], slice_mode="both")
 
 
-def test_places_outside() -> None:
+def test_indices_out_of_bounds() -> None:
     data, places = np.arange(4, dtype=np.float32), np.array([1, 3], np.uint8)
     assert value(lambda x, p: topi.take(x, p, mode="fast"), data, places).tolist() == [1, 3]
     with pytest.raises(DeclarationError, match="batch_dims=1"):
         topi.take(te.placeholder((2, 3), name="x"), te.placeholder((2, 1), "int32", "i"), 1, batch_dims=1)
 
 
-def test_schedules_are_of_outputs_wherever_they_stand() -> None:
+def test_schedules_accept_outputs_at_any_position() -> None:
     a = te.placeholder((4, 4), name="a")
     b = topi.nn.relu(a)
     for module in (topi.generic, topi.x86):
         for s in (module.schedule_injective(b), module.schedule_pool([b], "NCHW"), module.schedule_conv2d_nchw("a configuration", [b])):
             assert "relu" in str(tvm.lower(s, [a, b]))
-    with pytest.raises(ArgumentError, match="give the tensors that are wanted"):
+    with pytest.raises(ArgumentError, match="give the output tensors"):
         topi.generic.schedule_softmax("NCHW")
     with pytest.raises(AttributeError, match=r"asked for tvm\.topi\.generic\.bogus"):
         _ = topi.generic.bogus
@@ -171,10 +171,10 @@ def test_utilities() -> None:
     assert topi.tag.is_broadcast("elemwise") and topi.tag.is_injective("injective,x") and not topi.tag.is_injective("comm_reduce")
 
 
-def test_passes_are_none_to_choose() -> None:
+def test_there_are_no_passes_to_configure() -> None:
     with tvm.transform.PassContext(opt_level=3, disabled_pass=["tir.CommonSubexprElimTIR"]):
         pass
-    with pytest.raises(ArgumentError, match="there are no passes to set: leave it out"):
+    with pytest.raises(ArgumentError, match="there are no passes to configure: leave it out"):
         tvm.transform.PassContext(config={"tir.UnrollLoop": 1})
 
 
@@ -210,7 +210,7 @@ def test_programs_named_as_in_c(name: str) -> None:
     [("sort", "NumPy or PyTorch"), ("argsort", "NumPy or PyTorch"), ("topk", "NumPy or PyTorch"), ("scatter", "sparse_to_dense"),
      ("scatter_nd", "sparse_to_dense"), ("reinterpret", "view")],
 )  # fmt: skip
-def test_what_is_not_here_says_what_to_use(name: str, instead: str) -> None:
+def test_missing_operators_say_what_to_use(name: str, instead: str) -> None:
     with pytest.raises(AttributeError, match=f"tvm.topi.{name}, which is not here; .*{instead}"):
         getattr(topi, name)
 

@@ -1,9 +1,9 @@
-"""TVM's names over our own: a script that tunes and runs on the processor works once its imports are changed.
+"""TVM's API on top of ansor: a script that tunes and runs on the processor works once its imports are changed.
 
     from ansor.compat import tvm
     from ansor.compat.tvm import auto_scheduler, te
 
-What has no counterpart raises an AttributeError that tells what to use. See docs/tvm.md.
+A name without a counterpart raises an AttributeError that says what to use instead. See docs/tvm.md.
 """
 
 from ansor.compat.tvm import auto_scheduler as auto_scheduler
@@ -32,5 +32,5 @@ from ansor.compat.tvm.device import rocm as rocm
 from ansor.compat.tvm.device import vulkan as vulkan
 from ansor.compat.tvm.error import TVMError as TVMError
 from ansor.compat.tvm.error import __version__ as __version__
-from ansor.compat.tvm.missing import of_tvm as __getattr__  # noqa: F401  # what is not here raises
+from ansor.compat.tvm.missing import of_tvm as __getattr__  # noqa: F401  # missing names raise
 from ansor.compat.tvm.modules import put as _put  # noqa: F401  # modules by TVM's paths

@@ -1,4 +1,4 @@
-"""`python -m ansor.compat.tvm script.py [arguments]`: run a script written for TVM as it is, with ours in the place of `tvm`."""
+"""`python -m ansor.compat.tvm script.py [arguments]`: run an unchanged TVM script, with this package as `tvm`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ansor.compat.tvm.alias import install
 
 
 def main(arguments: list[str]) -> None:
-    """Run the script that is named first; the rest is its command line. Exits with 2 when none is named, or there is none of that name."""
+    """Run the script named first; the rest is its command line. Exits with 2 if no script is named or it does not exist."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print("usage: python -m ansor.compat.tvm script.py [arguments]", file=sys.stderr if not arguments else sys.stdout)
         raise SystemExit(0 if arguments else 2)
     if not Path(arguments[0]).exists():
-        print(f"asked to run {arguments[0]}, which is not there; name a script that was written for TVM", file=sys.stderr)
+        print(f"asked to run {arguments[0]}, which does not exist; name a script written for TVM", file=sys.stderr)
         raise SystemExit(2)
     install()
     sys.argv = arguments

@@ -1,8 +1,8 @@
-"""`import tvm` gives `ansor.compat.tvm`: for scripts whose imports should not be touched.
+"""Makes `import tvm` give `ansor.compat.tvm`, for scripts that should not be changed.
 
     python -m ansor.compat.tvm script.py
 
-or, before the first import of TVM, `ansor.compat.tvm.alias.install()`. As a plugin of pytest (`-p ansor.compat.tvm.alias`) it does the same.
+or call `ansor.compat.tvm.alias.install()` before the first import of TVM. It is also a pytest plugin: `-p ansor.compat.tvm.alias`.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ OURS = "ansor.compat."
 
 
 class Alias(MetaPathFinder, Loader):
-    """Finds `tvm` and `tvm.x.y`: the modules `ansor.compat.tvm` and `ansor.compat.tvm.x.y` themselves, not copies of them."""
+    """Resolves `tvm` and `tvm.x.y` to the modules `ansor.compat.tvm` and `ansor.compat.tvm.x.y` themselves, not to copies."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """A spec for TVM's names, None for others."""
+        """A spec for TVM's names, None for all others."""
         return ModuleSpec(fullname, self, is_package=True) if fullname.partition(".")[0] == "tvm" else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put our module in the place of the new one."""
+        """Replace the new module with ours."""
         sys.modules[module.__name__] = import_module(OURS + module.__name__)
 
 
 def install() -> None:
-    """From now on, `tvm` is ours. A second call does nothing. Raises ArgumentError when TVM itself is imported already."""
+    """From now on, `import tvm` gives this package. A second call does nothing. Raises ArgumentError if TVM itself is already imported."""
     loaded = sys.modules.get("tvm")
     if loaded is not None and loaded.__name__ != f"{OURS}tvm":
-        raise ArgumentError(f"asked to put ansor.compat.tvm in the place of tvm, but {loaded.__file__} is imported already; call install() before that")
+        raise ArgumentError(f"asked to put ansor.compat.tvm in the place of tvm, but {loaded.__file__} is already imported; call install() first")
     if not any(isinstance(finder, Alias) for finder in sys.meta_path):
         sys.meta_path.insert(0, Alias())
 
 
 def pytest_load_initial_conftests() -> None:
-    """What pytest calls of a plugin, before it imports anything of the tests."""
+    """pytest calls this hook before it imports any tests."""
     install()

@@ -1,4 +1,4 @@
-"""Times of a function, as `time_evaluator` gives them. Source: TVM 0.9, `runtime.module.BenchmarkResult`."""
+"""Timing results of a function, as from `time_evaluator`. Source: TVM 0.9, `runtime.module.BenchmarkResult`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """results: seconds of one call, once for each repeat."""
+    """results: seconds of one call, one per repeat."""
 
     results: tuple[float, ...]
 
@@ -43,9 +43,9 @@ class BenchmarkResult:
 def timed(
     call: Callable[[], None], number: int, repeat: int, least: float, rest: Callable[[], None], rest_every: int, clock: Callable[[], float] = time.perf_counter
 ) -> BenchmarkResult:
-    """Call once, and then `repeat` times `number` times; more, from then on, where that took less than `least` seconds.
+    """Call once untimed, then `repeat` times `number` times. If a repeat takes less than `least` seconds, `number` grows.
 
-    `rest` is called after every `rest_every` of them.
+    Calls `rest` after every `rest_every` repeats.
     """
     call()
     results = []

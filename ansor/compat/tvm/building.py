@@ -1,4 +1,4 @@
-"""`tvm.lower` and `tvm.build`, of schedules by hand and of those that a search found."""
+"""`tvm.lower` and `tvm.build`, for manual schedules and for those that a search found."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from ansor.te.size import Size
 from ansor.te.tensor import Read, Tensor
 
 Argument = Tensor | Expr | Size | int
-"""An array, a scalar (`te.var` of a float), or a size."""
+"""An array, a scalar (a `te.var` of a float), or a size."""
 
 
 def lower(inp: Scheduled, args: Sequence[Argument], name: str = "main", binds: object = None, simple_mode: bool = False) -> Lowered:
-    """The loops of a schedule; `str` of them is text. Without a result among `args`, all results are arguments, too.
+    """The loops of a schedule; `str` prints them. If `args` has no result, all results become arguments as well.
 
-    Raises ScheduleError for a step that does not fit the others.
+    Raises ScheduleError if a step does not fit the others.
     """
     _check(inp, "lower")
     if binds is not None:
-        raise ScheduleError("asked to lower with binds; buffers are laid out by the declaration: leave it out")
+        raise ScheduleError("asked to lower with binds; the declaration determines the layout of buffers: leave out binds")
     whole = with_outputs(inp, tuple(_tensors(args)))
     return Lowered.of(program.lower(inp, whole, simple_mode=simple_mode or isinstance(inp, Sketch), name=name), inp, whole)
 
@@ -38,12 +38,12 @@ def build(
     inputs: Scheduled | Lowered, args: Sequence[Argument] | None = None, target: str | None = None, target_host: str | None = None,
     name: str = "default_function",
 ) -> Function:  # fmt: skip
-    """A function of `args`, inputs and outputs in order (of what `lower` gave, its own), for `target`: by default that of the
-    `with tvm.target.Target(...)` around, or `llvm`.
+    """A function of `args`, inputs and outputs in order (for a result of `lower`, its own), for `target`: by default that of the
+    enclosing `with tvm.target.Target(...)`, or `llvm`.
 
-    A number among the arguments (a size) is one of the function's, too, which then has to be given that number.
+    A plain number among the arguments (a size) remains an argument of the function: calls must pass that number.
 
-    Raises ScheduleError for a schedule that cannot run, ToolchainError with the compiler's text.
+    Raises ScheduleError for a schedule that cannot run, ToolchainError with the compiler's output.
     """
     if isinstance(inputs, Lowered):
         assert inputs.scheduled is not None
@@ -57,13 +57,13 @@ def build(
         return Function(program.build(sketch, None, local, name=name), local.mcpu)
 
     if isinstance(inputs, Schedule) and open_sizes(inputs.dag.stages):
-        return SizedFunction(inputs.sketch(tensors), inputs.guards, args or inputs.dag.tensors, name, made)  # type: ignore[return-value]  # as good as one
+        return SizedFunction(inputs.sketch(tensors), inputs.guards, args or inputs.dag.tensors, name, made)  # type: ignore[return-value]  # has the same interface
     return Function(program.build(inputs, tensors, local, name=name), local.mcpu, numbers)
 
 
 def _tensors(args: Sequence[object]) -> list[Tensor]:
-    """The arguments that are arrays, scalars included; the others are sizes."""
-    return [one.tensor if isinstance(one, Read) else one for one in args if not isinstance(one, int | Size)]  # type: ignore[misc]  # refused by who uses it
+    """The arguments that are arrays, including scalars; the others are sizes."""
+    return [one.tensor if isinstance(one, Read) else one for one in args if not isinstance(one, int | Size)]  # type: ignore[misc]  # callers refuse anything else
 
 
 def _check(sch: object, verb: str) -> None:

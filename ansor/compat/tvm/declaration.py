@@ -1,4 +1,4 @@
-"""`te.compute` and `te.create_schedule` as TVM has them: reads are checked when a program is made, and what gives a tuple is one operation."""
+"""`te.compute` and `te.create_schedule` as in TVM: reads are checked when a program is made, and a computation of a tuple is one operation."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ansor.te.expr import Operand
 from ansor.te.tensor import Operation, Tensor
 
 _together: WeakKeyDictionary[Tensor, list[ref[Tensor]]] = WeakKeyDictionary()
-"""A tensor of a tuple -> all of that tuple."""
+"""A tensor of a tuple -> all tensors of that tuple."""
 
 
 def compute(
     shape: int | Sequence[int], fcompute: Callable[..., Operand | Sequence[Operand]], name: str = "compute", tag: str = "",
     attrs: Mapping[str, object] | None = None,
 ) -> Tensor:  # fmt: skip
-    """`ansor.te.compute`, but for a read outside its tensor: `tvm.lower`, `tvm.build` and the tuners raise that."""
+    """`ansor.te.compute`, except that it accepts reads out of bounds; `tvm.lower`, `tvm.build` and the tuners raise for them."""
     made = te.compute(shape, fcompute, name, tag, attrs, check_reads=False)
     if isinstance(made, tuple):
         _together.update(dict.fromkeys(made, [ref(one) for one in made]))
@@ -29,9 +29,9 @@ def compute(
 
 
 def create_schedule(ops: Scheduled | Sequence[Scheduled]) -> Schedule:
-    """`ansor.manual.create_schedule`, with stages that can be bound to threads of a GPU.
+    """`ansor.manual.create_schedule`, with stages that can be bound to GPU threads.
 
-    An operation that gives a tuple is scheduled whole: each of its tensors, in order, is a stage and a result.
+    A computation of a tuple is scheduled as a whole: each of its tensors, in order, is a stage and a result.
     """
     wanted: dict[int, Scheduled] = {}
     for one in as_list(ops):
@@ -41,6 +41,6 @@ def create_schedule(ops: Scheduled | Sequence[Scheduled]) -> Schedule:
 
 
 def _members(what: object) -> list[Scheduled]:
-    """Itself, or all of its tuple that are still held."""
+    """The tensor itself, or all tensors of its tuple that still exist."""
     known = _together.get(what, ()) if isinstance(what, Tensor) else ()
-    return [member for one in known if (member := one()) is not None] or [what]  # type: ignore[list-item]  # refused there
+    return [member for one in known if (member := one()) is not None] or [what]  # type: ignore[list-item]  # create_schedule refuses anything else

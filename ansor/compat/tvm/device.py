@@ -1,4 +1,4 @@
-"""`tvm.device`, `tvm.cpu`: where arrays are. There is one place; other devices can be asked for, and do not exist."""
+"""`tvm.device`, `tvm.cpu`: where arrays are stored. Only the processor exists; other devices can be named but not used."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ OTHERS = ("cuda", "nvptx", "gpu", "cl", "opencl", "aocl", "aocl_sw_emu", "sdacce
 
 @dataclass(frozen=True)
 class Device:
-    """The processor, or a device that does not exist. `index` is kept, and means nothing."""
+    """The processor, or a device that does not exist. `index` is kept but ignored."""
 
     type: str = "cpu"
     index: int = 0
 
     @property
     def exist(self) -> bool:
-        """Whether it is there, so that arrays can be on it: the processor is."""
+        """Whether arrays can be stored on it: true for the processor only."""
         return self.type == "cpu"
 
     @property
     def device_type(self) -> int:
-        """1, which stands for processors in TVM, and 0 for what is not there."""
+        """TVM's code: 1 for processors, 0 for devices that do not exist."""
         return int(self.exist)
 
     @property
@@ -34,7 +34,7 @@ class Device:
         return self.index
 
     def sync(self, stream: object = None) -> None:
-        """Nothing: a call has ended when it returns."""
+        """Do nothing: calls are finished when they return."""
 
     def __str__(self) -> str:
         return f"{self.type}({self.index})"
@@ -46,7 +46,7 @@ def cpu(dev_id: int = 0) -> Device:
 
 
 def device(dev_type: str, dev_id: int = 0) -> Device:
-    """The device that a text names, such as `llvm` or `cuda`, whose `exist` is False. Raises TargetError for a name that TVM does not have."""
+    """The device that a text such as `llvm` or `cuda` names. For all but processors `exist` is False. Raises TargetError for a name that TVM does not have."""
     name = dev_type.split()[0] if dev_type.split() else ""
     if name not in (*PROCESSORS, *OTHERS):
         raise TargetError(f"asked for the device {dev_type!r}; programs are made for processors: use tvm.cpu()")
@@ -54,7 +54,7 @@ def device(dev_type: str, dev_id: int = 0) -> Device:
 
 
 def there(given: Device | None) -> Device:
-    """The device that arrays are asked to be on; the processor when none is given. Raises TargetError for one that does not exist."""
+    """The device for arrays, by default the processor. Raises TargetError if it does not exist."""
     found = given or cpu()
     if not found.exist:
         raise TargetError(f"asked for an array on {found}; programs are made for processors: use tvm.cpu()")
@@ -65,7 +65,7 @@ def _named(name: str) -> Callable[..., Device]:
     def of_that_name(dev_id: int = 0) -> Device:
         return Device(name, dev_id)
 
-    of_that_name.__name__, of_that_name.__doc__ = name, f"A device {name!r}, whose `exist` is False."
+    of_that_name.__name__, of_that_name.__doc__ = name, f"The device {name!r}. Its `exist` is False."
     return of_that_name
 
 

@@ -1,4 +1,4 @@
-"""`tvm.error`: what is caught, and the version of TVM whose names these are."""
+"""`tvm.error`: exceptions for scripts to catch, and the version of TVM that this API follows."""
 
 from ansor.errors import AnsorError
 

@@ -1,4 +1,4 @@
-"""What `tvm.build` gives: a function that writes its results into arrays that it is given."""
+"""The result of `tvm.build`: a function that writes its results into the arrays it is given."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Given = NDArray | Array | float
 class Function:
     """A kernel in destination-passing style: `func(a, b, c)` reads a and b and writes c, in the order of the arguments it was built with.
 
-    kernel: ours, which gives its results instead; mcpu: the processor that it is made for; numbers: which of the arguments are numbers, and the only ones
-    they may be.
+    kernel: our kernel, which returns its results instead; mcpu: the processor it was built for; numbers: position of a number argument -> the only
+    number allowed there.
     """
 
     def __init__(self, kernel: Kernel, mcpu: str = "native", numbers: Mapping[int, int] | None = None) -> None:
@@ -35,11 +35,11 @@ class Function:
 
     @property
     def entry_func(self) -> Function:
-        """The function itself: there is one."""
+        """The function itself, the only one in this module."""
         return self
 
     def __call__(self, *args: Given | int) -> None:
-        """Run once. Raises TypeError or ValueError for another number of arguments, another shape or dtype."""
+        """Run once. Raises TypeError or ValueError for a wrong number of arguments, a wrong shape or dtype."""
         wanted = self.kernel.arguments
         args = self._without_numbers(args)
         if len(args) != len(wanted):
@@ -53,7 +53,7 @@ class Function:
         return [_memory(arg, argument.dtype) for arg, argument in zip(self._without_numbers(args), self.kernel.arguments, strict=True)]
 
     def _without_numbers(self, args: tuple[Given | int, ...]) -> tuple[Given, ...]:
-        """The arrays. Raises ValueError for another number than the function was built for."""
+        """The array arguments. Raises ValueError if a number differs from the one the function was built for."""
         if self.numbers and len(args) == len(self.kernel.arguments) + len(self.numbers):
             for place, number in self.numbers.items():
                 if args[place] != number:
@@ -62,7 +62,7 @@ class Function:
         return args
 
     def __getitem__(self, name: str) -> Function:
-        """The function of that name. Raises AttributeError for another than its own."""
+        """The function of that name. Raises AttributeError for any name but its own."""
         if name not in (self.entry_name, "main", "default_function"):
             raise AttributeError(f"asked for the function {name!r} of a module that holds {self.entry_name!r}")
         return self
@@ -71,22 +71,22 @@ class Function:
         self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0, cooldown_interval_ms: float = 0,
         repeats_to_cooldown: int = 1, f_preproc: str = "",
     ) -> Callable[..., BenchmarkResult]:  # fmt: skip
-        """A function that runs this one, with the same arguments, and gives seconds of one call: `repeat` means of `number` calls each, after one that is not
-        timed. `number` is raised until a repeat takes `min_repeat_ms` milliseconds of wall time.
+        """Return a function that takes the same arguments, times calls, and returns the seconds of one call: `repeat` means of `number` calls each, after one
+        untimed call. `number` is raised until a repeat takes `min_repeat_ms` milliseconds of wall time.
 
-        `f_preproc` is not called. Raises AttributeError for a `func_name` that it does not hold.
+        `f_preproc` is not called. Raises AttributeError for a `func_name` other than its own.
         """
         function = self[func_name]
 
         def evaluate(*args: Given | int) -> BenchmarkResult:
-            function(*args)  # which checks them
+            function(*args)  # checks the arguments
             call = function._unchecked(function._arrays(args))
             return timed(call, number, repeat, min_repeat_ms / 1e3, lambda: time.sleep(cooldown_interval_ms / 1e3), repeats_to_cooldown)
 
         return evaluate
 
     def _unchecked(self, arrays: Sequence[Array]) -> Callable[[], None]:
-        """A call that takes no time of its own, where the arrays can be used as they are: timed, it is the kernel's time."""
+        """A call without overhead if the arrays can be used as they are, so that timing it gives the kernel's time."""
         plain = all(argument.as_given for argument in self.kernel.arguments)
         if plain and all(array.flags.c_contiguous and array.ctypes.data % ALIGNMENT == 0 for array in arrays):
             addresses = [array.ctypes.data for array in arrays]
@@ -94,13 +94,13 @@ class Function:
         return lambda: self(*arrays)
 
     def get_source(self, fmt: str = "c") -> str:
-        """The C text."""
+        """The C source text."""
         return self.kernel.source
 
     def export_library(self, file_name: str | Path, *, fcompile: object = None, addons: object = None, workspace_dir: object = None, **kwargs: object) -> None:
-        """Write it as one shared library, for `tvm.runtime.load_module`. The other arguments have no meaning.
+        """Write the function as a shared library for `tvm.runtime.load_module`. The other arguments are ignored.
 
-        Raises MeasureError for a name that does not end in .so.
+        Raises MeasureError unless the name ends in .so.
         """
         path = Path(file_name)
         if path.suffix not in kernel_files.LIBRARY:
@@ -108,9 +108,9 @@ class Function:
         kernel_files.export_library(self.kernel, path)
 
     def save(self, file_name: str | Path, fmt: str = "") -> Path:
-        """Write it by what its name ends in, or by `fmt`: `.c` the text, `.o` an object file for `contrib.cc.create_shared`, `.so` as `export_library`.
+        """Write the function in the format of the suffix or of `fmt`: `.c` source, `.o` object file for `contrib.cc.create_shared`, `.so` shared library.
 
-        A name without an ending is a folder, for `ansor.Kernel.load`. Raises MeasureError for other endings, ToolchainError with the compiler's text.
+        A name without a suffix is a folder, for `ansor.Kernel.load`. Raises MeasureError for other suffixes, ToolchainError with the compiler's output.
         """
         path = Path(file_name)
         kernel_files.save(self.kernel, path if not fmt or path.suffix else path.with_suffix(f".{fmt}"), self.mcpu)
@@ -121,5 +121,5 @@ class Function:
 
 
 def _memory(given: Given, dtype: str) -> Array:
-    """Numbers are arrays without dimensions."""
+    """The argument as an array. Numbers become arrays without dimensions."""
     return given.memory if isinstance(given, NDArray) else np.asarray(given, dtype) if isinstance(given, int | float) else given

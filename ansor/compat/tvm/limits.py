@@ -1,4 +1,4 @@
-"""`te.min_value` and `te.max_value` as TVM has them: of floats the ends of what is finite, where ours are infinite."""
+"""`te.min_value` and `te.max_value` as in TVM: for floats the finite extremes, while ours are infinite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `tvm.lower` gives: loops that can be printed, and built."""
+"""The result of `tvm.lower`: loops that can be printed and built."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from ansor.schedule.sketch import Sketch
 from ansor.te.tensor import Tensor
 
 Scheduled = Schedule | Sketch
-"""What `te.create_schedule` gives, and what `task.apply_best` gives."""
+"""A result of `te.create_schedule` or of `task.apply_best`."""
 
 
 @dataclass(frozen=True)
 class Lowered(Loops):
-    """The loops of a schedule, as text by `str`. It holds one function, whatever it is called: `lowered["main"]` is itself."""
+    """The loops of a schedule; `str` prints them. It is also the module: `lowered["main"]` returns itself, whatever the function's name."""
 
     scheduled: Scheduled | None = None
     args: tuple[Tensor, ...] = ()
 
     @classmethod
     def of(cls, loops: Loops, scheduled: Scheduled, args: tuple[Tensor, ...]) -> Self:
-        """With what they were made of."""
+        """Loops, with the schedule and arguments they were made from."""
         return cls(**{one.name: getattr(loops, one.name) for one in fields(Loops)}, scheduled=scheduled, args=args)
 
     def __getitem__(self, name: str) -> Self:
-        """The function of that name. Raises AttributeError for another than its own and `main`."""
+        """The function of that name. Raises AttributeError for any name but its own and `main`."""
         if name not in (self.name, "main"):
             raise AttributeError(f"asked for the function {name!r} of a module that holds {self.name!r}")
         return self
@@ -40,5 +40,5 @@ class Lowered(Loops):
 
 
 def with_outputs(scheduled: Scheduled, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Arguments; where no result is among them, with all of them behind, which TVM keeps to itself."""
+    """The arguments; if none of them is a result, followed by all results, which TVM keeps internal."""
     return args if any(not one.is_placeholder for one in args) else (*args, *scheduled.dag.outputs)

@@ -1,4 +1,4 @@
-"""What TVM has and we do not, and what to use instead: the sentences of AttributeErrors, so that `hasattr` is False."""
+"""Parts of TVM that do not exist here, and what to use instead: messages of AttributeErrors, so that `hasattr` is False."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ PACKAGE = "ansor.compat."
 _GPU = "programs are made for processors: use tvm.cpu() and the target 'llvm'"
 _TIR = "a scheduled program is plain loops: print tvm.lower(s, args); in declarations use te.if_then_else, te.all, te.any, te.const, te.min_value"
 _NETWORK = "networks come from PyTorch: ansor.compile(model, example_inputs), or auto_scheduler.extract_tasks(model, example_inputs) for their tasks"
-_REMOTE = "programs are measured on this machine, each in a process of its own: tune where they are to run"
-_SHAPES = "shapes are Python integers: make one declaration for each size, with a function of the sizes"
-_KINDS = "there are two kinds of tensors: tensor.is_placeholder tells those that are given"
-_LIBRARY = "a library's kernel cannot be inside of a program: write what it computes with te.compute"
-_CONTRIB = "of tvm.contrib there are cc, nvcc, pickle_memoize and utils"
-_OPERATOR = "operators are functions on tensors: write it with te.compute, or see ansor.te.nn for those there are"
-_SPARSE = "reductions have fixed extents: declare it with te.compute over rows that are padded to one length, or over dense operands"
-_ORDER = "kernels do not sort: do it with NumPy or PyTorch before or after the kernel; topi.argmax and topi.argmin give one place"
-_SCATTER = "a kernel writes each element once: topi.sparse_to_dense takes the last entry of each place; te.sum(value, axis=entry, where=place == i) adds them"
-_BITS = "the bits of a number are not read as another: use te.cast for values, or NumPy's array.view(dtype) outside of the kernel"
-_PASSES = "there are no passes to choose: leave it out"
+_REMOTE = "programs are measured on this machine, each in its own process: tune on the machine that will run them"
+_SHAPES = "shapes are Python integers: write a function that makes a declaration for each size"
+_KINDS = "there are two kinds of tensors: tensor.is_placeholder tells them apart"
+_LIBRARY = "a program cannot contain a library's kernel: write its computation with te.compute"
+_CONTRIB = "tvm.contrib has cc, nvcc, pickle_memoize and utils"
+_OPERATOR = "operators are functions on tensors: write it with te.compute, or see ansor.te.nn for the existing ones"
+_SPARSE = "reductions have fixed extents: declare it with te.compute over rows padded to one length, or over dense operands"
+_ORDER = "kernels do not sort: do it with NumPy or PyTorch before or after the kernel; topi.argmax and topi.argmin find one position"
+_SCATTER = "a kernel writes each element once: topi.sparse_to_dense keeps the last entry of a position; te.sum(value, axis=entry, where=place == i) adds them"
+_BITS = "bits cannot be reinterpreted: use te.cast for values, or NumPy's array.view(dtype) outside of the kernel"
+_PASSES = "there are no passes to configure: leave it out"
 _THREADS = "processors have no grid of threads: use s[C].parallel(outer) and s[C].vectorize(inner)"
 
 TVM = {
     "relay": _NETWORK, "ir": _NETWORK, "IRModule": _NETWORK, "relax": _NETWORK, "parser": _NETWORK, "driver": "use the command `ansor compile`",
-    "script": _TIR, "arith": _TIR, "meta_schedule": "use tvm.auto_scheduler, whose search is ours", "ir_builder": _TIR,
-    "instrument": "there are no passes to choose: leave it out",
+    "script": _TIR, "arith": _TIR, "meta_schedule": "use tvm.auto_scheduler, which runs our search", "ir_builder": _TIR,
+    "instrument": "there are no passes to configure: leave it out",
     "rpc": _REMOTE, "micro": _REMOTE, "exec": "use the commands of `ansor`", "graph_executor": _NETWORK, "vta": _GPU,
     "gpu": _GPU, "vpi": _GPU, "hexagon": _GPU, "webgpu": _GPU,
     "var": _SHAPES, "size_var": _SHAPES, "thread_axis": _THREADS, "create_schedule": "use te.create_schedule", "compute": "use te.compute",
@@ -42,11 +42,11 @@ TVM = {
     "get_global_func": "there is no registry of functions: import what you need", "register_func": "there is no registry of functions: call yours directly",
     "hybrid": "write the declaration with te.compute",
 }  # fmt: skip
-"""Names of `tvm`."""
+"""Names in `tvm`."""
 
 TE = {
-    "extern": "write what it computes with te.compute; a library's kernel cannot be inside of a program",
-    "extern_primfunc": "write what it computes with te.compute",
+    "extern": "a program cannot contain a library's kernel: write its computation with te.compute",
+    "extern_primfunc": "write its computation with te.compute",
     "scan": "a stage cannot read itself: write a reduction (topi.cumsum, for running sums), or one te.compute for each step",
     "hybrid": "write the declaration with te.compute",
     "decl_tensor_intrin": "instructions are declared by targets, ansor.targets.x86_intrinsics and ansor.targets.neon, and s[C].tensorize takes their names",
@@ -55,30 +55,30 @@ TE = {
     "create_prim_func": _TIR, "tensor_intrin": "instructions are declared by targets, ansor.targets.x86_intrinsics and ansor.targets.neon",
     "trace": "print(tvm.lower(s, args)) shows the loops; evaluate a stage by giving it as an output",
 }  # fmt: skip
-"""Names of `tvm.te`."""
+"""Names in `tvm.te`."""
 
 AUTO_SCHEDULER = {
-    "relay_integration": _NETWORK, "feature": "use ansor.cost_model.features, which a state's program is described by",
+    "relay_integration": _NETWORK, "feature": "use ansor.cost_model.features, the features of a state's program",
     "is_auto_scheduler_enabled": "use ansor.compile(model, example_inputs, records=...)",
-    "remove_index_check": "indices are proved, there is no check to remove",
-    "rewrite_compute_body": "layouts are rewritten inside of a program: name operands in attrs={'layout_free_placeholders': [...]}",
-    "rewrite_tensor_shape": "layouts are rewritten inside of a program: name operands in attrs={'layout_free_placeholders': [...]}",
-    "ApplyHistoryBestOrSample": "use ApplyHistoryBest; for programs without measuring, ansor.compile picks them by the model of the package",
+    "remove_index_check": "indices are proved to be in bounds, so there is no check to remove",
+    "rewrite_compute_body": "layouts are rewritten inside the program: list operands in attrs={'layout_free_placeholders': [...]}",
+    "rewrite_tensor_shape": "layouts are rewritten inside the program: list operands in attrs={'layout_free_placeholders': [...]}",
+    "ApplyHistoryBestOrSample": "use ApplyHistoryBest; without measurements, ansor.compile picks programs by the built-in model",
 }  # fmt: skip
-"""Names of `tvm.auto_scheduler`."""
+"""Names in `tvm.auto_scheduler`."""
 
 AUTOTVM = {
     "tophub": "there are no logs to download: tune, or load a log with apply_history_best",
     "extract_from_program": "networks come from PyTorch: auto_scheduler.extract_tasks(model, example_inputs)",
 }
-"""Names of `tvm.autotvm`."""
+"""Names in `tvm.autotvm`."""
 
 TARGET = {
     "opencl": _GPU, "vta": _GPU, "hexagon": _GPU,
-    "override_native_generic_func": "write a function of your own for each target",
+    "override_native_generic_func": "write your own function for each target",
     "x86": "use tvm.target.Target('llvm')",
 }  # fmt: skip
-"""Names of `tvm.target`."""
+"""Names in `tvm.target`."""
 
 CONTRIB = {
     **dict.fromkeys(("graph_executor", "graph_runtime", "debugger"), _NETWORK), **dict.fromkeys(("cblas", "mkl", "mkldnn", "dnnl"), _LIBRARY),
@@ -86,7 +86,7 @@ CONTRIB = {
     "download": "load files as you like: urllib.request.urlretrieve(url, path)", "tedd": "print tvm.lower(s, args), or the schedule's loops with ansor.explain",
     "sparse": "sparse operands are three arrays of te.placeholder: data, indices and indptr", "dlpack": "use .numpy() and tvm.nd.array",
 }  # fmt: skip
-"""Names of `tvm.contrib`."""
+"""Names in `tvm.contrib`."""
 
 
 TOPI = {
@@ -94,21 +94,21 @@ TOPI = {
     **dict.fromkeys(("sort", "argsort", "topk", "unique", "searchsorted"), _ORDER),
     **dict.fromkeys(("scatter", "scatter_nd", "scatter_add"), _SCATTER),
 }  # fmt: skip
-"""Names of `tvm.topi`."""
+"""Names in `tvm.topi`."""
 
 TABLES: Mapping[str, Mapping[str, str]] = {
     "tvm": TVM, "tvm.te": TE, "tvm.auto_scheduler": AUTO_SCHEDULER, "tvm.autotvm": AUTOTVM, "tvm.target": TARGET,
     "tvm.topi": TOPI, "tvm.topi.nn": {"sparse_dense": _SPARSE}, "tvm.contrib": CONTRIB,
     "tvm.runtime": {"vm": _NETWORK, "executor": _NETWORK, "profiler_vm": _NETWORK, "String": "use str", "convert": "use Python's own values"},
 }  # fmt: skip
-"""Module -> its names that are not here -> what to use instead."""
+"""Module -> names missing in it -> what to use instead."""
 
 OTHERWISE = {"tvm.tir": _TIR, "tvm.transform": _PASSES, "tvm.topi": _OPERATOR, "tvm.contrib": _CONTRIB}
-"""Module -> what is said of any other name of it."""
+"""Module -> the message for any other name of it."""
 
 
 def sentence(module: str, name: str) -> str:
-    """What is said of a name that a module, such as `tvm.te`, does not have: the sentence of the nearest package that knows one."""
+    """The message for a name that a module such as `tvm.te` does not have, from the nearest enclosing package with one."""
     parts = f"{module}.{name}".split(".")
     for k in range(len(parts) - 1, 0, -1):
         known = TABLES.get(".".join(parts[:k]), {}).get(parts[k]) or OTHERWISE.get(".".join(parts[:k]))
@@ -118,14 +118,14 @@ def sentence(module: str, name: str) -> str:
 
 
 def missing(module: str, name: str) -> AttributeError:
-    """The error of a name that a module does not have."""
+    """The error for a name that a module does not have."""
     if name.startswith("__"):
         return AttributeError(f"module '{module}' has no attribute {name!r}")
     return MissingNameError(sentence(module, name))
 
 
 def _raising(module: str) -> Callable[[str], NoReturn]:
-    """What raises the AttributeError of a name of a module: its `__getattr__`."""
+    """A module's `__getattr__`, which raises the AttributeError."""
 
     def of(name: str) -> NoReturn:
         raise missing(module, name)
@@ -139,10 +139,10 @@ of_auto_scheduler, of_autotvm = _raising("tvm.auto_scheduler"), _raising("tvm.au
 
 
 class MissingModules(MetaPathFinder):
-    """Asked last, when nobody has the module: raises the ImportError that tells what to use instead."""
+    """The last finder on the path: raises an ImportError that says what to use instead."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """None for modules of others. Raises MissingModuleError for those of TVM."""
+        """None for modules outside of TVM. Raises MissingModuleError for TVM's."""
         if not fullname.startswith(f"{PACKAGE}tvm.") or fullname.rpartition(".")[2].startswith("__"):
             return None
         module, _, name = fullname.removeprefix(PACKAGE).rpartition(".")

@@ -1,6 +1,6 @@
-"""The modules of `tvm.auto_scheduler` and `tvm.autotvm` by TVM's paths: `tvm.autotvm.task.space`, `tvm.auto_scheduler.cost_model.xgb_model`.
+"""Creates the modules of `tvm.auto_scheduler` and `tvm.autotvm` under TVM's paths: `tvm.autotvm.task.space`, `tvm.auto_scheduler.cost_model.xgb_model`.
 
-Each gives the names of the modules of ours that stand beside it, and then those of its package. They are made when `ansor.compat.tvm` is imported.
+Each has the names of the modules of ours listed here, then those of its package. They are created on import of `ansor.compat.tvm`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ AUTOTVM: Mapping[str, tuple[str, ...]] = {
     "tuner.model_based_tuner": ("model_based_tuner",), "tuner.sa_model_optimizer": ("sa_model_optimizer",), "tuner.xgboost_cost_model": ("xgboost_cost_model",),
     "tuner.xgboost_tuner": ("xgboost_tuner",), "graph_tuner": ("graph_tuner",),
 }  # fmt: skip
-"""Module of `tvm.autotvm` -> modules of `ansor.compat.autotvm`; of `ansor` where their names have a dot."""
+"""Module of `tvm.autotvm` -> modules of `ansor.compat.autotvm`; names with a dot are modules of `ansor`."""
 
 DEVICES = ("cuda", "gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon", "adreno")
 TOPI: Mapping[str, tuple[str, ...]] = {
@@ -46,11 +46,11 @@ TOPI: Mapping[str, tuple[str, ...]] = {
 """Module of `tvm.topi` -> modules of `ansor.compat.tvm.topi`."""
 
 FLAT = (nd, runtime, target, te, testing, tir, topi.generic, topi.tag, topi.transform, topi.utils, topi.x86, transform)
-"""Modules without modules in them: what is asked for in them is told of by `missing`."""
+"""Modules without contents here: `missing` has the messages for their names."""
 
 
 def _module(name: str, sources: tuple[str, ...], package: ModuleType) -> ModuleType:
-    """A module of TVM's name whose names are looked up in `sources`, then in `package`."""
+    """A module under TVM's name. It looks names up in `sources`, then in `package`."""
     made = ModuleType(HERE + name, f"`tvm.{name}`: the names of {', '.join(sources)}.")
 
     def __getattr__(wanted: str) -> object:
@@ -74,7 +74,7 @@ def _put(package: ModuleType, ours: str, modules: Mapping[str, tuple[str, ...]])
 
 
 def put() -> None:
-    """Make them."""
+    """Create the modules."""
     sys.modules[f"{HERE}runtime.ndarray"] = nd
     vars(runtime)["ndarray"] = nd
     for module in FLAT:

@@ -1,4 +1,4 @@
-"""`tvm.nd`: arrays that a function reads and writes."""
+"""`tvm.nd`: arrays that functions read and write."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Index: TypeAlias = SupportsIndex | slice | EllipsisType | None
 
 
 class NDArray:
-    """An array in memory that programs use without a copy. Make one by `array` or `empty`."""
+    """An array in memory that programs use without a copy. Create one with `array` or `empty`."""
 
     def __init__(self, values: Array, device: Device) -> None:
         self._values = values
@@ -36,26 +36,26 @@ class NDArray:
         return str(self._values.dtype)
 
     def numpy(self) -> Array:
-        """A copy, as in TVM."""
+        """A copy of the values, as in TVM."""
         return self._values.copy()
 
     asnumpy = numpy
 
     def copyfrom(self, source: ArrayLike | NDArray) -> NDArray:
-        """Take other values of this shape. Raises ValueError for another shape."""
+        """Overwrite the values with others of this shape. Raises ValueError for another shape."""
         values = source._values if isinstance(source, NDArray) else np.asarray(source)
         if values.shape != self.shape:
-            raise ValueError(f"asked to copy values of shape {values.shape} into an array of shape {self.shape}; give them that shape")
+            raise ValueError(f"asked to copy values of shape {values.shape} into an array of shape {self.shape}; give values of that shape")
         self._values[...] = values.astype(self._values.dtype, copy=False)
         return self
 
     def copyto(self, target: NDArray | Device) -> NDArray:
-        """Write the values into another array, or into a new one."""
+        """Copy the values into another array, or into a new one on a device."""
         return array(self._values, target) if isinstance(target, Device) else target.copyfrom(self)
 
     @property
     def memory(self) -> Array:
-        """The values themselves."""
+        """The values, without a copy."""
         return self._values
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
@@ -83,5 +83,5 @@ def array(arr: ArrayLike | NDArray, device: Device | None = None) -> NDArray:
 
 
 def empty(shape: Sequence[int] | int, dtype: str = "float32", device: Device | None = None) -> NDArray:
-    """An array without contents."""
+    """An uninitialised array."""
     return NDArray(aligned_empty((shape,) if isinstance(shape, int) else tuple(shape), dtype), there(device))

@@ -1,4 +1,4 @@
-"""`te.ComputeOp` and `te.PlaceholderOp`: the two kinds of operations, to be told apart by `isinstance`. Ours are of one class."""
+"""`te.ComputeOp` and `te.PlaceholderOp`, for `isinstance`. Our operations are of a single class."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class _Kind(type):
 
 
 class PlaceholderOp(metaclass=_Kind):
-    """What gives a tensor from outside."""
+    """An operation whose tensor is an input."""
 
     given = True
 
 
 class ComputeOp(metaclass=_Kind):
-    """What computes a tensor."""
+    """An operation that computes a tensor."""
 
     given = False

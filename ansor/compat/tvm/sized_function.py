@@ -1,4 +1,4 @@
-"""What `tvm.build` gives for a declaration with open sizes: a function that builds one for the sizes of each call, once."""
+"""The result of `tvm.build` for a declaration with open sizes: a function that is built once for each new combination of sizes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ansor.te.tensor import Tensor
 
 
 class OpenSizeError(MissingNameError, DeclarationError):
-    """What a function of open sizes cannot do. Declare it with numbers."""
+    """An operation that a function with open sizes does not support. Cure: declare it with numbers."""
 
 
 class SizedFunction:
-    """`Function` for any sizes: `func(a, b)` takes them from the shapes of the arrays, and from sizes among the arguments."""
+    """A `Function` for any sizes: `func(a, b)` infers them from the shapes of the arrays, and from arguments that are sizes."""
 
     def __init__(self, sketch: Sketch, guards: Sequence[Guard], args: Sequence[object], name: str, make: Callable[[Sketch], Function]) -> None:
         self.entry_name = name
@@ -32,17 +32,17 @@ class SizedFunction:
 
     @property
     def entry_func(self) -> SizedFunction:
-        """The function itself: there is one."""
+        """The function itself, the only one in this module."""
         return self
 
     def __call__(self, *args: Given) -> None:
-        """Run once. Raises as `Function`, and as `for_sizes_of`."""
+        """Run once. Raises the errors of `Function` and of `for_sizes_of`."""
         self.for_sizes_of(*args)(*self._arrays(args))
 
     def for_sizes_of(self, *args: Given) -> Function:
         """The function for the sizes of these arguments.
 
-        Raises DeclarationError where sizes contradict each other, or the declaration does not fit them, and ToolchainError with the compiler's text.
+        Raises DeclarationError if sizes contradict each other or do not fit the declaration, ToolchainError with the compiler's output.
         """
         if len(args) != len(self._args):
             raise TypeError(f"{self.entry_name} takes {len(self._args)} arguments, outputs included, found {len(args)}")
@@ -53,7 +53,7 @@ class SizedFunction:
                 self._bind(size, value, values)
         missing = [text for key, text in self._keys.items() if key not in values]
         if missing:
-            raise DeclarationError(f"asked to run {self.entry_name}; its size {missing[0]} is the extent of no argument: give it as one, tvm.build(s, [n, A])")
+            raise DeclarationError(f"asked to run {self.entry_name}; no argument has the extent {missing[0]}: make it an argument, tvm.build(s, [n, A])")
         key = tuple(values.get(name, 0) for name in self._keys)
         if key not in self._built:
             for guard in self._guards:
@@ -63,19 +63,19 @@ class SizedFunction:
 
     def _bind(self, size: object, value: SupportsInt, values: dict[str, int]) -> None:
         if isinstance(size, Size) and size.key and values.setdefault(size.key, int(value)) != int(value):
-            raise DeclarationError(f"asked to run {self.entry_name} with {size} = {values[size.key]} and {size} = {value}; give arrays whose shapes agree")
+            raise DeclarationError(f"asked to run {self.entry_name} with {size} = {values[size.key]} and {size} = {value}; give arrays with matching shapes")
 
     def _arrays(self, args: Sequence[Given]) -> list[Given]:
         return [given for declared, given in zip(self._args, args, strict=True) if not isinstance(declared, int | Size)]
 
     def __getitem__(self, name: str) -> SizedFunction:
-        """The function of that name. Raises AttributeError for another than its own."""
+        """The function of that name. Raises AttributeError for any name but its own."""
         if name not in (self.entry_name, "main", "default_function"):
             raise AttributeError(f"asked for the function {name!r} of a module that holds {self.entry_name!r}")
         return self
 
     def time_evaluator(self, func_name: str, *options: object, **named: object) -> Callable[..., BenchmarkResult]:
-        """As that of `Function`, for the sizes of the arguments."""
+        """Like `Function.time_evaluator`, for the sizes of the arguments."""
 
         def evaluate(*args: Given) -> BenchmarkResult:
             function = self[func_name].for_sizes_of(*args)
@@ -84,13 +84,13 @@ class SizedFunction:
         return evaluate
 
     def save(self, *args: object, **kwargs: object) -> NoReturn:
-        """Raises OpenSizeError: a file holds a function for given sizes."""
-        raise OpenSizeError(f"asked for a file of {self.entry_name}, whose sizes {', '.join(self._keys.values())} are open: declare it with numbers for them")
+        """Not possible: a file holds a function for fixed sizes. Raises OpenSizeError."""
+        raise OpenSizeError(f"asked to save {self.entry_name}, whose sizes {', '.join(self._keys.values())} are open: declare it with numbers instead")
 
     export_library = save
 
     def get_source(self, fmt: str = "c") -> str:
-        """The C text for the sizes of the last call. Raises DeclarationError before the first."""
+        """The C source for the sizes of the last call. Raises DeclarationError before the first call."""
         if not self._built:
             raise DeclarationError(f"asked for the source of {self.entry_name}, whose sizes {', '.join(self._keys.values())} are open: call it first")
         return list(self._built.values())[-1].get_source(fmt)

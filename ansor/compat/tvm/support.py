@@ -1,4 +1,4 @@
-"""`tvm.support`: what this build can do, as TVM tells it of itself."""
+"""`tvm.support`: the features of this build, as TVM reports them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ HERE = {"USE_LLVM": "ON", "USE_THREADS": "ON"}
 
 
 class Info(Mapping[str, str]):
-    """Flags of a build: what is for processors is on, and every other one off."""
+    """The flags of a build: ON for features of processors, OFF for all others."""
 
     def __getitem__(self, flag: str) -> str:
         return HERE.get(flag, "OFF")

@@ -1,4 +1,4 @@
-"""`te.var` and `te.size_var`: what a function is told when it is called."""
+"""`te.var` and `te.size_var`: values that a function receives when called."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def var(name: str, dtype: str) -> Expr: ...
 
 
 def var(name: str = "tindex", dtype: str | None = None) -> Size | Expr:
-    """A size; with a dtype a scalar of it, which shapes cannot depend on."""
+    """A size; with a dtype, a scalar of that type. Shapes cannot depend on a scalar."""
     return open_size(name) if dtype is None else placeholder((), dtype, name)[()]
 
 

@@ -1,7 +1,7 @@
-"""`tvm.te`: our declaration language, and schedules by hand. What TVM means otherwise is as TVM has it here."""
+"""`tvm.te`: our declaration language and manual schedules. Where TVM's behaviour differs from ours, it is TVM's here."""
 
 from ansor.compat.common.threads import thread_axis as thread_axis
-from ansor.compat.tvm.missing import of_te as __getattr__  # noqa: F401  # what is not here raises
+from ansor.compat.tvm.missing import of_te as __getattr__  # noqa: F401  # missing names raise
 from ansor.compat.tvm.operations import ComputeOp as ComputeOp
 from ansor.compat.tvm.operations import PlaceholderOp as PlaceholderOp
 from ansor.compat.tvm.symbols import size_var as size_var
@@ -10,7 +10,7 @@ from ansor.manual.schedule import Schedule as Schedule
 from ansor.manual.scheduled_stage import ScheduledStage
 from ansor.te import *  # noqa: F403  # all of its names; those below replace some
 from ansor.te import tensor as tensor
-from ansor.te.scalar import round_half_away as round  # noqa: F401  # TVM's, of the C library
+from ansor.te.scalar import round_half_away as round  # noqa: F401  # TVM's, as in the C library
 from ansor.te.tensor import TensorSlice as TensorSlice
 
 from ansor.compat.tvm.declaration import compute as compute  # type: ignore[assignment]  # isort: skip  # whose options are fewer

@@ -1,4 +1,4 @@
-"""`tvm.tir`: scalar expressions, which are those of `te`. Of statements, functions and passes there is nothing: a scheduled program is plain loops."""
+"""`tvm.tir`: scalar expressions, as in `te`. It has no statements, functions or passes: a scheduled program is plain loops."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ PrimExpr, IterVar = Expr, Axis
 
 @dataclass(frozen=True)
 class Op:
-    """What a call calls."""
+    """The operator of a call."""
 
     name: str
 
 
-Call.op = property(lambda self: Op(called(self)))  # type: ignore[attr-defined]  # as scripts ask: tensor.op.body[0].op.name
+Call.op = property(lambda self: Op(called(self)))  # type: ignore[attr-defined]  # for scripts that read tensor.op.body[0].op.name
 
 
 def Select(condition: Operand, true_value: Operand, false_value: Operand) -> Expr:
@@ -65,5 +65,5 @@ And, Or, Not = _node("and"), _node("or"), logical_not
 
 
 def __getattr__(name: str) -> NoReturn:
-    """What is not here raises."""
+    """Raises AttributeError for missing names."""
     raise missing("tvm.tir", name)

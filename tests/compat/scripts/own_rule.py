@@ -1,4 +1,4 @@
-"""A rule of one's own, written in TVM's words: the last axis of a sum is split in two, and the rest is the search's."""
+"""A custom sketch rule written for TVM: it splits the last axis of a sum in two, and leaves the rest to the search."""
 # mypy: ignore-errors
 
 import tvm

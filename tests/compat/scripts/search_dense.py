@@ -1,4 +1,4 @@
-"""A dense layer with a bias, searched, run, timed, and searched on: what a script for TVM's auto-scheduler does on a processor."""
+"""A dense layer with bias, searched, run, timed, and searched again: a typical script for TVM's auto-scheduler on a processor."""
 # mypy: ignore-errors
 
 import os

@@ -1,4 +1,4 @@
-"""A search in a spawned process, as on systems without fork: it gets a task, which includes its declaration."""
+"""A search in a spawned process, as on systems without fork: it receives a task, which includes its declaration."""
 # mypy: ignore-errors
 
 import multiprocessing

@@ -1,4 +1,4 @@
-"""A product with a template of one's own, tuned, and its best schedule run: what a script for AutoTVM does on a processor."""
+"""A product with a custom template, tuned, with its best schedule run: a typical script for AutoTVM on a processor."""
 # mypy: ignore-errors
 
 import logging

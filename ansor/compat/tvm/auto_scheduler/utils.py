@@ -11,17 +11,17 @@ from ansor.compat.tvm.topi.utils import get_const_tuple as get_const_tuple
 
 
 def get_func_name(func: Callable[..., object]) -> str:
-    """A function's name: its `func_name` if it has one."""
+    """A function's name, or its `func_name` if it has one."""
     return str(getattr(func, "func_name", None) or func.__name__)
 
 
 def array_mean(arr: Sequence[float]) -> float:
-    """The mean of seconds. Raises ZeroDivisionError when there are none."""
+    """The mean of these numbers. Raises ZeroDivisionError if there are none."""
     return sum(map(float, arr)) / len(arr)
 
 
 def to_str_round(x: object, decimal: int = 6) -> str:
-    """Numbers with so many digits, in lists and dicts as well."""
+    """Numbers rounded to that many digits, also inside lists and dicts."""
     if isinstance(x, str):
         return x
     if isinstance(x, list | tuple):

@@ -5,4 +5,4 @@ from ansor.compat.autotvm.base_tuner import Tuner as Tuner
 from ansor.compat.tvm.autotvm import env as env
 from ansor.compat.tvm.autotvm import utils as utils
 from ansor.compat.tvm.autotvm.env import GLOBAL_SCOPE as GLOBAL_SCOPE
-from ansor.compat.tvm.missing import of_autotvm as __getattr__  # noqa: F401  # what is not here raises
+from ansor.compat.tvm.missing import of_autotvm as __getattr__  # noqa: F401  # missing names raise

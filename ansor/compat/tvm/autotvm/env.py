@@ -1,4 +1,4 @@
-"""`tvm.autotvm.env`: what is set for all of AutoTVM."""
+"""`tvm.autotvm.env`: global settings of AutoTVM."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 
 
 class AutotvmGlobalScope:
-    """`silent`: whether the logger `autotvm` says nothing. `in_tuning` is kept for code that reads it."""
+    """`silent`: whether the logger `autotvm` is silent. `in_tuning`: kept for code that reads it."""
 
     def __init__(self) -> None:
         self.in_tuning = False

@@ -1,4 +1,4 @@
-"""`tvm.autotvm.measure.executor`: what runs calls elsewhere."""
+"""`tvm.autotvm.measure.executor`: runs calls elsewhere."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 
 class Executor(ABC):
-    """A base for executors of one's own, which a LocalRunner's `executor` may be. Programs run in processes of their own in any case."""
+    """Base class for your own executors, for a LocalRunner's `executor`. Programs run in their own processes in any case."""
 
     @abstractmethod
     def submit(self, func: Callable[..., object], *args: object, **kwargs: object) -> object:
-        """Start a call, and give what its result comes from."""
+        """Start a call, and return a handle to its result."""

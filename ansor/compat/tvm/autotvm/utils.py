@@ -18,19 +18,19 @@ T = TypeVar("T")
 
 
 def get_rank(values: NDArray[np.generic]) -> NDArray[np.intp]:
-    """The place of each value in descending order: 0 for the largest."""
+    """The rank of each value in descending order: 0 for the largest."""
     ranks = np.empty(len(values), dtype=np.intp)
     ranks[np.argsort(-np.asarray(values, dtype=np.float64))] = np.arange(len(values))
     return ranks
 
 
 def sample_ints(low: int, high: int, m: int) -> list[int]:
-    """`m` different integers from `low` to `high`, which does not count. Raises ArgumentError when there are not so many."""
+    """`m` different integers from `low` to `high`, exclusive. Raises ArgumentError if there are not enough."""
     if m > high - low:
-        raise ArgumentError(f"asked for {m} different integers from {low} to {high}; there are {max(high - low, 0)}: ask for no more")
+        raise ArgumentError(f"asked for {m} different integers from {low} to {high}; there are only {max(high - low, 0)}: ask for fewer")
     return random.sample(range(low, high), m)
 
 
 def pool_map(func: Callable[[T], NDArray[np.generic]], args: Sequence[T], batch_size: int, verbose: bool = False, pool: object = None) -> NDArray[np.generic]:
-    """The function of every argument as one array. It runs here: `batch_size`, `verbose` and `pool` have no meaning."""
+    """Apply the function to every argument, and return one array. Runs in this process: `batch_size`, `verbose` and `pool` are ignored."""
     return np.array([func(arg) for arg in args])

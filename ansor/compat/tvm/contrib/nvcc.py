@@ -1,10 +1,10 @@
-"""`tvm.contrib.nvcc`: what scripts ask before they use a GPU. There is none, so every answer is no."""
+"""`tvm.contrib.nvcc`: queries about the GPU. There is none, so every answer is no."""
 
 from __future__ import annotations
 
 
 def _no(*args: object, **kwargs: object) -> bool:
-    """No."""
+    """Always False."""
     return False
 
 

@@ -1,4 +1,4 @@
-"""`tvm.contrib.pickle_memoize`: results that are computed once. Here they last as long as the process: no file of pickles is written."""
+"""`tvm.contrib.pickle_memoize`: caches results. Here they last as long as the process; no pickle files are written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 def memoize(key: str, save_at_exit: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: calls with equal arguments give the result of the first. `key` and `save_at_exit` have no meaning."""
+    """A decorator: calls with equal arguments return the first result. `key` and `save_at_exit` are ignored."""
 
     def remembering(function: Callable[P, R]) -> Callable[P, R]:
         known: dict[bytes, R] = {}

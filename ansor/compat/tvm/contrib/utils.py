@@ -1,4 +1,4 @@
-"""`tvm.contrib.utils`: folders that go with what uses them."""
+"""`tvm.contrib.utils`: temporary folders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Self
 
 
 class TempDirectory:
-    """A folder that is gone when this is, or when a `with` ends."""
+    """A folder that is deleted together with this object, or at the end of a `with`."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="ansor-", ignore_cleanup_errors=True)
@@ -22,7 +22,7 @@ class TempDirectory:
         return os.path.join(self.temp_dir, name)
 
     def listdir(self) -> list[str]:
-        """What is in it."""
+        """The names of its files."""
         return os.listdir(self.temp_dir)
 
     def remove(self) -> None:

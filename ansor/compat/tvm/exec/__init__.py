@@ -1,1 +1,1 @@
-"""TVM's programs for boards, by their names: `python -m ansor.compat.tvm.exec.rpc_tracker` and the like start parts of a farm (docs/scale.md)."""
+"""TVM's command-line programs for boards, under their names: `python -m ansor.compat.tvm.exec.rpc_tracker` and others start parts of a farm (docs/scale.md)."""

@@ -1,4 +1,4 @@
-"""`query_rpc_tracker`: what a farm has."""
+"""`query_rpc_tracker`: lists the devices of a farm."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Print it; gives the exit status."""
+    """Print the devices. Returns the exit status."""
     from ansor.cli import main as ansor
     from ansor.support.settings import tvm_tracker
 
-    parser = argparse.ArgumentParser(prog="query_rpc_tracker", description="The devices of a farm: `ansor farm status`, in TVM's words.")
+    parser = argparse.ArgumentParser(prog="query_rpc_tracker", description="List the devices of a farm: `ansor farm status` with TVM's options.")
     host, port = tvm_tracker()
     parser.add_argument("--host", default=host)
     parser.add_argument("--port", default=port)

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run it until Ctrl-C; gives the exit status. Options about the server's own port change nothing: workers call their scheduler."""
+    """Run it until Ctrl-C. Returns the exit status. Options about the server's own port are ignored: workers connect to their scheduler."""
     from ansor.cli import main as ansor
 
-    parser = argparse.ArgumentParser(prog="rpc_server", description="A worker of a farm: `ansor farm worker`, in TVM's words.")
+    parser = argparse.ArgumentParser(prog="rpc_server", description="Run a worker of a farm: `ansor farm worker` with TVM's options.")
     parser.add_argument("--tracker", required=True, metavar="HOST:PORT", help="where the scheduler listens")
-    parser.add_argument("--key", required=True, help="what jobs ask for")
-    parser.add_argument("--device", default="local", help="what runs programs, as `ansor devices` explains (default: this machine)")
+    parser.add_argument("--key", required=True, help="the key that jobs request")
+    parser.add_argument("--device", default="local", help="the device that runs programs; `ansor devices` lists the forms (default: this machine)")
     for name in ("--host", "--port", "--port-end", "--custom-addr"):
         parser.add_argument(name, help="not used")
     for name in ("--silent", "--no-fork", "--through-proxy"):

@@ -1,4 +1,4 @@
-"""`rpc_tracker`: the scheduler of a farm, at TVM's port."""
+"""`rpc_tracker`: the scheduler of a farm, on TVM's port."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run it until Ctrl-C; gives the exit status. `--port-end` and `--silent` change nothing."""
+    """Run it until Ctrl-C. Returns the exit status. `--port-end` and `--silent` are ignored."""
     from ansor.cli import main as ansor
 
-    parser = argparse.ArgumentParser(prog="rpc_tracker", description="The scheduler of a farm: `ansor farm scheduler`, in TVM's words.")
-    parser.add_argument("--host", default="0.0.0.0", help="where to listen (default: everywhere, which needs the certificates of `ansor farm init`)")
+    parser = argparse.ArgumentParser(prog="rpc_tracker", description="Run the scheduler of a farm: `ansor farm scheduler` with TVM's options.")
+    parser.add_argument("--host", default="0.0.0.0", help="address to listen on (default: all interfaces, which needs the certificates of `ansor farm init`)")
     parser.add_argument("--port", type=int, default=9190)
-    parser.add_argument("--port-end", type=int, default=9199, help="not used: the port is the one that is asked for")
+    parser.add_argument("--port-end", type=int, default=9199, help="ignored: only --port is tried")
     parser.add_argument("--silent", action="store_true", help="not used")
     given = parser.parse_args(words)
     return ansor(["farm", "scheduler", "--listen", f"{given.host}:{given.port}", "--dashboard", ""])

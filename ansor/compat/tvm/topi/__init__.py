@@ -1,4 +1,4 @@
-"""`tvm.topi`: operators under TVM's names, with its order and names of arguments; ours are `ansor.te.nn`."""
+"""`tvm.topi`: operators under TVM's names, with TVM's argument names and order. Our own are in `ansor.te.nn`."""
 
 from ansor.compat.tvm.topi import generic as generic
 from ansor.compat.tvm.topi import nn as nn
@@ -34,7 +34,7 @@ from ansor.compat.tvm.topi.elementwise import cast as cast
 from ansor.compat.tvm.topi.elementwise import clip as clip
 from ansor.compat.tvm.topi.elementwise import identity as identity
 from ansor.compat.tvm.topi.elementwise import round as round
-from ansor.compat.tvm.topi.fallback import of_topi as __getattr__  # noqa: F401  # operators of ours
+from ansor.compat.tvm.topi.fallback import of_topi as __getattr__  # noqa: F401  # our operators
 from ansor.compat.tvm.topi.tensor import cumprod as cumprod
 from ansor.compat.tvm.topi.tensor import cumsum as cumsum
 from ansor.compat.tvm.topi.transform import matmul as matmul

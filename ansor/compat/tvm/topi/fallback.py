@@ -1,4 +1,4 @@
-"""Names of `tvm.topi` and `tvm.topi.nn` that need no function of their own: operators of ours without the name of their result, which TVM's do not take."""
+"""Names of `tvm.topi` and `tvm.topi.nn` that need no function of their own: our operators, minus the argument that names the result."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ RENAMED: Mapping[str, tuple[str, str]] = {
     "elemwise_sum": ("elementwise_sum", "xs"), "broadcast_to": ("broadcast_to", "data shape"), "logical_not": ("logical_not", "data"),
     "bitwise_not": ("bitwise_not", "data"), "einsum": ("einsum", "subscripts operand"),
 }
-"""TVM's name -> the operator of ours, and TVM's names of its arguments, in our order."""
+"""TVM's name -> our operator, and TVM's names of its arguments in our order."""
 
 
 def of_topi(name: str) -> Operator:
-    """An operator of ours. Raises AttributeError where there is none."""
+    """Our operator of that name. Raises AttributeError if there is none."""
     return _ours(name) or missing.of_topi(name)
 
 
@@ -41,7 +41,7 @@ def _ours(name: str) -> Operator | None:
 
 
 def _unnamed(function: Operator, arguments: str | None) -> Operator:
-    """The operator with its arguments under these names, and without the name of its result: it may be given all the same."""
+    """The operator with its arguments renamed, and the result's name as an optional keyword."""
     own = [one for one in signature(function).parameters.values() if one.name != "name"]
     names = [one.name for one in own] if arguments is None else arguments.split()
     takes = Signature([one.replace(name=name) for one, name in zip(own, names, strict=False)])

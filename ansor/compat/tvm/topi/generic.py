@@ -1,6 +1,6 @@
-"""`tvm.topi.generic`, and the schedules of `tvm.topi.x86`: they are all the one that computes stage after stage, as it is declared.
+"""`tvm.topi.generic`, and the schedules of `tvm.topi.x86`: all of them compute stage after stage, as declared.
 
-What is fast is found by tuning; these are for scripts that want any schedule.
+Tuning finds fast schedules; these are for scripts that need any schedule.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from ansor.te.tensor import Tensor
 
 
 def default_schedule(outs: Tensor | Sequence[Tensor]) -> Schedule:
-    """The schedule of the tensors that are wanted."""
+    """The default schedule of the output tensors."""
     tensors = [outs] if isinstance(outs, Tensor) else list(outs)
     return create_schedule([tensor.op for tensor in tensors])
 
 
 def schedule_injective_from_existing(sch: Schedule, out: Tensor) -> Schedule:
-    """The schedule as it is."""
+    """Returns the schedule unchanged."""
     return sch
 
 
 def __getattr__(name: str) -> Callable[..., Schedule]:
-    """`schedule_softmax` and its like, whatever they are of: functions of outputs. A configuration before them, and a layout after them, make no difference."""
+    """`schedule_softmax` and the like: functions of output tensors. A configuration before them and a layout after them are ignored."""
     if not name.startswith("schedule_"):
         return of_topi(f"generic.{name}")
 
@@ -34,6 +34,6 @@ def __getattr__(name: str) -> Callable[..., Schedule]:
             tensors = [given] if isinstance(given, Tensor) else list(given) if isinstance(given, list | tuple) else []
             if tensors and all(isinstance(tensor, Tensor) for tensor in tensors):
                 return default_schedule(tensors)
-        raise ArgumentError(f"asked for topi.generic.{name} of {', '.join(map(repr, arguments))}; give the tensors that are wanted")
+        raise ArgumentError(f"asked for topi.generic.{name} of {', '.join(map(repr, arguments))}; give the output tensors")
 
     return scheduled

@@ -1,4 +1,4 @@
-"""`tvm.topi.cuda` and its like: scripts name their functions in tables of devices. They can be named; who calls one is told what to use."""
+"""`tvm.topi.cuda` and the like. Scripts list their functions in tables of devices; naming one works, calling it raises an error that says what to use."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ansor.errors import TargetError
 
 
 class OtherDeviceError(MissingNameError, TargetError):
-    """An operator or schedule of another device was called. Cure: what the message names."""
+    """An operator or schedule of another device was called. Cure: use what the message names."""
 
 
 def __getattr__(name: str) -> Callable[..., NoReturn]:
-    """Every name is a function that raises OtherDeviceError."""
+    """A function that raises OtherDeviceError, for every name."""
     if name.startswith("__"):
         raise AttributeError(name)
 

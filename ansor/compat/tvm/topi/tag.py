@@ -1,4 +1,4 @@
-"""`tvm.topi.tag`: what a tag of an operation says. Ours are "elemwise" and "broadcast" where an operator made a tensor of tensors; others have none."""
+"""`tvm.topi.tag`: queries on an operation's tag. Our elementwise operators set "elemwise" or "broadcast"; other operations have no tag."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ ELEMWISE, BROADCAST, INJECTIVE = "elemwise", "broadcast", "injective"
 
 
 def is_broadcast(tag: str) -> bool:
-    """Whether an operation reads its operands element by element, perhaps repeated."""
+    """Whether an operation reads its operands elementwise, perhaps with broadcasting."""
     return tag in (ELEMWISE, BROADCAST) or tag.startswith((f"{ELEMWISE},", f"{BROADCAST},"))
 
 
 def is_injective(tag: str) -> bool:
-    """Whether every element of an operation is made of one element of each operand."""
+    """Whether each element of an operation depends on one element of each operand."""
     return is_broadcast(tag) or tag == INJECTIVE or tag.startswith(f"{INJECTIVE},")

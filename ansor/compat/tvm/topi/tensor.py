@@ -1,8 +1,8 @@
-"""`tvm.topi.tensor`, and what TVM has beside it: constants, running sums, `einsum`."""
+"""`tvm.topi.tensor` and related functions: constants, cumulative sums, `einsum`."""
 
 from __future__ import annotations
 
-from ansor.compat.tvm.topi.fallback import of_topi as __getattr__  # noqa: F401  # operators of ours
+from ansor.compat.tvm.topi.fallback import of_topi as __getattr__  # noqa: F401  # our operators
 from ansor.te import nn
 from ansor.te.tensor import Tensor
 

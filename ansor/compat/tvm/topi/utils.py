@@ -10,7 +10,7 @@ from typing import SupportsIndex, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.compat.tvm.missing import of_topi as __getattr__  # noqa: F401  # what is not here raises
+from ansor.compat.tvm.missing import of_topi as __getattr__  # noqa: F401  # missing names raise
 from ansor.ir.access import producers
 from ansor.manual.schedule import Schedule
 from ansor.te.declaration import compute
@@ -22,17 +22,17 @@ Simple = TypeVar("Simple")
 
 
 def get_const_int(expr: SupportsIndex | Expr) -> int:
-    """A number as Python's. Raises TypeError for an expression that is no whole number."""
-    return operator.index(expr.value if isinstance(expr, Const) else expr)  # type: ignore[arg-type]  # which raises TypeError for a float
+    """An expression as a Python integer. Raises TypeError unless it is an integer constant."""
+    return operator.index(expr.value if isinstance(expr, Const) else expr)  # type: ignore[arg-type]  # raises TypeError for a float
 
 
 def get_const_tuple(in_tuple: Iterable[SupportsIndex | Expr]) -> tuple[int, ...]:
-    """A shape: here it is one already."""
+    """A shape as a tuple of Python integers."""
     return tuple(map(get_const_int, in_tuple))
 
 
 def traverse_inline(s: Schedule, final_op: Operation, callback: Callable[[Operation], object]) -> None:
-    """Call `callback` with every operation that `final_op` is computed from, itself included, and inline those that only move or combine elements."""
+    """Call `callback` on every operation that `final_op` depends on, including itself, and inline those that only move or combine elements."""
     seen: set[int] = set()
 
     def visit(op: Operation) -> None:
@@ -50,36 +50,36 @@ def traverse_inline(s: Schedule, final_op: Operation, callback: Callable[[Operat
 
 
 def is_injective(op: Operation) -> bool:
-    """Whether an operation has no reduction and reads everything by its own indices, as `topi.tag.is_injective` asks by tags."""
+    """Whether an operation has no reduction and reads every operand by its own indices, as `topi.tag.is_injective` decides by tags."""
     return not op.reduce_axis and not op.tensor.is_placeholder
 
 
 def nchw_pack_layout(layout_info: str) -> bool:
-    """Whether a layout is NCHW with batches and channels in blocks: `NCHW1n16c`."""
+    """Whether a layout is NCHW with blocked batches and channels: `NCHW1n16c`."""
     return layout_info.startswith("NCHW") and {"n", "c"} <= set(layout_info[4:])
 
 
 def nchw_xc_layout(layout_info: str) -> bool:
-    """Whether a layout is NCHW with channels only in blocks: `NCHW16c`."""
+    """Whether a layout is NCHW with only blocked channels: `NCHW16c`."""
     return layout_info.startswith("NCHW") and "c" in layout_info[4:] and "n" not in layout_info[4:]
 
 
 class InvalidShapeError(ValueError):
-    """A shape that an operator cannot take: for scripts that raise or expect it. Ours raise DeclarationError, which is a ValueError too."""
+    """A shape that an operator cannot take, for scripts that raise or expect it. Our operators raise DeclarationError, which is also a ValueError."""
 
 
 def get_const_float(expr: Const | float) -> float:
-    """A number as Python's."""
+    """A constant as a Python float."""
     return float(expr.value if isinstance(expr, Const) else expr)
 
 
 def get_float_tuple(in_tuple: Iterable[Const | float]) -> tuple[float, ...]:
-    """Numbers as Python's."""
+    """Constants as Python floats."""
     return tuple(map(get_const_float, in_tuple))
 
 
 def equal_const_int(expr: object, value: int) -> bool:
-    """Whether an expression is this integer."""
+    """Whether an expression is this integer constant."""
     found = expr.value if isinstance(expr, Const) else expr
     return isinstance(found, int) and found == value
 
@@ -90,7 +90,7 @@ def prod(x: Iterable[int]) -> int:
 
 
 def simplify(expr: Simple) -> Simple:
-    """The expression: here it is simplified as it is built."""
+    """Returns the expression: it was simplified when it was built."""
     return expr
 
 
@@ -100,12 +100,12 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def is_empty_shape(shape: Iterable[int]) -> bool:
-    """Whether a shape has no element. There are no such tensors here."""
+    """Whether a shape has no elements. Tensors here are never empty."""
     return any(extent == 0 for extent in shape)
 
 
 def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
-    """The greatest power of two that divides n, and is no greater than `max_value`."""
+    """The greatest power of two that divides n and is at most `max_value`."""
     factor = 1
     while n % (factor * 2) == 0 and (max_value is None or factor * 2 <= max_value):
         factor *= 2
@@ -113,7 +113,7 @@ def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
 
 
 def ravel_index(indices: Sequence[Expr | int], shape: Sequence[int]) -> Expr | int:
-    """The place in memory order of what stands at `indices`."""
+    """The row-major offset of the element at `indices`."""
     place: Expr | int = 0
     for index, extent in zip(indices, shape, strict=True):
         place = place * extent + index
@@ -121,7 +121,7 @@ def ravel_index(indices: Sequence[Expr | int], shape: Sequence[int]) -> Expr | i
 
 
 def unravel_index(idx: Expr | int, shape: Sequence[int]) -> list[Expr | int]:
-    """The indices of what stands at a place in memory order."""
+    """The indices of the element at a row-major offset."""
     found: list[Expr | int] = []
     for extent in reversed(shape):
         found.insert(0, idx % extent)
@@ -130,7 +130,7 @@ def unravel_index(idx: Expr | int, shape: Sequence[int]) -> list[Expr | int]:
 
 
 def const_matrix(matrix: NDArray[np.generic], name: str = "const_matrix") -> Tensor:
-    """A matrix of numbers as a tensor that no other is needed for: its elements are chosen by their indices."""
+    """A constant matrix as a tensor that needs no input: its indices select the elements."""
     rows, columns = matrix.shape
     dtype = str(matrix.dtype)
 

@@ -1,9 +1,9 @@
-"""`tvm.topi.nn.winograd_util`: the matrices of Winograd's convolution, as tensors."""
+"""`tvm.topi.nn.winograd_util`: the matrices of Winograd convolution, as tensors."""
 
 from __future__ import annotations
 
 from ansor.algorithms.winograd import METHODS, Matrix
-from ansor.compat.tvm.missing import of_topi as __getattr__  # noqa: F401  # what is not here raises
+from ansor.compat.tvm.missing import of_topi as __getattr__  # noqa: F401  # missing names raise
 from ansor.errors import DeclarationError
 from ansor.te.declaration import compute
 from ansor.te.expr import Expr, const
@@ -13,10 +13,10 @@ from ansor.te.tensor import Tensor
 
 
 def winograd_transform_matrices(tile_size: int, kernel_size: int, out_dtype: str) -> tuple[Tensor, Tensor, Tensor]:
-    """A [m + 2, m], B [m + 2, m + 2] and G [m + 2, 3] for tiles of m x m outputs. Raises DeclarationError for other tiles than 2 and 4, and kernels than 3."""
+    """A [m + 2, m], B [m + 2, m + 2] and G [m + 2, 3] for tiles of m x m outputs. Raises DeclarationError unless tiles are 2 or 4 and kernels 3."""
     method = next((method for method in METHODS if (method.m, 3) == (tile_size, kernel_size)), None)
     if method is None:
-        raise DeclarationError(f"asked for Winograd's matrices for tiles of {tile_size} and kernels of {kernel_size}; there are 2 and 4, for kernels of 3")
+        raise DeclarationError(f"asked for Winograd matrices for tiles of {tile_size} and kernels of {kernel_size}; tiles of 2 and 4 exist, for kernels of 3")
     return _tensor(_flipped(method.a), out_dtype, "A"), _tensor(_flipped(method.b), out_dtype, "B"), _tensor(method.g, out_dtype, "G")
 
 

@@ -1,4 +1,4 @@
-"""`tvm.topi.x86`: the operators under the names of TVM's for processors, and `schedule_...`, which are those of `generic`."""
+"""`tvm.topi.x86`: operators under TVM's names for processors, and the schedules of `generic`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ dense_pack = dense_dynamic = dense_nopack
 
 
 def __getattr__(name: str) -> Callable[..., Schedule]:
-    """Schedules."""
+    """The `schedule_...` functions of `generic`."""
     found: Callable[..., Schedule] = getattr(generic, name)
     return found

@@ -1,6 +1,6 @@
-"""`tvm.topi.nn`: our operators, with TVM's names and order of arguments."""
+"""`tvm.topi.nn`: our operators under TVM's names, with TVM's argument order."""
 
-from ansor.compat.tvm.topi.fallback import of_nn as __getattr__  # noqa: F401  # the operators of ours that are as TVM's
+from ansor.compat.tvm.topi.fallback import of_nn as __getattr__  # noqa: F401  # our operators that match TVM's
 from ansor.compat.tvm.topi.nn import utils as utils
 from ansor.compat.tvm.topi.nn.convolution import conv1d as conv1d
 from ansor.compat.tvm.topi.nn.convolution import conv1d_ncw as conv1d_ncw

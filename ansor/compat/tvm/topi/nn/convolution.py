@@ -1,4 +1,4 @@
-"""`tvm.topi.nn`'s convolutions. Where nothing else is said, those of channels-last data give float32, as TVM's do, and the others the dtype of the data."""
+"""`tvm.topi.nn`'s convolutions. By default, those of channels-last data return float32, as TVM's do, and the others the dtype of the data."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def conv1d_nwc(
 def group_conv1d_ncw(
     data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = "VALID", dilation: Sizes = 1, groups: int = 1, out_dtype: str | None = None
 ) -> Tensor:  # fmt: skip
-    """`nn.conv1d` of several groups."""
+    """`nn.conv1d` with groups."""
     return nn.conv1d(data, kernel, strides, padding, dilation, groups, "NCW", "", out_dtype)
 
 
 def group_conv1d_nwc(
     data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = "VALID", dilation: Sizes = 1, groups: int = 1, out_dtype: str | None = None
 ) -> Tensor:  # fmt: skip
-    """`nn.conv1d` of several groups, of NWC data with a WIO kernel."""
+    """`nn.conv1d` with groups, of NWC data with a WIO kernel."""
     return nn.conv1d(data, kernel, strides, padding, dilation, groups, "NWC", "", out_dtype)
 
 
 def conv2d(
     input: Tensor, filter: Tensor, strides: Sizes, padding: Padding, dilation: Sizes, layout: str = "NCHW", out_dtype: str | None = None
 ) -> Tensor:  # fmt: skip
-    """`nn.conv2d` of one group. Layouts NCHW with an OIHW kernel, NHWC with HWIO, HWCN with HWIO."""
+    """`nn.conv2d` with one group. Layouts: NCHW with an OIHW kernel, NHWC with HWIO, HWCN with HWIO."""
     kernel_layout = "HWIO" if layout == "HWCN" else ""
     return nn.conv2d(input, filter, strides, padding, dilation, 1, layout, kernel_layout, out_dtype or ("float32" if layout == "NHWC" else None))
 
@@ -59,7 +59,7 @@ def conv2d_nhwc(
     Input: Tensor, Filter: Tensor, stride: Sizes, padding: Padding, dilation: Sizes, out_dtype: str | None = "float32",
     auto_scheduler_rewritten_layout: str = "", meta_schedule_original_shape: object = None,
 ) -> Tensor:  # fmt: skip
-    """`nn.conv2d` of NHWC data with an HWIO kernel. The last two make no difference: layouts are rewritten inside of a program."""
+    """`nn.conv2d` of NHWC data with an HWIO kernel. The last two arguments are ignored: layouts are rewritten inside the program."""
     return nn.conv2d_nhwc(Input, Filter, stride, padding, dilation, out_dtype or Input.dtype)
 
 
@@ -71,14 +71,14 @@ def conv2d_hwcn(Input: Tensor, Filter: Tensor, stride: Sizes, padding: Padding, 
 def group_conv2d_nchw(
     Input: Tensor, Filter: Tensor, stride: Sizes, padding: Padding, dilation: Sizes, groups: int, out_dtype: str | None = None
 ) -> Tensor:  # fmt: skip
-    """`nn.conv2d` of several groups."""
+    """`nn.conv2d` with groups."""
     return nn.conv2d(Input, Filter, stride, padding, dilation, groups, "NCHW", "", out_dtype or Input.dtype)
 
 
 def group_conv2d_nhwc(
     Input: Tensor, Filter: Tensor, stride: Sizes, padding: Padding, dilation: Sizes, groups: int, out_dtype: str | None = None
 ) -> Tensor:  # fmt: skip
-    """`nn.conv2d` of several groups, of NHWC data with an HWIO kernel."""
+    """`nn.conv2d` with groups, of NHWC data with an HWIO kernel."""
     return nn.conv2d(Input, Filter, stride, padding, dilation, groups, "NHWC", "", out_dtype or Input.dtype)
 
 
@@ -103,7 +103,7 @@ def conv3d_ndhwc(
     Input: Tensor, Filter: Tensor, stride: Sizes, padding: Padding, dilation: Sizes, groups: int = 1, out_dtype: str | None = "float32",
     auto_scheduler_rewritten_layout: str = "", meta_schedule_origin_shape: object = None,
 ) -> Tensor:  # fmt: skip
-    """`nn.conv3d` of NDHWC data with a DHWIO kernel. The last two make no difference: layouts are rewritten inside of a program."""
+    """`nn.conv3d` of NDHWC data with a DHWIO kernel. The last two arguments are ignored: layouts are rewritten inside the program."""
     return nn.conv3d(Input, Filter, stride, padding, dilation, groups, "NDHWC", "", out_dtype or Input.dtype)
 
 
@@ -124,7 +124,7 @@ def conv2d_transpose_nchw(
 def group_conv2d_transpose_nchw(
     data: Tensor, kernel: Tensor, stride: Sizes, padding: Padding, out_dtype: str | None, output_padding: Sizes, groups: int
 ) -> Tensor:  # fmt: skip
-    """`nn.conv2d_transpose` of several groups."""
+    """`nn.conv2d_transpose` with groups."""
     return nn.conv2d_transpose(data, kernel, stride, padding, out_dtype, output_padding, groups)
 
 

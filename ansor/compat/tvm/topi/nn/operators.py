@@ -1,10 +1,10 @@
-"""`tvm.topi.nn`'s operators that are neither convolutions nor pooling, where their arguments are not as ours."""
+"""`tvm.topi.nn`'s operators other than convolutions and pooling, as far as their arguments differ from ours."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ansor.compat.tvm.topi.fallback import of_nn as __getattr__  # noqa: F401  # operators of ours
+from ansor.compat.tvm.topi.fallback import of_nn as __getattr__  # noqa: F401  # our operators
 from ansor.errors import DeclarationError
 from ansor.te import nn
 from ansor.te.expr import Number
@@ -12,7 +12,7 @@ from ansor.te.tensor import Tensor
 
 
 def flatten(data: Tensor) -> Tensor:
-    """`nn.flatten`: all dimensions but the first are one."""
+    """`nn.flatten`: merges all dimensions but the first."""
     return nn.flatten(data)
 
 
@@ -20,7 +20,7 @@ def dense(
     data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | None = None, auto_scheduler_rewritten_layout: str = "",
     meta_schedule_original_shape: object = None,
 ) -> Tensor:  # fmt: skip
-    """`nn.dense`. The last two make no difference: layouts are rewritten inside of a program."""
+    """`nn.dense`. The last two arguments are ignored: layouts are rewritten inside the program."""
     return nn.dense(data, weight, bias, out_dtype or data.dtype)
 
 
@@ -28,7 +28,7 @@ def matmul(
     tensor_a: Tensor, tensor_b: Tensor, bias: Tensor | None = None, out_dtype: str | None = None, transpose_a: bool = False, transpose_b: bool = False,
     auto_scheduler_rewritten_layout: str = "", meta_schedule_original_shape: object = None,
 ) -> Tensor:  # fmt: skip
-    """`nn.matmul`, and `bias` [columns] added to every row. The last two make no difference."""
+    """`nn.matmul`, plus `bias` [columns] on every row. The last two arguments are ignored."""
     found = nn.matmul(tensor_a, tensor_b, transpose_a, transpose_b, out_dtype or tensor_a.dtype)
     return found if bias is None else nn.bias_add(found, bias, -1)
 
@@ -37,17 +37,17 @@ def batch_matmul(
     tensor_a: Tensor, tensor_b: Tensor, oshape: Sequence[int] | None = None, out_dtype: str | None = None, transpose_a: bool = False,
     transpose_b: bool = True, auto_scheduler_rewritten_layout: str = "", meta_schedule_original_shape: object = None,
 ) -> Tensor:  # fmt: skip
-    """`nn.batch_matmul`; the last two make no difference. Raises DeclarationError for another `oshape` than the result has."""
+    """`nn.batch_matmul`. The last two arguments are ignored. Raises DeclarationError if `oshape` is not the result's shape."""
     found = nn.batch_matmul(tensor_a, tensor_b, transpose_a, transpose_b, out_dtype or tensor_a.dtype)
     if oshape is not None and tuple(oshape) != found.shape:
-        raise DeclarationError(f"asked for a batch_matmul of shape {tuple(oshape)}, but its operands make {found.shape}; leave oshape out")
+        raise DeclarationError(f"asked for a batch_matmul of shape {tuple(oshape)}, but its operands give {found.shape}; leave out oshape")
     return found
 
 
 def pad(
     data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int] | None = None, pad_value: float = 0.0, name: str = "PadInput", attrs: object = None
 ) -> Tensor:  # fmt: skip
-    """`nn.pad`. Attributes make no difference."""
+    """`nn.pad`. `attrs` are ignored."""
     return nn.pad(data, pad_before, pad_after, pad_value, name)
 
 
@@ -70,7 +70,7 @@ def batch_norm(
     data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, moving_var: Tensor, axis: int | None = None, epsilon: float | None = None,
     center: bool | None = None, scale: bool | None = None,
 ) -> list[Tensor]:  # fmt: skip
-    """`nn.batch_norm`, and then the two statistics, as they are. center=False leaves `beta` out, scale=False `gamma`; the dimension is 1 by default."""
+    """`nn.batch_norm`, followed by the two statistics, unchanged. center=False ignores `beta`, scale=False ignores `gamma`; the default dimension is 1."""
     found = nn.batch_norm(
         data, None if scale is False else gamma, None if center is False else beta, moving_mean, moving_var, 1 if axis is None else axis,
         1e-5 if epsilon is None else epsilon,

@@ -1,8 +1,8 @@
-"""`tvm.topi.nn`'s pooling. With `ceil_mode` there are also windows that begin behind the data, in padding: TVM's have them, PyTorch's and `nn`'s do not."""
+"""`tvm.topi.nn`'s pooling. As in TVM, but not in PyTorch and `nn`, `ceil_mode` includes windows that start after the data, in the padding."""
 
 from __future__ import annotations
 
-from ansor.compat.tvm.topi.fallback import of_nn as __getattr__  # noqa: F401  # operators of ours
+from ansor.compat.tvm.topi.fallback import of_nn as __getattr__  # noqa: F401  # our operators
 from ansor.te import nn
 from ansor.te.nn.layout import Padding, Sizes, paddings, sizes, spatial_of
 from ansor.te.tensor import Tensor
@@ -46,7 +46,7 @@ def adaptive_pool3d(data: Tensor, output_size: Sizes, pool_type: str, layout: st
 
 
 def _sides(padding: Padding, stride: Sizes, ceil_mode: bool, layout: str) -> Padding:
-    """Padding of each side; with `ceil_mode` so much more behind that the last window is whole."""
+    """The padding of each side. With `ceil_mode`, more is added at the end, so that the last window is complete."""
     if not ceil_mode:
         return padding
     count = len(spatial_of("pooling", "layout", layout))
