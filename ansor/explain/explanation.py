@@ -1,6 +1,6 @@
-"""Why the best recorded program of a workload is fast, and which programs it beat. Start at `explain`: from a task and its trials to an `Explanation`.
+"""Explains why the best recorded program of a workload is fast, and which programs it beat. Start at `explain`: from a task and its trials to an `Explanation`.
 
-Nothing is measured or built: the times are those of the records, the reasons those of the schedule, of the cycle estimate and of the footprints that it uses.
+Nothing is measured or built: times come from the records; reasons come from the schedule, the cycle estimate and the footprints that it uses.
 `ansor.explain.text` turns the value into text.
 """
 
@@ -55,22 +55,22 @@ from ansor.tasks.task import SearchTask
 CACHES = ("L1", "L2", "L3")
 
 ENOUGH = 32
-"""Valid trials from which on it means something how a learned model ranks them."""
+"""With fewer valid trials, a learned model's ranking means nothing."""
 
 FOLDS = 4
-"""The learned model is asked about each quarter of the trials after it was told the other three."""
+"""The learned model ranks each quarter of the trials after training on the other three."""
 
 FUSED_ADDS = 2
-"""Vector multiply-adds that a core of the estimate starts in a cycle."""
+"""Vector multiply-adds that the estimate's core can start per cycle."""
 
 
 def explain(
     task: SearchTask, outcomes: Sequence[Outcome], *, peak_gflops: float | None = None, model: Callable[[], CostModel] | None = None,
     unit: Unit = SECONDS,
 ) -> Explanation:
-    """What a task's trials tell about its best program. Raises RecordError when none is valid.
+    """Explain a task's best program from its trials. Raises RecordError if none is valid.
 
-    `model` makes the cost model to be trained on the trials, where there are enough of them; None: no model. `peak_gflops`: of all threads, if it is known;
+    `model` creates the cost model to train on the trials, if there are enough of them; None: no model. `peak_gflops`: of all threads, if known;
     `unit`: of the trials' costs.
     """
     valid = sorted((one for one in outcomes if one.valid), key=_measured)
@@ -142,9 +142,9 @@ def _cost(statement: Statement, target: Target) -> Cost:
 
 
 def stage_tiles(sketch: Sketch, row: Sequence[int], stage: Stage, loops: Loops) -> tuple[AxisTiles, ...]:
-    """The lengths into which a row of a sketch cuts the axes of a stage; none for a stage that is not cut, and for one that is cut as another.
+    """The tile lengths of a stage's axes in a row of a sketch; empty for a stage that is not tiled, or that is tiled like another.
 
-    A stage computed inside one that is cut like it has its outer parts there: the lengths are those of both.
+    If a stage is computed inside another that is tiled like it, its outer parts are there: the lengths combine both.
     """
     own = [loop for path, store in stores(loops.body) if store.stage == stage.name for loop in path if loop.stage == stage.name]
     if not any(isinstance(one, SplitRelation) for one in stage.relations) or is_follower(stage) or len(own) != len(stage.loops):
@@ -168,7 +168,7 @@ def stage_tiles(sketch: Sketch, row: Sequence[int], stage: Stage, loops: Loops) 
 
 
 def _leaves(stage: Stage, loop: str) -> set[str] | None:
-    """The loops that an axis was cut into; None for one that was fused with another."""
+    """The loops that an axis was split into; None if it was fused with another."""
     for relation in stage.relations:
         if isinstance(relation, SplitRelation) and relation.parent == loop:
             parts = [_leaves(stage, part) for part in relation.parts]
@@ -186,7 +186,7 @@ def _int(value: object) -> int:
 
 
 def _main_statement(statements: Sequence[Statement]) -> Statement:
-    """The reduction with the most iterations, or the most iterations where nothing is reduced."""
+    """The reduction with the most iterations; without reductions, the statement with the most."""
     return max(statements, key=lambda one: (one.nest.store.combiner is not None, float(one.nest.iterations)))
 
 
@@ -200,19 +200,19 @@ def _main(space: SketchSpace, row: Sequence[int], statement: Statement, target: 
 
 
 def _caches(target: Target) -> tuple[tuple[str, int], ...]:
-    """The caches a target has, by name, in bytes."""
+    """The target's caches: names, and sizes in bytes."""
     return tuple((name, size) for name, size in zip(CACHES, target.caches.sizes, strict=True) if size)
 
 
 def _register_tile(statement: Statement, target: Target) -> RegisterTile | None:
-    """None for a statement that reduces nothing."""
+    """The register tile; None for a statement without a reduction."""
     path, store, size = statement.nest.path, statement.nest.store, target.vector_bytes
     if store.combiner is None:
         return None
     registers = _int(legality.registers_for(path, store, target))
     held = _int(legality.register_tile(path, store, size))
     along = _int(legality.vectors_in_row(path, store, size))
-    vectors = along if held % along == 0 else 1  # vectors outside the reduction are no part of what it holds
+    vectors = along if held % along == 0 else 1  # vectors outside the reduction are not held in it
     return RegisterTile(
         rows=held // vectors,
         vectors=vectors,
@@ -225,7 +225,7 @@ def _register_tile(statement: Statement, target: Target) -> RegisterTile | None:
 
 
 def _levels(statement: Statement, target: Target) -> tuple[Level, ...]:
-    """The whole nest, then each loop of more than one iteration, from the outermost in."""
+    """The whole nest, then each loop of more than one iteration, from the outside in."""
     nest = statement.nest
     touched = [(float(one), _fits(float(one), float(taken), target)) for one, taken in zip(statement.bytes, statement.room, strict=True)]
     found = [Level("", 1, "", *touched[0])]
@@ -236,12 +236,12 @@ def _levels(statement: Statement, target: Target) -> tuple[Level, ...]:
 
 
 def _fits(count: float, taken: float, target: Target) -> str:
-    """The first cache of which these bytes fill no more than the share the estimate takes for usable. taken: of the first one, as its sets crowd."""
+    """The first cache in which these bytes fill at most the share that the estimate counts as usable. taken: in the first cache, where sets may crowd."""
     return next((name for name, size in _caches(target) if (taken if name == CACHES[0] else count) <= target.prior.traffic.fill * size), "memory")
 
 
 def _floor(task: SearchTask, statement: Statement) -> float | None:
-    """Cycles of the declared arithmetic when every cycle starts FUSED_ADDS vector multiply-adds on every thread."""
+    """Cycles of the declared arithmetic if each thread starts FUSED_ADDS vector multiply-adds in every cycle."""
     store = statement.nest.store
     if store.combiner != "sum" or not store.buffer.dtype.startswith("float"):
         return None
@@ -266,7 +266,7 @@ def _rules(task: SearchTask, best: Outcome, outcomes: Sequence[Outcome], main: s
 
 
 def _family(task: SearchTask, algorithm: str, main: str) -> tuple[str, ...]:
-    """A stage as declared, and those that steps of any sketch make of it: the rules are asked about `c`, and then about its private tile `c_local`."""
+    """A stage as declared, and the stages that any sketch derives from it: the rules visit `c`, and then its private tile `c_local`."""
     origins: dict[str, str] = {}
     for space in task.spaces:
         if space.algorithm == algorithm:
@@ -281,7 +281,7 @@ def _family(task: SearchTask, algorithm: str, main: str) -> tuple[str, ...]:
 
 
 def _without(task: SearchTask, trace: RuleTrace, rule: str, family: Sequence[str], outcomes: Sequence[Outcome]) -> Tried | None:
-    """None for a rule that no sketch of the search shows: one that adds no step."""
+    """The best trial without a rule; None if no sketch shows the rule, because it adds no step."""
     spaces = {k for k, space in enumerate(task.spaces) if any(one.rule == rule and one.stage in family for one in trace.fired(space.sketch))}
     tried = [one for one in outcomes if one.pick.space in spaces]
     return Tried(rule, len(tried), _least(tried)) if spaces else None
@@ -303,7 +303,7 @@ def _features(task: SearchTask, outcomes: Sequence[Outcome]) -> FeatureRows:
 
 
 def _learned(features: FeatureRows, outcomes: Sequence[Outcome], model: Callable[[], CostModel]) -> Ranking:
-    """How the model ranks trials that it was not told."""
+    """How the model ranks trials that it was not trained on."""
     costs = np.asarray([_measured(one) for one in outcomes])
     fold = np.arange(len(outcomes)) % FOLDS
     scores = np.zeros(len(outcomes))
@@ -316,7 +316,7 @@ def _learned(features: FeatureRows, outcomes: Sequence[Outcome], model: Callable
 
 
 def _ranking(outcomes: Sequence[Outcome], scores: NDArray[np.float64]) -> Ranking:
-    """`scores`: higher is better, one for each trial."""
+    """`scores`: one per trial, higher is better."""
     valid = [k for k, one in enumerate(outcomes) if one.valid]
     speed, given = -np.asarray([_measured(outcomes[k]) for k in valid]), scores[valid]
     return Ranking(rank_correlation(speed, given), 1 + int((given > given[int(np.argmax(speed))]).sum()), len(valid))
@@ -326,7 +326,7 @@ def _ranking(outcomes: Sequence[Outcome], scores: NDArray[np.float64]) -> Rankin
 
 
 def _rival(task: SearchTask, best: Program, others: Sequence[Outcome]) -> Rival | None:
-    """The first of `others`, which are in order of time, beside the best program."""
+    """Compare the best program with the first of `others`, which are in order of time."""
     if not others:
         return None
     other = _program(task, others[0])
@@ -339,11 +339,11 @@ def _rival(task: SearchTask, best: Program, others: Sequence[Outcome]) -> Rival 
 
 
 def _only_in(program: Program, other: Program) -> tuple[Said, ...]:
-    """What is said of one program and not of the other."""
+    """Facts about one program that do not hold for the other."""
     known = {(_role(other, one.stage), one.text) for one in other.said}
     return tuple(one for one in program.said if (_role(program, one.stage), one.text) not in known)
 
 
 def _role(program: Program, stage: str) -> str:
-    """The name under which a stage is compared: main stages are, whether they are called `c` or, with a private tile, `c_local`."""
+    """The name for comparing a stage: main stages get the same one, whether they are called `c` or, with a private tile, `c_local`."""
     return "" if stage == program.main else stage

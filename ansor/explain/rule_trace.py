@@ -1,4 +1,4 @@
-"""Which sketch rules led to a sketch. Sketches keep steps, not rules, so the derivation is run again under observation; it takes milliseconds."""
+"""Finds the sketch rules that led to a sketch. Sketches keep steps, not rules, so this repeats the derivation under observation; it takes milliseconds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansor.targets.base import Target
 
 @dataclass(frozen=True)
 class Firing:
-    """A rule that made something of a stage."""
+    """A rule that changed a stage."""
 
     rule: str
     stage: str
@@ -32,10 +32,10 @@ class _Edge:
 
 @dataclass(frozen=True, eq=False)
 class RuleTrace:
-    """What the rules did with a declaration.
+    """What the rules did for a declaration.
 
-    names: the rules in order; edges: every firing with the steps before and after it; asked: the stages that each rule was asked about: one that an exclusive
-    rule took first it was not.
+    names: the rules in order; edges: every firing with the steps before and after it; asked: the stages that each rule was tried on, which excludes those that
+    an exclusive rule took first.
     """
 
     names: tuple[str, ...]
@@ -43,23 +43,23 @@ class RuleTrace:
     asked: frozenset[Firing]
 
     def fired(self, sketch: Sketch) -> tuple[Firing, ...]:
-        """The rules on the way to a sketch, in the order in which they were applied; those that add no step are left out."""
+        """The rules that led to a sketch, in order. Those that add no step are left out."""
         reached = {one.after for one in self.edges if sketch.steps[: len(one.after)] == one.after}
         base = max(reached, key=len, default=())
         on_the_way = [one for one in self.edges if len(one.after) > len(one.before) and base[: len(one.after)] == one.after]
         return tuple(dict.fromkeys(one.firing for one in sorted(on_the_way, key=lambda one: len(one.after))))
 
     def applied(self, rule: str, stages: Sequence[str]) -> bool:
-        """Whether a rule made something of one of these stages, in any sketch."""
+        """Whether a rule changed one of these stages, in any sketch."""
         return any(one.firing.rule == rule and one.firing.stage in stages for one in self.edges)
 
     def idle(self, stages: Sequence[str]) -> tuple[str, ...]:
-        """The rules that were asked about one of these stages and never made anything of it."""
+        """The rules that were tried on one of these stages and never changed it."""
         return tuple(name for name in self.names if any(Firing(name, stage) in self.asked for stage in stages) and not self.applied(name, stages))
 
 
 def rule_trace(dag: Dag, rules: Sequence[str | SketchRule], target: Target) -> RuleTrace:
-    """Derives the sketches of a declaration once more and notes which rule did what."""
+    """Derive the sketches of a declaration again, recording what each rule does."""
     names = tuple(rule if isinstance(rule, str) else type(rule).__name__ for rule in rules)
     edges: list[_Edge] = []
     asked: set[Firing] = set()
@@ -70,7 +70,7 @@ def rule_trace(dag: Dag, rules: Sequence[str | SketchRule], target: Target) -> R
 
 
 def made_of(sketch: Sketch) -> dict[str, str]:
-    """The stages that steps made, each with the stage that it was made of: a private tile, partial results, a copy."""
+    """The stages that steps created (a private tile, partial results, a copy), each with its source."""
     found: dict[str, str] = {}
     state = initial_state(sketch.dag)
     for step in sketch.steps:
@@ -81,7 +81,7 @@ def made_of(sketch: Sketch) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Watched:
-    """A rule that notes what it does."""
+    """A rule that records what it does."""
 
     name: str
     rule: SketchRule

@@ -1,4 +1,4 @@
-"""A program's schedule in words: what was done to each of its stages, for people. Two programs are compared by the difference of these texts."""
+"""A program's schedule in words: what was done to each stage. Two programs are compared by the difference of these texts."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ from ansor.schedule.steps import (
 )
 
 TILED = 4
-"""Levels from which on a stage counts as tiled."""
+"""A stage counts as tiled from this many levels on."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """Something that a program does to a stage: `text` goes after the stage's name."""
+    """A fact about a stage of a program: `text` follows the stage's name."""
 
     stage: str
     text: str
 
 
 def in_words(sketch: Sketch, row: Sequence[int]) -> tuple[Said, ...]:
-    """What a program does to its stages, in the order of the steps. Lengths of tiles are left out: they are numbers to be listed."""
+    """What a program does to its stages, in the order of steps. Tile lengths are left out: they are listed separately."""
     steps = _owned(sketch, row)
     unrolled = {(owner, step.loop) for owner, step in steps if isinstance(step, Unroll)}
     found: dict[Said, None] = {}
     for owner, step in steps:
-        if owner not in sketch.state:  # a step of another package may name anything
+        if owner not in sketch.state:  # steps of other packages may name anything
             found[Said(owner, str(step))] = None
             continue
         stage = sketch.state[owner]
@@ -64,8 +64,8 @@ def in_words(sketch: Sketch, row: Sequence[int]) -> tuple[Said, ...]:
 
 
 def _owned(sketch: Sketch, row: Sequence[int]) -> list[tuple[str, Step]]:
-    """The steps with the stage that each ends up at: a private tile or partial results take over what was done to their stage before, a copy begins with the
-    step that makes it.
+    """The steps, each with the stage that it ends up in: a private tile, or partial results, take over earlier steps of their stage; a copy starts with the
+    step that creates it.
     """
     found: list[tuple[str, Step]] = []
     state = initial_state(sketch.dag)
@@ -80,7 +80,7 @@ def _owned(sketch: Sketch, row: Sequence[int]) -> list[tuple[str, Step]]:
 
 
 def structure_of(stage: Stage) -> str:
-    """The levels of a tiling, outermost first: S for spatial loops, R for reductions (`SSRSRS`); '' for a stage of which nothing was cut."""
+    """The levels of a tiling, outermost first: S for spatial loops, R for reductions (`SSRSRS`); '' if nothing in the stage was split."""
     cut = {part: k for relation in stage.relations if isinstance(relation, SplitRelation) for k, part in enumerate(relation.parts)}
     if not cut:
         return ""
@@ -94,7 +94,7 @@ def structure_of(stage: Stage) -> str:
 
 
 def _loops(stage: Stage, unrolled: set[str]) -> list[str]:
-    """What became of a stage's loops, all of its steps together."""
+    """What happened to a stage's loops, over all its steps."""
     order = " | ".join(" ".join(level) for level in levels(stage))
     structure = structure_of(stage)
     if is_follower(stage):
@@ -108,7 +108,7 @@ def _loops(stage: Stage, unrolled: set[str]) -> list[str]:
 
 
 def _text(step: Step, stage: Stage) -> str:
-    """What one step does; '' for an annotation that changes nothing. A step of another package prints itself."""
+    """What one step does; '' for an annotation without effect. A step of another package prints itself."""
     match step:
         case Pack():
             return f"reads {step.tensor} packed ahead of time, in the order of its loops"
@@ -127,7 +127,7 @@ def _text(step: Step, stage: Stage) -> str:
         case ComputeRoot():
             return "computed in a separate loop nest"
         case Fuse():
-            return f"{', '.join(step.loops)} run as one loop"
+            return f"{', '.join(step.loops)} fused into one loop"
         case Buffered():
             return f"{step.copies} copies, taken in turn"
         case SetScope():

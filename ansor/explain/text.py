@@ -13,26 +13,26 @@ from ansor.support.text import counted, format_bytes, format_count
 from ansor.tasks.origins import RULES, origin_of
 
 WIDTH = 110
-"""Columns of the text; names that are longer than that are not cut."""
+"""Columns of the text. Longer names are not cut."""
 
 SEEN = 0.02
-"""Share below which two estimates of cycles are the same, and two times may be in either order another day."""
+"""Below this relative difference, two cycle estimates count as equal, and the order of two times may be chance."""
 
 COLUMN = 32
-"""Texts that start further right than that do not go on below themselves."""
+"""Texts that start to the right of this do not continue in their own column."""
 
 HARD = "\u00a0"
-"""A space at which no line ends."""
+"""A space at which lines do not break."""
 
 
 def explanation_text(one: Explanation, width: int = WIDTH) -> str:
-    """The whole, a few lines for each question: what, how, in which pieces, as expected or not, and what lost."""
+    """The whole explanation, a few lines per question: what, how, in which pieces, as expected or not, and what lost."""
     parts = [_summary(one), _how(one), _pieces(one), _expected(one), _lost(one)]
     return "\n\n".join("\n".join(wrapped for line in part for wrapped in _wrapped(line, width)) for part in parts)
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """A line that is too long goes on under its second column, or two further in."""
+    """Continue a long line under its second column, or indented by two."""
     indent = len(line) - len(line.lstrip())
     column = line.find("  ", indent)
     while column != -1 and column < len(line) and line[column] == " ":
@@ -70,7 +70,7 @@ def _how(one: Explanation) -> list[str]:
 
 
 def _way(algorithm: str) -> str:
-    """By whom or what a program is."""
+    """The origin of a program."""
     if origin_of(algorithm) != RULES:
         return f"by {algorithm}"
     return f"by another algorithm, {algorithm}" if algorithm else "as declared"
@@ -106,7 +106,7 @@ def _pieces(one: Explanation) -> list[str]:
     main = one.main
     lines = [f"Pieces: {main.stage}, the stage with the most work, from the outermost loop to the innermost"]
     lines += _tiles(main.tiles)
-    if one.best.whole:  # registers and caches are those of processors
+    if one.best.whole:  # only processors have these registers and caches
         return lines
     if main.register_tile is not None:
         lines += [f"  registers  {_register_tile(main.register_tile)}"]
@@ -173,7 +173,7 @@ def _expected(one: Explanation) -> list[str]:
 
 
 def _clock(one: Explanation) -> str:
-    """The clock at which the estimate would be exact, where costs are times."""
+    """The clock at which the estimate would be exact, if costs are times."""
     if not one.trials.unit.scale:
         return ""
     return f", which would be exact at a clock of {one.best.cycles / one.best.measured / one.trials.unit.scale / 1e9:.2f} GHz"
@@ -254,7 +254,7 @@ def _bytes(count: float) -> str:
 
 
 def _columns(rows: Iterable[tuple[str, str]], indent: int = 2) -> list[str]:
-    """Names and texts; the texts below each other."""
+    """Names and texts, with the texts aligned."""
     known = list(rows)
     wide = max((len(name) for name, _ in known), default=0)
     return [f"{' ' * indent}{name:<{wide}}  {text}" for name, text in known]

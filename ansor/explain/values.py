@@ -10,9 +10,9 @@ from ansor.targets.unit import SECONDS, Unit
 
 @dataclass(frozen=True)
 class AxisTiles:
-    """How an axis of a stage, or several fused into one, is cut: `lengths` from outermost to innermost, one for an axis left whole.
+    """How an axis of a stage, or several fused ones, is split: `lengths` from the outside in, a single one if it is not split.
 
-    extent: as declared; where it does not divide, the product of the lengths is larger, and where the stage is computed piece by piece smaller.
+    extent: as declared. If the lengths do not divide it, their product is larger; if the stage is computed piece by piece, smaller.
     """
 
     stage: str
@@ -23,10 +23,10 @@ class AxisTiles:
 
 @dataclass(frozen=True)
 class RegisterTile:
-    """What is held in vector registers while the innermost reduction runs.
+    """The contents of vector registers while the innermost reduction runs.
 
-    rows x vectors: accumulators of the result; accumulators: those and what an instruction holds besides; most: how many a legal program may have;
-    operands: vectors loaded beside them; registers: of the core; partial: each accumulator holds partial results along the reduction.
+    rows x vectors: accumulators of the result; accumulators: these and any others that an instruction holds; most: the limit for legal programs;
+    operands: vectors loaded in addition; registers: of the core; partial: each accumulator holds partial results along the reduction.
     """
 
     rows: int
@@ -40,7 +40,7 @@ class RegisterTile:
 
 @dataclass(frozen=True)
 class Level:
-    """A loop around the main statement: what one iteration of it touches. `loop` '' is the whole nest. `runs`: parallel, vectors or written out."""
+    """A loop around the main statement, and what one of its iterations touches. `loop` '' is the whole nest. `runs`: parallel, vectors or unrolled."""
 
     loop: str
     extent: int
@@ -51,7 +51,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Cost:
-    """Cycles of a statement by the estimate, by the threads that have work: arithmetic and loads from the first cache, and transfers into it."""
+    """Estimated cycles of a statement, over the threads with work: arithmetic and loads from the first cache, and transfers into it."""
 
     stage: str
     instructions: float
@@ -64,8 +64,8 @@ class Cost:
 
 @dataclass(frozen=True)
 class Program:
-    """A measured program. `algorithm`: the alternative it is of, "" for the declaration itself; measured: its cost, in the unit of the trials;
-    main: the stage with the most work; costs: estimates of its statements; whole: there is one for all of them, by the target's own estimate."""
+    """A measured program. `algorithm`: the alternative algorithm, "" for the declaration itself; measured: its cost, in the unit of the trials;
+    main: the stage with the most work; costs: estimates of its statements; whole: a single one for all of them, by the target's own estimate."""
 
     algorithm: str
     measured: float
@@ -90,7 +90,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Main:
-    """The statement with the most iterations. loaded: bytes that enter each cache over the whole run, by its name."""
+    """The statement with the most iterations. loaded: bytes loaded into each cache over the whole run, by its name."""
 
     stage: str
     tiles: tuple[AxisTiles, ...]
@@ -101,7 +101,7 @@ class Main:
 
 @dataclass(frozen=True)
 class Tried:
-    """A rule or an algorithm that the best program does without. measured: cost of the best program with it, infinite when none was valid."""
+    """A rule or an algorithm that the best program does not use. measured: the best cost with it, infinite if none was valid."""
 
     name: str
     trials: int
@@ -110,8 +110,8 @@ class Tried:
 
 @dataclass(frozen=True)
 class Rules:
-    """fired: those that led to the best program, with their stages; idle: asked about the main stage, and not applicable;
-    without: applicable, but not in it.
+    """fired: the rules that led to the best program, with their stages; idle: those that do not apply to the main stage;
+    without: those that apply, but are not used.
     """
 
     fired: tuple[tuple[str, tuple[str, ...]], ...]
@@ -121,7 +121,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Ranking:
-    """How a judge orders the valid trials: Spearman's correlation with the measured order, and the place (from 1) of the best among `count`."""
+    """How a ranking orders the valid trials: Spearman's correlation with the measured order, and the rank (from 1) of the best among `count`."""
 
     correlation: float
     place: int
@@ -130,7 +130,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Rival:
-    """A program that lost, and how it differs: what is said of the best only and of it only, and (stage, axis, lengths of the best, lengths of it)."""
+    """A program that lost, and how it differs: facts about the best only, about this one only, and (stage, axis, lengths of the best, its lengths)."""
 
     program: Program
     ours: tuple[Said, ...]
@@ -140,7 +140,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Work:
-    """What a workload asks for. flop: of one run, as declared; floor: cycles that the arithmetic takes at least, None for other than floating-point sums."""
+    """The work of a workload. flop: of one run, as declared; floor: minimal cycles of the arithmetic, None unless it is floating-point sums."""
 
     name: str
     flop: int
@@ -149,7 +149,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Place:
-    """Where it runs. fill: share of a cache that a piece may take; peak_gflops: of the target, None when it is not known."""
+    """Where it runs. fill: share of a cache that a piece may take; peak_gflops: of the target, None if unknown."""
 
     target: str
     caches: tuple[tuple[str, int], ...]
@@ -159,7 +159,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Trials:
-    """How many there are, how many are valid, what became of the others; median: of the valid ones' costs; unit: of all costs."""
+    """How many trials there are, how many are valid, why the others failed; median: of the valid costs; unit: of all costs."""
 
     count: int
     valid: int
@@ -170,7 +170,7 @@ class Trials:
 
 @dataclass(frozen=True)
 class Rankings:
-    """How well trials are told apart: by the estimate, and by a model that learned from some of them, None where none was asked."""
+    """How well programs are ranked: by the estimate, and by a model trained on some of the trials, or None."""
 
     by_estimate: Ranking
     by_model: Ranking | None
@@ -178,7 +178,7 @@ class Rankings:
 
 @dataclass(frozen=True)
 class Lost:
-    """What lost: the best program of another sketch, and of the same with other numbers; the other algorithms that were searched, "" for the declaration."""
+    """What lost: the best program of another sketch, and of the same sketch with other numbers; the other algorithms searched, "" for the declaration."""
 
     other_sketch: Rival | None
     other_tiles: Rival | None
@@ -187,7 +187,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Everything that is told of a workload's best program."""
+    """Everything known about a workload's best program."""
 
     work: Work
     place: Place

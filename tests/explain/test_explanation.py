@@ -35,13 +35,13 @@ def _task(target: str = TARGET, n: int = 64) -> SearchTask:
 
 
 def _space(task: SearchTask, kind: str) -> int:
-    """The tiled sketch as such, and the one with a private tile that is written out once after the first level of the tiling."""
+    """The tiled sketch, and the one with a private tile that is written back after the first level of the tiling."""
     wanted = {PLAIN: ("SP", "SP", "SP", "RE"), PRIVATE: ("CHW", "SP", "SP", "SP", "RE", "FSP", "FSP", "RE", "CA")}[kind]
     return next(k for k, space in enumerate(task.spaces) if tuple(step.code for step in space.sketch.steps[: len(wanted)]) == wanted)
 
 
 def _trial(task: SearchTask, kind: str, seconds: float | None, **values: Value) -> Outcome:
-    """A trial of the program whose choices have these values, by the last part of their names; 0 where none is given. Without a time it did not build."""
+    """A trial of the program with these values for its choices, by the last part of their names; 0 if not given. Without a time, it did not build."""
     space = task.spaces[_space(task, kind)]
     row = []
     for choice in space.sketch.choices:
@@ -69,14 +69,14 @@ def _explained(task: SearchTask) -> Explanation:
     return explain(task, _trials(task))
 
 
-def test_what_it_is_about() -> None:
+def test_the_work_and_the_place() -> None:
     one = _explained(_task())
     assert (one.work.name, one.place.target, one.trials.count, one.trials.valid, one.trials.failures) == ("product", TARGET, 5, 4, (("compile", 1),))
     assert one.best.measured == 10e-6 and one.trials.median == pytest.approx(13.5e-6) and one.work.flop == 2 * 64**3
     assert one.work.floor == 2 * 64**3 / (2 * 2 * 16), "two multiply-adds of 16 lanes a cycle"
 
 
-def test_costs_are_told_in_their_unit() -> None:
+def test_costs_keep_their_unit() -> None:
     task = _task()
     trials = [replace(one, cost=one.cost and one.cost * 1e9) for one in _trials(task)]
     text = explanation_text(explain(task, trials, unit=INSTRUCTIONS))
@@ -86,7 +86,7 @@ def test_costs_are_told_in_their_unit() -> None:
     assert "at a clock of" in explanation_text(explain(task, _trials(task)))
 
 
-def test_tiles_and_registers_are_those_of_the_row() -> None:
+def test_tiles_and_registers_of_a_row() -> None:
     main = _explained(_task()).main
     assert main.stage == "C"
     assert {one.axis: one.lengths for one in main.tiles} == {"i": (2, 2, 2, 8), "j": (2, 1, 1, 32), "k": (4, 16)}
@@ -111,14 +111,14 @@ def test_levels_touch_what_their_loops_need() -> None:
     ]
 
 
-def test_bytes_into_caches_are_those_of_the_outermost_loop_that_fits() -> None:
+def test_bytes_into_caches_depend_on_the_outermost_loop_that_fits() -> None:
     loaded = dict(_explained(_task()).main.loaded)
-    # Half rows of b and c meet half of the sets, so that it takes C_i_1 for all to fit: 16 x 64 of a and 16 x 32 of c for each of 8 iterations; and 64 x 32
-    # of b, which stays while i_1 goes on, for each of the 4 outside. 48 KiB stay in the second cache from one run to the next.
+    # Half rows of b and c map to half of the sets, so that all only fits from C_i_1 on: 16 x 64 of a and 16 x 32 of c for each of 8 iterations; and 64 x 32
+    # of b, which stays throughout i_1, for each of the 4 outer ones. 48 KiB stay in the second cache between runs.
     assert loaded == {"L1": (8 * (4 + 2) + 4 * 8) * 1024, "L2": 0, "L3": 0}
 
 
-def test_a_private_tile_has_its_outer_lengths_in_the_stage_around_it() -> None:
+def test_the_enclosing_stage_has_a_private_tiles_outer_lengths() -> None:
     task = _task()
     one = explain(task, [_trial(task, PRIVATE, 1e-5, i=(4, 2, 4), j=(1, 1, 16), k=(16,), vector=1)])
     assert one.main.stage == "C_local"
@@ -128,7 +128,7 @@ def test_a_private_tile_has_its_outer_lengths_in_the_stage_around_it() -> None:
     ]  # fmt: skip
 
 
-def test_the_estimate_adds_up_to_that_of_the_search() -> None:
+def test_the_estimate_equals_the_searchs() -> None:
     for threads in (1, 4):
         task = _task(f"cpu -mcpu=znver4 -threads={threads}")
         trial = _trial(task, PRIVATE, 1e-5, i=(4, 2, 4), j=(1, 1, 16), k=(16,), vector=1, parallel=2 if threads > 1 else 0)
@@ -140,7 +140,7 @@ def test_the_estimate_adds_up_to_that_of_the_search() -> None:
         assert legal(space.sketch.lower_row(trial.pick.row), task.target)
 
 
-def test_rules_that_led_there_that_were_left_out_and_that_do_not_fit() -> None:
+def test_fired_unused_and_inapplicable_rules() -> None:
     rules = _explained(_task()).rules
     assert rules.fired == (("multi_level_tiling", ("C",)),)
     assert [(one.name, one.trials, one.measured) for one in rules.without] == [
@@ -149,7 +149,7 @@ def test_rules_that_led_there_that_were_left_out_and_that_do_not_fit() -> None:
     assert rules.idle == ("always_inline", "simplify_const_tensor", "add_rfactor", "pack_constants", "reduce_in_vectors", "tensorize")
 
 
-def test_runners_up_and_what_is_different() -> None:
+def test_rivals_and_their_differences() -> None:
     one = _explained(_task())
     other, same = one.lost.other_sketch, one.lost.other_tiles
     assert other is not None and other.program.measured == 12e-6 and other.program.main == "C_local"
@@ -159,7 +159,7 @@ def test_runners_up_and_what_is_different() -> None:
         ("C", "tiled like the stage computed inside it: i_0 j_0 | i_1 j_1"),
         ("C_local", "computed inside C at loop j_0"),
         ("C", "vectors along j_1"),
-    ], "what is the same of the tiled stage is not listed, whatever it is called"
+    ], "what both tiled stages share is not listed, whatever their names"
     assert other.tiles == (("C", "i", (2, 2, 2, 8), (2, 1, 4, 8)),)
     assert same is not None and same.program.measured == 15e-6
     assert same.ours == same.theirs == () and same.tiles == (("C", "k", (4, 16), (16, 4)),)
@@ -174,7 +174,7 @@ def test_runners_up_and_what_is_different() -> None:
         (20e-6, 64, "it predicts that this one is faster, so it does not model the cause"),
     ],
 )
-def test_what_the_estimate_says_of_a_rival(seconds: float, k: int, verdict: str) -> None:
+def test_the_estimates_verdict_on_a_rival(seconds: float, k: int, verdict: str) -> None:
     task = _task()
     rival = _trial(task, PLAIN, seconds, **{**TILES, "k": (k,), "unroll": 64})
     text = explanation_text(explain(task, [_trial(task, PLAIN, 10e-6, **TILES), rival]), 400)
@@ -196,7 +196,7 @@ def test_without_a_valid_trial_there_is_nothing_to_explain() -> None:
 
 
 class _Noting:
-    """A cost model that notes how many programs it was told at a time, and repeats the estimate."""
+    """A cost model that records how many programs it was given at a time, and repeats the estimate."""
 
     def __init__(self, told: list[int]) -> None:
         self.told = told
@@ -213,7 +213,7 @@ class _Noting:
 
 
 def _many(task: SearchTask, count: int) -> list[Outcome]:
-    """Trials whose times are in the order of the estimate."""
+    """Trials with times in the order of the estimate."""
     lengths = [((a, b, c), (1, 1, lanes)) for a in (1, 2, 4) for b in (1, 2) for c in (1, 2, 4) for lanes in (16, 32)]
     trials = [_trial(task, PLAIN, 1.0, i=i, j=j, k=(16,), vector=1) for i, j in lengths[:count]]
     space = task.spaces[_space(task, PLAIN)]
@@ -221,7 +221,7 @@ def _many(task: SearchTask, count: int) -> list[Outcome]:
     return [Outcome(one.pick, float(c) * 1e-9) for one, c in zip(trials, cycles, strict=True)]
 
 
-def test_judges_are_asked_about_what_they_were_not_told() -> None:
+def test_the_learned_model_ranks_unseen_trials() -> None:
     task, told = _task(), list[int]()
     one = explain(task, _many(task, 36), model=lambda: _Noting(told))
     assert told == [27] * FOLDS, "three quarters each time"
@@ -229,12 +229,12 @@ def test_judges_are_asked_about_what_they_were_not_told() -> None:
     assert one.rankings.by_model == one.rankings.by_estimate
 
 
-def test_few_trials_ask_no_learned_model() -> None:
+def test_few_trials_train_no_model() -> None:
     task, told = _task(), list[int]()
     assert explain(task, _many(task, ENOUGH - 1), model=lambda: _Noting(told)).rankings.by_model is None and not told
 
 
-def test_places_count_from_the_fastest() -> None:
+def test_ranks_count_from_the_fastest() -> None:
     task = _task()
     trials = _many(task, 12)
     slow = max(trials, key=lambda one: one.cost or 0.0)
@@ -242,7 +242,7 @@ def test_places_count_from_the_fastest() -> None:
     assert one.rankings.by_estimate.place == 12 and one.rankings.by_estimate.correlation < 1
 
 
-def test_algorithms_beside_the_declaration() -> None:
+def test_alternative_algorithms() -> None:
     data, weight = te.placeholder((1, 12, 12, 16), name="data"), te.placeholder((3, 3, 16, 16), name="weight", constant=True)
     task = SearchTask(tensors=[data, weight, te.nn.conv2d_nhwc(data, weight, 1, 1)], target=TARGET, name="conv")
     numbers = {name: k for k, name in reversed(list(enumerate(space.algorithm for space in task.spaces)))}
@@ -267,7 +267,7 @@ def _of_a_core() -> str:
     return explanation_text(explain(task, trials, unit=task.target.unit))
 
 
-def test_a_target_with_an_estimate_of_its_own_has_no_registers_and_caches() -> None:
+def test_targets_with_their_own_estimate_have_no_registers_and_caches() -> None:
     text = _of_a_core()
     number = r"[\d.]+( k)? cycles"
     assert re.search(rf"^Expected: {number} by the estimate of the target; measured {number}\n  it ranks the best at place 1 of 4", text, re.M)

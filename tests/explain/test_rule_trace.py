@@ -16,7 +16,7 @@ from ansor.te.tensor import Tensor
 
 TARGET = parse_target("cpu -mcpu=znver4 -threads=4")
 SIGNS = {"add_cache_write": CacheWrite, "add_rfactor": Rfactor, "pack_constants": Pack, "pack_operands": PackInside, "tensorize": Tensorize}
-"""Rules that alone make steps of a kind."""
+"""Rules that are the only source of a kind of step."""
 
 WORKLOADS = {
     "matmul": workloads.matmul(64, 64, 64),
@@ -27,7 +27,7 @@ WORKLOADS = {
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_every_sketch_has_the_rules_whose_steps_it_shows(name: str) -> None:
+def test_fired_rules_match_the_steps_of_every_sketch(name: str) -> None:
     dag = Dag(WORKLOADS[name])
     trace = rule_trace(dag, TARGET.rules, TARGET)
     for sketch in spaces(dag, TARGET):
@@ -45,7 +45,7 @@ def test_order_and_stages() -> None:
     assert "tensorize" in trace.idle(["C"]) and "add_cache_write" not in trace.idle(["C"])
 
 
-def test_a_rule_that_was_never_asked_is_not_called_idle() -> None:
+def test_rules_that_were_never_tried_are_not_idle() -> None:
     @dataclass(frozen=True)
     class TakesAll:
         exclusive: bool = True
@@ -58,7 +58,7 @@ def test_a_rule_that_was_never_asked_is_not_called_idle() -> None:
     assert trace.fired(Sketch(Dag(workloads.matmul(8, 8, 8)))) == (), "it added no step"
 
 
-def test_stages_that_steps_made() -> None:
+def test_stages_created_by_steps() -> None:
     tensors: list[Tensor] = workloads.matmul(64, 64, 64)
     sketch = Sketch(Dag(tensors)).then(CacheWrite("C"))
     assert made_of(sketch) == {"C_local": "C"} and made_of(Sketch(Dag(tensors))) == {}

@@ -1,4 +1,4 @@
-"""What is said of a program is held against its state, and everything in its state is said."""
+"""The text about a program is checked against its state, and covers all of it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_words_and_state_agree(name: str) -> None:
         (workloads.matmul(8, 8, 64), [Split("C", "k", (16,), 2), Rfactor("C", "k_1", 2)], [
             ("C_rf", "loops cut and ordered i j k_1 k_0"), ("C", "partial results along k_1 (rfactor), combined by a second loop nest"),
         ]),
-        (workloads.matmul(8, 8, 8), [Fuse("C", ("i", "j")), Parallel("C", 1)], [("C", "i, j run as one loop"), ("C", "i_j_f in parallel")]),
+        (workloads.matmul(8, 8, 8), [Fuse("C", ("i", "j")), Parallel("C", 1)], [("C", "i, j fused into one loop"), ("C", "i_j_f in parallel")]),
         (workloads.matmul(8, 8, 8), [Parallel("C", 0), Unroll("C", "k"), PragmaUnroll("C", 16)], [
             ("C", "on one thread"), ("C", "loops ordered i j k"), ("C", "k written out"), ("C", "reduction unrolled up to 16 statements"),
         ]),
@@ -97,4 +97,4 @@ def test_each_step_has_its_words(tensors: list[Tensor], steps: list[Step], expec
 def test_structures() -> None:
     plain = Sketch(Dag(workloads.matmul(64, 64, 64)))
     assert structure_of(plain.state["C"]) == ""
-    assert structure_of(plain.then(Split("C", "j", (16,), 2)).state["C"]) == "SSR", "the reduction, though not cut, has its place"
+    assert structure_of(plain.then(Split("C", "j", (16,), 2)).state["C"]) == "SSR", "a reduction that is not split still counts"
