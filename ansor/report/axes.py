@@ -1,4 +1,4 @@
-"""An axis of a chart: the positions of values and tick marks."""
+"""An axis of a chart: positions of values, and tick marks."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 
 WIDE = 8.0
-"""Ratio of the largest to the smallest value from which on an axis is logarithmic."""
+"""An axis is logarithmic if the largest value is at least this many times the smallest."""
 
 MARKS = 6
-"""At most so many marks are written on."""
+"""The most labelled marks."""
 
 
 @dataclass(frozen=True)
@@ -23,19 +23,19 @@ class Axis:
     logarithmic: bool = False
 
     def place(self, value: float) -> float:
-        """The pixel of a value, to a tenth; values outside are at the ends."""
+        """The pixel of a value, to a tenth. Values outside map to the ends."""
         bounded = min(max(value, self.low), self.high)
         part = math.log(bounded / self.low) / math.log(self.high / self.low) if self.logarithmic else (bounded - self.low) / (self.high - self.low)
         return round(self.start + part * (self.end - self.start), 1)
 
     @property
     def marks(self) -> tuple[float, ...]:
-        """Round values between the ends."""
+        """Round numbers within the range."""
         return _decades(self.low, self.high) if self.logarithmic else _even(self.low, self.high)
 
 
 def cost_axis(low: float, high: float, start: float, end: float) -> Axis:
-    """For positive values, with a little room at both ends."""
+    """An axis for positive values, with a margin at both ends."""
     if high / low >= WIDE:
         return Axis(low / 1.15, high * 1.15, start, end, True)
     room = (high - low) * 0.08 or 0.05 * low
@@ -43,7 +43,7 @@ def cost_axis(low: float, high: float, start: float, end: float) -> Axis:
 
 
 def _decades(low: float, high: float) -> tuple[float, ...]:
-    """Powers of ten, and 2 and 5 times them where there are few."""
+    """Powers of ten, with 2 and 5 times them if there are few."""
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for factors in ((1, 2, 5), (1, 3), (1,)):
         found = [factor * 10.0**exponent for exponent in exponents for factor in factors if low <= factor * 10.0**exponent <= high]

@@ -1,4 +1,4 @@
-"""Charts as positions and labels; the page draws them. Their width is that of a narrow phone, so that labels are never small."""
+"""Charts as positions and labels, which the page draws. They are as wide as a narrow phone, so that labels are never small."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ WIDTH, LEFT, RIGHT, TOP = 360, 62, 350, 12
 CURVE_BOTTOM, CURVE_HEIGHT = 160, 204
 ROOF_BOTTOM, ROOF_HEIGHT = 238, 282
 LABEL = 9.0
-"""Half the side of the square that a number beside a point takes."""
+"""Half the side of the square for a number next to a point."""
 
 MOST_FAILURES = 500
-"""Marks of failed trials that are drawn; of more every second, third ... one."""
+"""The most marks for failed trials; if there are more, only every second, third ... one is drawn."""
 
 
 MOST_NUMBERS = 16
-"""Kernels with a number on the roofline: those that take most of the time."""
+"""Kernels with a number on the roofline: the most expensive ones."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A place on an axis, and what is written there."""
+    """A position on an axis, with its label."""
 
     at: float
     text: str
@@ -33,7 +33,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curve:
-    """The best cost so far over the trials. now, before: lines as text for `points`, "" without any; failed: where trials failed, as a path."""
+    """The best cost so far over the trials. now, before: `points` of the lines, or ""; failed: a path with the failed trials."""
 
     marks: tuple[Mark, ...]
     trials: tuple[Mark, ...]
@@ -44,7 +44,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Point:
-    """A kernel on the roofline; its number, "" where it has none, is at (label_x, label_y)."""
+    """A kernel on the roofline. Its number, "" if it has none, is at (label_x, label_y)."""
 
     number: str
     x: float
@@ -56,7 +56,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Roofline:
-    """roof: the line as text for `points`."""
+    """roof: the `points` of the line."""
 
     marks: tuple[Mark, ...]
     intensities: tuple[Mark, ...]
@@ -65,7 +65,7 @@ class Roofline:
 
 
 def curve(entry: Entry) -> Curve:
-    """The tuning curve of a task, beside that of the other run if it has one."""
+    """The tuning curve of a task, with that of the other run if there is one."""
     runs = [one for one in (entry.task, entry.before) if one is not None]
     costs = [cost for one in runs for _, cost in one.steps]
     across = Axis(0, max(len(one.costs) for one in runs), LEFT, RIGHT)
@@ -80,7 +80,7 @@ def curve(entry: Entry) -> Curve:
 
 
 def _cost_text(unit: Unit, value: float) -> str:
-    """Without the unit's name where the figure's title has it."""
+    """A cost without its unit if the figure's title has the unit."""
     return unit.text(value) if unit == SECONDS else unit.text(value).removesuffix(f" {unit.name}")
 
 
@@ -100,7 +100,7 @@ def _failed(task: Tuned, across: Axis) -> str:
 
 
 def roofline(section: Section) -> Roofline | None:
-    """Every kernel's best program under the target's roof; None where the roof or every program is unknown."""
+    """Every kernel's best program under the target's roof. None if the roof or all programs are unknown."""
     known = [(entry, winner) for entry in section.entries if (winner := entry.known.winner) is not None and winner.flop and winner.bytes]
     if section.roof is None or not known:
         return None
@@ -130,7 +130,7 @@ def _kernel_text(entry: Entry, intensity: float, rate: float, roof: Roof) -> str
 
 
 def _labelled(points: Sequence[tuple[Entry, float, float, str]]) -> Iterator[Point]:
-    """The first ones with numbers, each at the nearest place beside its point where it covers no other number and no point."""
+    """Points, the first of them with numbers, each at the nearest position that covers no other number and no point."""
     taken = [(x, y, 4.0) for _, x, y, _ in points]
     for k, (entry, x, y, text) in enumerate(points):
         if k >= MOST_NUMBERS:
@@ -143,7 +143,7 @@ def _labelled(points: Sequence[tuple[Entry, float, float, str]]) -> Iterator[Poi
 
 
 def _around(x: float, y: float) -> Iterator[tuple[float, float]]:
-    """Places within the chart around a point, the nearest first."""
+    """Positions within the chart around a point, nearest first."""
     directions = ((0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1))
     for distance in (14, 22, 30, 40, 52, 66, 82, 100):
         for right, below in directions:

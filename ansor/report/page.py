@@ -1,4 +1,4 @@
-"""A report as one HTML file: no script, no network access, no other files. Every text from a record file is escaped, and the page may load nothing."""
+"""A report as one HTML file, without scripts, network access or other files. All text from record files is escaped, and the page may not load anything."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ansor.targets.base import LOCAL
 
 TEMPLATE = "page.html"
 LONGEST_EXAMPLE = 4000
-"""Characters of a failure that are shown."""
+"""The most characters of a failure's text."""
 
 
 def page(report: Report, version: str, refresh: int = 0, now: Callable[[], float] = time.time) -> str:
-    """The text of the file. version: of the package that writes it; refresh: seconds after which a browser loads it again, 0 for never."""
+    """The content of the file. version: the package's; refresh: seconds between reloads in a browser, 0 for none."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -31,7 +31,7 @@ def page(report: Report, version: str, refresh: int = 0, now: Callable[[], float
 
 
 def _finalised(value: Any) -> Any:
-    """Texts without what no page should hold; others as they are."""
+    """Remove characters that a page should not contain from texts; keep other values."""
     return printable(value) if type(value) is str else value
 
 
@@ -50,7 +50,7 @@ def _charts() -> dict[str, object]:
 
 
 def _ratio(now: float, before: float) -> str:
-    """How a cost changed from another run to this one."""
+    """How a cost changed since another run."""
     if abs(now / before - 1) < 0.005:
         return "the same"
     return f"{before / now:.2f} times as fast" if now < before else f"{now / before:.2f} times as slow"

@@ -1,4 +1,4 @@
-"""Record files as a run: the parts of a report that any record file provides."""
+"""Reads record files as a run: the parts of a report that all record files provide."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WRITE = "name a record file that `ansor tune` wrote"
 
 
 def read_run(files: Sequence[str | Path]) -> Run:
-    """The trials of all files, in their order. Raises RecordError for what is not there, is no record file, or holds no trials."""
+    """The trials of all files, in order. Raises RecordError for a file that is missing, is not a record file, or holds no trials."""
     loaded = [(str(path), _load(path)) for path in dict.fromkeys(map(str, files))]
     groups: dict[tuple[str, Where], list[Record]] = {}
     left_out: Counter[str] = Counter()
@@ -52,7 +52,7 @@ def _failures(records: Iterable[Record]) -> tuple[Failures, ...]:
 
 
 def machine_text(header: Header) -> str:
-    """What the machine of a header is: processor, cores, system."""
+    """The machine in a header: processor, cores, system."""
     return ", ".join(f"{value} cores" if name == "cores" else value for name, value in header.machine if name != MODEL)
 
 

@@ -1,4 +1,4 @@
-"""From runs to the report: which costs compare, what share of the time a task takes, and how two runs differ."""
+"""Builds the report from runs: which costs are comparable, each task's share of the time, and how two runs differ."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ansor.report.values import Compared, Entry, Known, Report, Roof, Run, Section, Tuned, Where
 
-SUM = "all that both runs have"
+SUM = "all tasks in both runs"
 
 
 def make_report(run: Run, against: Run | None, known: Callable[[Tuned], Known], roof: Callable[[Where], Roof | None], of: str = "") -> Report:
-    """`known` tells what is known of a task besides its trials, `roof` what bounds programs; of: the network or operator, "" where none was named."""
+    """known: what is known of a task besides its trials; roof: what limits programs; of: the network or operator, "" if none was named."""
     sections = tuple(_sections(run, against, known, roof))
     compared = () if against is None else tuple(_compared(section, against) for section in sections)
     return Report(run, against, sections, compared, of)
@@ -26,7 +26,7 @@ def _sections(run: Run, against: Run | None, known: Callable[[Tuned], Known], ro
 
 
 def _entries(tasks: Sequence[tuple[Tuned, Known]], against: Run | None, first: int) -> tuple[Entry, ...]:
-    """The task that takes most of the time first."""
+    """Entries, the most expensive task first."""
     times = [_time(task, known.weight) for task, known in tasks]
     total = sum(time for time in times if time is not None)
     shares = [None if time is None else time / total for time in times]

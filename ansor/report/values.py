@@ -1,4 +1,4 @@
-"""The contents of a report, as values: runs, from their record files, and the best programs if the declaration is known."""
+"""The contents of a report, as values: runs from their record files, and the best programs if the declaration is known."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansor.targets.unit import Unit
 
 @dataclass(frozen=True)
 class Where:
-    """What costs compare in: the target as records name it, the model of the device, the unit."""
+    """The scope in which costs are comparable: the target as records name it, the device's model, the unit."""
 
     target: str
     device: str
@@ -20,7 +20,7 @@ class Where:
 
 @dataclass(frozen=True)
 class Failures:
-    """How many trials failed in one way, and what the first of them said."""
+    """How many trials failed in one way, and the first one's message."""
 
     kind: str
     count: int
@@ -29,7 +29,7 @@ class Failures:
 
 @dataclass(frozen=True)
 class Tuned:
-    """One workload in one run. costs: of its trials in the order of the file, None for one that failed."""
+    """One workload in one run. costs: of its trials in file order, None for a failure."""
 
     workload: str
     name: str
@@ -39,17 +39,17 @@ class Tuned:
 
     @property
     def best(self) -> float | None:
-        """The least cost; None when every trial failed."""
+        """The least cost; None if every trial failed."""
         return min((cost for cost in self.costs if cost is not None), default=None)
 
     @property
     def failed(self) -> tuple[int, ...]:
-        """The numbers, from 1, of the trials that failed."""
+        """The numbers, from 1, of failed trials."""
         return tuple(number for number, cost in enumerate(self.costs, 1) if cost is None)
 
     @property
     def steps(self) -> tuple[tuple[int, float], ...]:
-        """The trials, from 1, that were better than all before, with their costs."""
+        """The trials, from 1, that improved on all before, with their costs."""
         found: list[tuple[int, float]] = []
         for number, cost in enumerate(self.costs, 1):
             if cost is not None and (not found or cost < found[-1][1]):
@@ -59,7 +59,7 @@ class Tuned:
 
 @dataclass(frozen=True)
 class Run:
-    """One or more record files as one run. made: sentences about who wrote them; left_out: lines that are no trials, by reason."""
+    """One or more record files as one run. made: sentences on who wrote them; left_out: lines that are not trials, by reason."""
 
     files: tuple[str, ...]
     tasks: tuple[Tuned, ...]
@@ -67,18 +67,18 @@ class Run:
     left_out: tuple[tuple[str, int], ...]
 
     def find(self, workload: str, where: Where) -> Tuned | None:
-        """The task of that workload whose costs compare."""
+        """The task of that workload with comparable costs."""
         return next((task for task in self.tasks if task.workload == workload and task.where == where), None)
 
     @property
     def places(self) -> tuple[Where, ...]:
-        """Each once, in the order of the files."""
+        """The scopes, each once, in file order."""
         return tuple(dict.fromkeys(task.where for task in self.tasks))
 
 
 @dataclass(frozen=True)
 class Winner:
-    """The best program of a task that this version can make again. bytes: of all arguments, each moved once; cost: of this program."""
+    """The best program of a task that this version can reproduce. bytes: of all arguments, each moved once; cost: of this program."""
 
     flop: int
     bytes: int
@@ -90,7 +90,7 @@ class Winner:
 
 @dataclass(frozen=True)
 class Roof:
-    """What bounds the programs of a target: 10^9 operations a second, and 10^9 bytes a second from memory."""
+    """The limits of a target's programs: 10^9 operations a second, and 10^9 bytes a second from memory."""
 
     gflops: float
     gbytes: float
@@ -98,7 +98,7 @@ class Roof:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a task besides its trials. weight: uses in the network, None for a task that is not in it; reason: why there is no winner."""
+    """What is known of a task besides its trials. weight: uses in the network, None if the task is not in it; reason: why there is no winner."""
 
     weight: float | None
     winner: Winner | None
@@ -107,7 +107,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Entry:
-    """A task in the report. share: of the time of all; before: the same task in the run that is compared with."""
+    """A task in the report. share: of the total time; before: the same task in the run to compare with."""
 
     number: int
     task: Tuned
@@ -118,7 +118,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Section:
-    """The tasks whose costs compare, and what bounds their programs."""
+    """Tasks with comparable costs, and the limits of their programs."""
 
     where: Where
     entries: tuple[Entry, ...]
@@ -126,13 +126,13 @@ class Section:
 
     @property
     def total(self) -> float:
-        """The sum of the best costs, each as often as its weight."""
+        """The sum of the best costs, times their weights."""
         return sum(entry.task.best * entry.known.weight for entry in self.entries if entry.task.best is not None and entry.known.weight is not None)
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A task in two runs, or all that are in both: best costs, each times its weight, None where it is not in that run or nothing was valid."""
+    """A task in two runs, or all tasks in both: best costs times weights, None if a run does not have it or has nothing valid."""
 
     name: str
     now: float | None
@@ -141,7 +141,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Report:
-    """All of it. compared: of each section, in order; its last row is the sum where more than one task is in both runs."""
+    """The whole report. compared: for each section, in order; its last row is the sum if both runs share several tasks."""
 
     run: Run
     against: Run | None
@@ -150,7 +150,7 @@ class Report:
     of: str
 
     def _repr_html_(self) -> str:
-        """What the page begins with: its tables of tasks."""
+        """The start of the page: its tables of tasks."""
         return "".join(_section_html(one) for one in self.sections)
 
 

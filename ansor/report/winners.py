@@ -1,4 +1,4 @@
-"""The best recorded program of a task, reproduced from its schedule: loops, words, C, and why it is fast."""
+"""The best recorded program of a task, reproduced from its schedule: loops, steps in words, C code, and why it is fast."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ansor.tasks.task import SearchTask
 
 
 def winner_of(task: SearchTask, files: Sequence[str], where: Where, peak_gflops: float | None = None) -> Winner | str:
-    """The best program that files hold of a task, or why it cannot be shown."""
+    """The best program of a task in the files, or why it cannot be shown."""
     if not is_for(where.target, task.target):
         return f"Its trials are not for {task.target}."
     if not is_of(where.target, task.target):

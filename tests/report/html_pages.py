@@ -1,4 +1,4 @@
-"""A page as its elements, read by Python's own parsers."""
+"""The elements of a page, read by Python's own parsers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ VOID = {"meta", "img", "br", "link", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """Elements in their order, with attributes, the text of each, and those that are closed by another's end."""
+    """Elements in order, with attributes and text, and those that are closed by another's end tag."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -46,10 +46,10 @@ class Page(HTMLParser):
 
     @property
     def tags(self) -> set[str]:
-        """All of them."""
+        """The tags of all elements."""
         return {tag for tag, _, _ in self.elements}
 
 
 def drawings(text: str) -> list[ElementTree.Element]:
-    """Every SVG of a page. Raises ParseError for one that is not well-formed."""
+    """Every SVG of a page. Raises ParseError if one is not well-formed."""
     return [ElementTree.fromstring(one) for one in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]

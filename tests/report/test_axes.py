@@ -1,4 +1,4 @@
-"""Axes: places and marks."""
+"""Axes: positions and tick marks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from ansor.report.axes import MARKS, Axis, cost_axis
 
 
-def test_places_are_linear_or_logarithmic() -> None:
+def test_positions_are_linear_or_logarithmic() -> None:
     assert [Axis(0, 10, 0, 100).place(value) for value in (0, 5, 10, 20)] == [0, 50, 100, 100]
     assert [Axis(1, 100, 200, 0, True).place(value) for value in (1, 10, 100, 0.1)] == [200, 100, 0, 200]
 

@@ -23,7 +23,7 @@ def corners(line: str) -> list[tuple[float, float]]:
 def test_a_curve_steps_down_and_ends_at_the_last_trial() -> None:
     chart = curve(entry(costs=(4.0, None, 2.0, 3.0)))
     line = corners(chart.now)
-    assert len(line) == 4 and line[-1][0] == RIGHT and line[0][1] < line[-1][1] < CURVE_BOTTOM  # pixels go down, and so does the cost
+    assert len(line) == 4 and line[-1][0] == RIGHT and line[0][1] < line[-1][1] < CURVE_BOTTOM  # pixels count downwards, and the cost falls
     assert all(a[0] == b[0] or a[1] == b[1] for a, b in zip(line, line[1:], strict=False))
     assert chart.failed.count("M") == 1 and not chart.before
 
@@ -34,7 +34,7 @@ def test_curves_of_two_runs_share_their_axes() -> None:
     assert corners(chart.before)[-1][1] > corners(chart.now)[-1][1] and corners(chart.before)[-1][0] < RIGHT
 
 
-def test_a_task_without_a_valid_trial_has_marks_of_failures_only() -> None:
+def test_a_task_without_valid_trials_only_has_failure_marks() -> None:
     chart = curve(entry(costs=(None, None)))
     assert not chart.now and not chart.marks and chart.failed.count("M") == 2
     assert curve(entry(costs=(None,) * 5000)).failed.count("M") <= MOST_FAILURES
@@ -45,7 +45,7 @@ def test_costs_in_another_unit_are_written_in_it() -> None:
     assert {mark.text for mark in curve(Entry(1, task, Known(1.0, None), 1.0, None)).marks} >= {"2.00 M", "3.00 M"}
 
 
-def test_kernels_are_under_the_roof_where_it_is() -> None:
+def test_kernels_are_under_a_known_roof() -> None:
     section = Section(HERE, (entry(1, (1e-7,), 1000, 100), entry(2, (1e-6,), 1000, 1000)), Roof(10.0, 2.0))
     chart = roofline(section)
     assert chart is not None

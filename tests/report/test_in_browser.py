@@ -1,4 +1,4 @@
-"""The page in a browser: nothing on its console, nothing wider than the window, colours as the system wants them."""
+"""The page in a browser: no errors on its console, nothing wider than the window, colours that follow the system."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def test_the_console_has_no_errors(page: Path, tmp_path: Path) -> None:
     assert shown.console == () and shown.dom.count("<figure") == 3 and shown.dom.count("<svg") == 5
     broken = tmp_path / "broken.html"
     broken.write_text(page.read_text().replace("</body>", "<script>alert(1)</script></body>"))
-    assert "Content Security Policy" in " ".join(show(broken).console), "errors would be seen, and the page runs no scripts"
+    assert "Content Security Policy" in " ".join(show(broken).console), "the console shows errors, and the page runs no scripts"
 
 
-def test_texts_of_a_file_do_nothing(tmp_path: Path) -> None:
+def test_texts_from_files_have_no_effect(tmp_path: Path) -> None:
     output = tmp_path / "report.html"
     assert main(["report", str(hostile(tmp_path / "a.jsonl")), "--peak", "100", "--bandwidth", "10", "-o", str(output)]) == 0
     assert show(output).console == ()
@@ -45,7 +45,7 @@ def test_texts_of_a_file_do_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", [400, 1600])
 def test_nothing_is_wider_than_the_window(page: Path, tmp_path: Path, width: int) -> None:
-    """In a frame, because a window is at least 500 pixels wide. Everything is unfolded."""
+    """In a frame, because a window is at least 500 pixels wide. All parts are unfolded."""
     text = POLICY.sub("", page.read_text()).replace("<details", "<details open").replace("</body>", f"{ASK}</body>")
     asked = tmp_path / "asked.html"
     asked.write_text(f'<!doctype html><title></title><iframe srcdoc="{escape(text)}" style="width:{width}px;height:900px;border:0"></iframe>')

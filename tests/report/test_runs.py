@@ -29,14 +29,14 @@ def test_several_files_are_one_run_and_a_file_counts_once(tmp_path: Path) -> Non
     assert run.files == (str(first), str(second)) and [len(task.costs) for task in run.tasks] == [8] and run.tasks[0].best == 5e-7
 
 
-def test_costs_that_do_not_compare_are_different_tasks(tmp_path: Path) -> None:
+def test_incomparable_costs_are_different_tasks(tmp_path: Path) -> None:
     counted = trial(1000.0)._replace(unit=INSTRUCTIONS, device="qemu-aarch64")
     run = read_run([write(tmp_path / "a.jsonl", [trial(1e-6), counted])])
     assert [where.unit.name for where in run.places] == ["seconds", "instructions"] and [task.best for task in run.tasks] == [1e-6, 1000.0]
     assert run.find(TASK.workload_key, run.places[1]) == run.tasks[1] and run.find("other", run.places[1]) is None
 
 
-def test_what_holds_no_trials_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_files_without_trials_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="asked to report on .*none.jsonl, which is not a file; name a record file"):
         read_run([tmp_path / "none.jsonl"])
     (tmp_path / "empty.jsonl").touch()

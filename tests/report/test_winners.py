@@ -1,4 +1,4 @@
-"""The best recorded program, made again."""
+"""The best recorded program, reproduced."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def test_the_best_of_several_files_is_shown(tmp_path: Path) -> None:
         ("", (None,), "No valid trial can be reproduced by this version"),
     ],
 )
-def test_what_cannot_be_made_again_is_told(tmp_path: Path, target: str, costs: tuple[float | None, ...], words: str) -> None:
+def test_programs_that_cannot_be_reproduced_are_reported(tmp_path: Path, target: str, costs: tuple[float | None, ...], words: str) -> None:
     records = [one._replace(target=target or one.target) for one in trials(costs)]
     path = write(tmp_path / "a.jsonl", records)
     found = winner_of(TASK, [str(path)], read_run([path]).tasks[0].where)
     assert isinstance(found, str) and words in found
 
 
-def test_bytes_are_those_of_all_arguments() -> None:
+def test_bytes_of_all_arguments() -> None:
     task = ansor.SearchTask(matmul, (2, 3, 4), "cpu -threads=1")
     assert moved_bytes(task.dag) == 4 * (2 * 4 + 4 * 3 + 2 * 3)

@@ -1,4 +1,4 @@
-"""Record files for reports: some made-up trials of a small matrix product."""
+"""Record files for reports: a few invented trials of a small matrix product."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[2J\u2
 
 
 def trial(cost: float | None, kind: str = "compile", text: str = "error: no such thing") -> Record:
-    """A trial of the first sketch, failed without a cost."""
+    """A trial of the first sketch, failed if it has no cost."""
     space = TASK.spaces[0]
     failure = None if cost is not None else Failure(kind, text)
     row, steps = (0,) * len(space.sizes), json.loads(space.name)
@@ -30,20 +30,20 @@ def trial(cost: float | None, kind: str = "compile", text: str = "error: no such
 
 
 def trials(costs: Sequence[float | None] = COSTS) -> list[Record]:
-    """The trials of `COSTS`, with failures of two kinds."""
+    """The trials of `COSTS`, with two kinds of failures."""
     kinds = iter(("timeout", "compile", "compile", *["crash"] * len(costs)))
     return [trial(cost) if cost is not None else trial(None, kind := next(kinds), f"{kind}: what the tool said") for cost in costs]
 
 
 def write(path: Path, records: Sequence[Record], name: str = NAME) -> Path:
-    """A record file."""
+    """Write a record file."""
     header = make_header(CToolchain(find_compiler()), names={record.workload: name for record in records})
     path.write_bytes(b"".join([header_line(replace(header, started=1.0)), *map(record_line, records)]))
     return path
 
 
 def hostile(path: Path) -> Path:
-    """A file with HTML in every text of a line."""
+    """Write a file with HTML in every text that a line may hold."""
     page = "<script>alert(1)</script><img src=x onerror=alert(2)>"
     texts = [trial(1e-6), trial(None, text=HOSTILE)]
     others = [one._replace(workload=page, target=f"cpu {page} ({page})", algorithm=page) for one in texts]
