@@ -1,1 +1,1 @@
-"""Tests that come with the package, for who extends it: `device_contract`, `wire_contract` (with `wire_programs`). They need pytest."""
+"""Tests for extensions of the package: `device_contract`, `wire_contract` (with `wire_programs`). They need pytest."""

@@ -1,4 +1,4 @@
-"""The tests that every device passes: ours, and yours.
+"""Tests that every device must pass, ours and yours.
 
     from ansor.testing.device_contract import DeviceContract
 
@@ -8,7 +8,7 @@
         def open(self):
             return MyBoard("/dev/ttyUSB0")
 
-pytest finds the inherited tests. They run programs of the target on the device: right ones, wrong ones, ones that do not end.
+pytest finds the inherited tests. They run programs of the target on the device: correct ones, wrong ones, and endless ones.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def product(n: int = SIZE) -> list[Tensor]:
 
 
 class DeviceContract:
-    """Say which target's programs the device runs, and how it is opened. `trials`: of the run that is resumed.
+    """Set the target of the device, and say in `open` how to open it. `trials`: length of the run that is resumed.
 
-    `size`: side of the matrices of the others. `long`: of those of a program that takes long; three of them have to fit into the device's memory. A device that
-    does not compute with floats, or runs no plain loops, says in `sums`, `product` and `program` what it is tested with.
+    `size`: side of the matrices. `long`: their side in a program that takes long; three of them must fit into the device's memory. Override `sums`, `product`
+    and `program` for a device that does not compute with floats, or cannot run plain loops.
     """
 
     target = "cpu -threads=1"
@@ -65,8 +65,8 @@ class DeviceContract:
     long = 192
 
     def open(self) -> Device:
-        """A new device; each test opens one, and closes it."""
-        raise NotImplementedError("say in `open` how your device is opened")
+        """A new device. Each test opens and closes one."""
+        raise NotImplementedError("override `open` to open your device")
 
     def sums(self, sign: int = 1) -> list[Tensor]:
         """C = A + B, or A - B."""
@@ -77,19 +77,19 @@ class DeviceContract:
         return product(n or self.size)
 
     def program(self, declared: list[Tensor], entry: str) -> CSource:
-        """Any program of a declaration for the target."""
+        """Any program of a declaration, for the target."""
         return self._target.emit(Sketch(Dag(declared)).lower_row((), entry), entry)
 
     @pytest.fixture
     def device(self) -> Iterator[Device]:
-        """The device of a test."""
+        """A test's device."""
         device = self.open()
         yield device
         device.close()
 
     @pytest.fixture
     def builder(self, device: Device) -> Iterator[Builder]:
-        """What builds programs of the form that the device runs."""
+        """Builds programs in the form that the device runs."""
         with Builder(self._target.toolchain(), device.form, jobs=1, timeout=120) as builder:
             yield builder
 
@@ -98,12 +98,12 @@ class DeviceContract:
         return parse_target(self.target)
 
     def test_it_says_what_it_is(self, device: Device) -> None:
-        """A name, a model, a unit, and a form that the target's toolchain makes."""
+        """It has a name, a model, a unit, and a form that the target's toolchain produces."""
         assert device.name and device.model and device.form in self._target.toolchain().forms()
         assert device.unit == self._target.unit or device.unit.name
 
     def test_right_programs_have_costs_in_its_unit(self, device: Device, builder: Builder) -> None:
-        """Costs are above 0; a program that does more costs more."""
+        """Costs are positive; a program that does more costs more."""
         costs = []
         for declaration in (self.sums(), self.product()):
             task, artifact, reference = self._built(builder, declaration, declaration)
@@ -114,7 +114,7 @@ class DeviceContract:
         assert costs[1] > costs[0]
 
     def test_a_wrong_program_is_found_out_and_the_next_one_runs(self, device: Device, builder: Builder) -> None:
-        """A difference in place of a sum."""
+        """The program computes a difference instead of a sum."""
         task, wrong, reference = self._built(builder, self.sums(), self.sums(-1))
         failure = device.run(Job(task, wrong, reference, TIMING))
         assert isinstance(failure, Failure) and failure.kind == "wrong_answer" and failure.kind in KINDS and failure.text
@@ -122,7 +122,7 @@ class DeviceContract:
         assert isinstance(device.run(Job(task, right, reference, TIMING)), Observation)
 
     def test_a_program_that_takes_too_long_is_ended_and_the_next_one_runs(self, device: Device, builder: Builder) -> None:
-        """A time that no program keeps."""
+        """The time limit is too short for any program."""
         task, artifact, reference = self._built(builder, self.product(self.long), self.product(self.long))
         failure = device.run(Job(task, artifact, reference, replace(TIMING, timeout_seconds=1e-4)))
         assert isinstance(failure, Failure) and failure.kind == "timeout", failure
@@ -131,7 +131,7 @@ class DeviceContract:
         assert isinstance(after, Observation), after
 
     def test_it_opens_again_after_it_was_closed(self, device: Device, builder: Builder) -> None:
-        """Closing twice is fine, too."""
+        """Closing twice is allowed."""
         task, artifact, reference = self._built(builder, self.sums(), self.sums())
         device.close()
         device.close()
@@ -139,7 +139,7 @@ class DeviceContract:
         assert isinstance(after, Observation), after
 
     def test_a_run_is_recorded_once_and_resumed(self, device: Device, tmp_path: Path) -> None:
-        """Trials that were recorded are not measured again, and none is recorded twice."""
+        """Recorded trials are not measured again, and none is recorded twice."""
         task, path = SearchTask(tensors=self.product(), target=self._target, name="product"), tmp_path / "trials.jsonl"
         (first,) = tune_tasks([task], trials=self.trials, devices=device, records=path, timing=TIMING)
         assert first.best is not None and first.unit == device.unit
@@ -150,7 +150,7 @@ class DeviceContract:
         assert {(record.device, record.unit) for record in records} == {(device.model, device.unit)}
 
     def _built(self, builder: Builder, declared: list[Tensor], computed: list[Tensor]) -> tuple[MeasureTask, Artifact, Artifact]:
-        """What is declared, a program that computes perhaps something else, and the reference of what is declared."""
+        """The task of a declaration, a program that may compute something else, and the declaration's reference."""
         target, dag = self._target, Dag(declared)
         task = measure_task(dag, target)
         assert task.reference is not None

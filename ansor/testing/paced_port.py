@@ -1,4 +1,4 @@
-"""A serial line as fast as a real one, where a simulator's is faster."""
+"""A serial port at the speed of a real one, for simulators that are faster."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ BITS_A_BYTE = 10
 
 
 class PacedPort:
-    """A port that takes, and gives, only so many bytes a second."""
+    """A port with a limited number of bytes a second in each direction."""
 
     def __init__(self, port: Port, bytes_per_second: float) -> None:
         self._port, self._rate = port, bytes_per_second
         self._sending = self._receiving = 0.0
 
     def now(self) -> float:
-        """Seconds."""
+        """The time in seconds."""
         return time.monotonic()
 
     def send(self, data: bytes) -> None:
-        """Send it, and return when the line is through with it."""
+        """Send data, and return once the line has transmitted it."""
         for start in range(0, len(data), PART):
             part = data[start : start + PART]
             self._sending = max(self._sending, self.now()) + len(part) / self._rate
@@ -30,7 +30,7 @@ class PacedPort:
             self._port.send(part)
 
     def receive(self, seconds: float) -> bytes:
-        """What has come, as late as the line would bring it."""
+        """Received data, no earlier than a real line would deliver it."""
         data = self._port.receive(seconds)
         self._receiving = max(self._receiving, self.now()) + len(data) / self._rate
         if data:
@@ -38,5 +38,5 @@ class PacedPort:
         return data
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the port."""
         self._port.close()

@@ -1,4 +1,4 @@
-"""The tests that every wire passes: ours, and yours.
+"""Tests that every wire must pass, ours and yours.
 
     from ansor.testing.wire_contract import WireContract
     from ansor.testing.wire_programs import THUMB
@@ -10,7 +10,7 @@
         def open(self):
             return MyWire("/dev/ttyACM0")
 
-pytest finds the inherited tests. They write all over `memory`, and run three programs there (`wire_programs`).
+pytest finds the inherited tests. They overwrite `memory`, and run three programs there (`wire_programs`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ METACHARACTERS = b"#$}*+-\x03\x00\xff\n\r'\"\\\x11\x13\xc0\xdb\x7e\x7d" + b"OK" 
 
 
 class WireContract:
-    """Say how the wire is opened, and what memory is behind it.
+    """Say in `open` how to open the wire, and set what is behind it.
 
-    memory: address, and how many bytes may be written there: 16 KiB or more, a multiple of 256; code runs there.
-    programs: what the processor behind it runs. nowhere: an address without memory, where there is one that the board says so of.
-    sizes, alignments, steps, large: of reads and writes; a slow wire says fewer. seconds: what a program that never ends is given.
+    memory: address and number of writable bytes, at least 16 KiB and a multiple of 256; code runs there.
+    programs: for the processor behind the wire. nowhere: an address without memory, if the board reports such accesses.
+    sizes, alignments, steps, large: of reads and writes; set fewer for a slow wire. seconds: time limit of a program that never ends.
     """
 
     memory: tuple[int, int] = (0x80000000, 0x10000)
@@ -48,22 +48,22 @@ class WireContract:
     patience = 30.0
 
     def open(self) -> Wire:
-        """A wire to a board that is halted. A test opens one and closes it; some open another one afterwards."""
-        raise NotImplementedError("say in `open` how your wire is opened")
+        """A wire to a halted board. Each test opens and closes one; some open another afterwards."""
+        raise NotImplementedError("override `open` to open your wire")
 
     @pytest.fixture
     def wire(self) -> Iterator[Wire]:
-        """The wire of a test."""
+        """A test's wire."""
         wire = self.open()
         yield wire
         wire.close()
 
     def test_it_says_what_it_is(self, wire: Wire) -> None:
-        """A name, and what it can do."""
+        """It has a name and capabilities."""
         assert wire.name and wire.abilities.chunk >= 1 and wire.abilities.bits in (0, 8, 16, 32, 64), wire.abilities
 
     def test_all_sizes_at_all_alignments(self, wire: Wire) -> None:
-        """What was written is read, and what is beside it stays."""
+        """Reads return what was written, and neighbouring bytes do not change."""
         start, source, last = self.memory[0], random.Random(1), max(self.sizes) + max(self.alignments) + 2 * GUARD
         for align in self.alignments:
             model = bytearray(source.randbytes(last))
@@ -76,12 +76,12 @@ class WireContract:
                 assert wire.read(start, last) == model, (align, size)
 
     def test_nothing_is_nothing(self, wire: Wire) -> None:
-        """Zero bytes are read and written."""
+        """Reading and writing zero bytes works."""
         wire.write(self.memory[0], b"")
         assert wire.read(self.memory[0], 0) == b""
 
     def test_much_at_once(self, wire: Wire) -> None:
-        """More than one packet holds, also from odd addresses."""
+        """More than fits into one packet, also at odd addresses."""
         start, source = self.memory[0], random.Random(2)
         for at in (0, 3):
             data = source.randbytes(self.large)
@@ -90,7 +90,7 @@ class WireContract:
             assert wire.read(start + at + 1, len(data) - 2) == data[1:-1]
 
     def test_every_byte_comes_back(self, wire: Wire) -> None:
-        """Also those that mean something in a protocol, alone, in pairs with others, and many in a row."""
+        """Also bytes with a meaning in a protocol: alone, paired with others, and many in a row."""
         every = bytes(range(256))
         start, data = self.memory[0], every + METACHARACTERS + every[::-1] + bytes(byte ^ 0x20 for byte in METACHARACTERS)
         for at in (0, 1):
@@ -114,7 +114,7 @@ class WireContract:
             assert wire.read(start + at, min(4096, size - at)) == model[at:at + 4096], hex(start + at)
 
     def test_what_goes_through_is_counted(self, wire: Wire) -> None:
-        """Bytes of memory exactly, whatever they are wrapped in; nothing was damaged or sent again on the way."""
+        """Counts the exact bytes of memory, without framing; nothing was damaged or resent."""
         start = self.memory[0]
         for size in (1, 3, 8, 64, 1000, self.large):
             before = wire.traffic
@@ -128,14 +128,14 @@ class WireContract:
             assert (after.repeated, after.damaged) == (before.repeated, before.damaged)
 
     def test_a_program_runs_to_its_stop(self, wire: Wire) -> None:
-        """It computes; what it stopped at is the address that was given; memory besides its result is as it was."""
+        """It computes its result, stops at the given address, and leaves other memory as it was."""
         entry = self._entry()
         for first, second in ((1, 2), (0x7FFFFFFF, 0x12345678), (0xFFFFFFFF, 2)):
             self._adds(wire, entry, first, second)
             assert wire.read(entry, STOP) == self.programs.adds[:STOP]
 
     def test_a_program_runs_where_another_one_was(self, wire: Wire) -> None:
-        """No cache, and no breakpoint, keeps what was there."""
+        """No cache and no breakpoint keeps the old program."""
         entry, other = self._entry(), self._entry() + SIZE
         for place in (entry, other, entry, other):
             self._adds(wire, place, place & 0xFFFF, 77)
@@ -143,7 +143,7 @@ class WireContract:
             assert wire.read(place, SIZE) == bytes(SIZE)
 
     def test_many_runs_one_after_another(self, wire: Wire) -> None:
-        """As tuning does it."""
+        """As in tuning."""
         entry = self._entry()
         wire.write(entry, self.programs.adds)
         for count in range(min(self.steps, 50)):
@@ -152,7 +152,7 @@ class WireContract:
             assert stopped.reason == "stop" and wire.read(entry + SUM, 4) == self._words(count + 1000), (count, stopped)
 
     def test_a_program_that_never_ends_is_halted(self, wire: Wire) -> None:
-        """In time, and the next one runs; the wire says where it was if it says that it halts programs."""
+        """It is halted in time, and the next one runs; the wire reports where it was, if it can halt programs."""
         entry = self._entry()
         wire.write(entry, self.programs.loops)
         stopped = self._bounded(lambda: self._run(wire, entry, self.seconds))
@@ -162,17 +162,17 @@ class WireContract:
         self._adds(wire, entry, 3, 4)
 
     def test_a_trap_does_not_hang(self, wire: Wire) -> None:
-        """It is reported, or its handler is what never ends; it is no stop, and the board works after a reset."""
+        """It is reported, or its handler never ends; it does not count as a stop, and the board works after a reset."""
         entry = self._entry()
         wire.write(entry, self.programs.traps)
         stopped = self._bounded(lambda: self._run(wire, entry, self.seconds))
         assert stopped.reason in ("trap", "timeout"), stopped
-        assert stopped.reason != "trap" or stopped.cause, "a trap says a cause, in words"
+        assert stopped.reason != "trap" or stopped.cause, "a trap has a cause, in words"
         self._again(wire)
         self._adds(wire, entry, 3, 4)
 
     def test_a_reset_leads_to_a_board_that_works(self, wire: Wire) -> None:
-        """Twice, and again after a program ran; a wire that cannot reset says so."""
+        """Twice, and again after a program has run. A wire that cannot reset says so."""
         if not wire.abilities.resets:
             with pytest.raises(WireError):
                 wire.reset()
@@ -184,19 +184,19 @@ class WireContract:
             self._adds(wire, self._entry(), 5, 6)
 
     def test_what_is_no_memory_is_an_error_and_the_next_read_works(self, wire: Wire) -> None:
-        """An address without memory; where a board has none that it says so of, there is nothing to see."""
+        """An address without memory is an error; not every board reports this."""
         if self.nowhere is None:
             return
         with pytest.raises(WireError) as caught:
             wire.read(self.nowhere, 16)
         assert f"{self.nowhere:x}" in str(caught.value)
-        with contextlib.suppress(WireError):  # not every debugger looks
+        with contextlib.suppress(WireError):  # not every debugger checks
             wire.write(self.nowhere, bytes(16))
         wire.write(self.memory[0], b"12345")
         assert wire.read(self.memory[0], 5) == b"12345"
 
     def test_closing_ends_what_waits(self, wire: Wire) -> None:
-        """From another thread, while a program runs; the board can be opened anew."""
+        """From another thread, while a program runs. The board can then be opened again."""
         entry, started = self._entry(), threading.Event()
         seen: list[Stopped | WireError] = []
         wire.write(entry, self.programs.loops)
@@ -218,7 +218,7 @@ class WireContract:
         self._opens_and_works()
 
     def test_what_is_closed_says_so(self, wire: Wire) -> None:
-        """Whatever is asked of it; closing twice is fine, and it opens again."""
+        """Every call raises; closing twice is allowed, and it can be opened again."""
         wire.close()
         wire.close()
         entry = self._entry()
@@ -231,22 +231,22 @@ class WireContract:
         self._opens_and_works()
 
     def _entry(self) -> int:
-        """Where code goes: in the middle, at a multiple of 256."""
+        """Where code is placed: in the middle, at a multiple of 256."""
         return (self.memory[0] + self.memory[1] // 2 + SIZE - 1) // SIZE * SIZE
 
     @staticmethod
     def _words(*words: int) -> bytes:
-        """Numbers as the programs hold them: 32 bits, the low byte first."""
+        """Numbers as programs hold them: 32 bits, little-endian."""
         return b"".join((word & 0xFFFFFFFF).to_bytes(4, "little") for word in words)
 
     def _fill(self, wire: Wire) -> bytearray:
-        """The whole memory is written; what is in it then."""
+        """Fill the whole memory, and return its contents."""
         model = bytearray(random.Random(4).randbytes(self.memory[1]))
         wire.write(self.memory[0], bytes(model))
         return model
 
     def _run(self, wire: Wire, entry: int, seconds: float) -> Stopped:
-        """How a run ended; a wire that cannot halt may break instead."""
+        """How a run ended. A wire that cannot halt may raise instead."""
         try:
             return wire.execute(entry, entry + STOP, seconds)
         except WireError as error:
@@ -255,7 +255,7 @@ class WireContract:
             return Stopped("timeout", cause=str(error))
 
     def _bounded(self, run: Callable[[], Stopped]) -> Stopped:
-        """What `run` returns, and no test that hangs where it does not."""
+        """The result of `run`, without hanging the test if it does not return."""
         seen: list[Stopped | BaseException] = []
 
         def catches() -> None:
@@ -273,12 +273,12 @@ class WireContract:
         return seen[0]
 
     def _again(self, wire: Wire) -> None:
-        """After a program that did not end: a reset, where there is one."""
+        """Reset after a program that did not end, if the wire can."""
         if wire.abilities.resets:
             wire.reset()
 
     def _adds(self, wire: Wire, entry: int, first: int, second: int) -> None:
-        """The program that adds is written and run, and its sum is right."""
+        """Write the program that adds, run it, and check its sum."""
         wire.write(entry, self.programs.adds)
         wire.write(entry + WORDS, self._words(first, second, 0))
         stopped = wire.execute(entry, entry + STOP, self.patience)
@@ -286,7 +286,7 @@ class WireContract:
         assert wire.read(entry + WORDS, 12) == self._words(first, second, first + second)
 
     def _opens_and_works(self) -> None:
-        """Another wire to the board runs a program."""
+        """Open another wire to the board, and run a program."""
         wire = self.open()
         try:
             self._again(wire)

@@ -1,9 +1,9 @@
-"""Machine code for the tests of wires: a program that adds, one that never ends, one that traps. Each runs at any multiple of 256 and needs 256 bytes.
+"""Machine code for the tests of wires: programs that add, loop forever, and trap. Each runs at any multiple of 256 and needs 256 bytes.
 
-    entry + 0   the code          entry + 64, 68  what is added, 32 bits each
+    entry + 0   the code          entry + 64, 68  operands, 32 bits each
     entry + 48  it stops there    entry + 72      the sum
 
-Registers are clobbered; what traps may set the trap vector to a loop of its own, where the processor has one.
+Registers are clobbered; the trapping program may set the trap vector to its own loop, if the processor has one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ STOP, WORDS, SUM, SIZE = 48, 64, 72, 256
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """Of one processor architecture: `adds` ends in a jump to itself at byte 48; `loops` is one; `traps` does what a processor stops at."""
+    """Programs for one processor architecture: `adds` ends in a jump to itself at byte 48; `loops` is such a jump; `traps` executes a trapping instruction."""
 
     adds: bytes
     loops: bytes
@@ -23,11 +23,11 @@ class Programs:
 
     def __post_init__(self) -> None:
         if len(self.adds) > WORDS or max(len(self.loops), len(self.traps)) > SIZE or len(self.adds) <= STOP:
-            raise ValueError(f"`adds` has {len(self.adds)} bytes, {STOP + 1} to {WORDS} are right; `loops` and `traps` may have {SIZE}")
+            raise ValueError(f"`adds` has {len(self.adds)} bytes; it needs {STOP + 1} to {WORDS}, and `loops` and `traps` at most {SIZE}")
 
 
 def _at_stop(code: str, nop: str, jump: str) -> bytes:
-    """Code, filled with `nop` up to byte 48, and a jump to itself there."""
+    """Code padded with `nop` up to byte 48, then a jump to itself."""
     head = bytes.fromhex(code)
     return head + bytes.fromhex(nop) * ((STOP - len(head)) // len(bytes.fromhex(nop))) + bytes.fromhex(jump)
 

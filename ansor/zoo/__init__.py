@@ -1,1 +1,1 @@
-"""Networks and operators that come with the package: see `ansor.zoo.catalogue`."""
+"""Built-in networks and operators: see `ansor.zoo.catalogue`."""

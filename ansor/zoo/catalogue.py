@@ -1,6 +1,6 @@
 """The names of built-in networks and operators: `ansor tune resnet18`, `ansor tune matmul`.
 
-Looking a name up imports nothing heavy: a network's module is imported, and PyTorch with it, when the network is asked for.
+Looking up a name imports nothing heavy: using a network imports its module, and PyTorch with it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ZooNetwork:
         return (self.calibration()[0],)
 
     def calibration(self) -> list[torch.Tensor]:
-        """Inputs to quantise it with; the first one is the example."""
+        """Inputs for quantisation. The first is the example."""
         from ansor.zoo.weights import images
 
         networks = getattr(import_module(self.place.partition(":")[0]), "NETWORKS", {})
@@ -73,7 +73,7 @@ NETWORKS = {
         ZooNetwork("mobilenet_v2", "MobileNet-V2, batch 1, 224x224", "ansor.zoo.mobilenet:mobilenet_v2"),
         ZooNetwork("ds_cnn", "DS-CNN, keyword spotting, 49x10 features", "ansor.zoo.tiny:ds_cnn"),
         ZooNetwork("mobilenet_v1_025", "MobileNet-V1, a quarter of the width, 96x96", "ansor.zoo.tiny:mobilenet_v1_025"),
-        ZooNetwork("autoencoder", "autoencoder of sound, 640 features", "ansor.zoo.tiny:autoencoder"),
+        ZooNetwork("autoencoder", "autoencoder for sound, 640 features", "ansor.zoo.tiny:autoencoder"),
         ZooNetwork("resnet8", "ResNet-8, 32x32", "ansor.zoo.tiny:resnet8"),
     )
 }
@@ -88,7 +88,7 @@ OPERATORS = {
 
 
 def find(name: str) -> ZooNetwork | ZooOperator:
-    """The built-in network or operator of this name. Raises ModelError with the names there are."""
+    """The built-in network or operator of this name. Raises ModelError with the known names."""
     found = NETWORKS.get(name) or OPERATORS.get(name)
     if found is not None:
         return found

@@ -1,4 +1,4 @@
-"""MobileNet-V2, layer for layer and name for name as torchvision's, so that its state dicts load here."""
+"""MobileNet-V2 with torchvision's layers and names, so that its state dicts load here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ConvNormReLU(nn.Sequential):
 
 
 class InvertedResidual(nn.Module):
-    """1x1 convolution that widens, depthwise 3x3, 1x1 that narrows; a shortcut where shapes allow."""
+    """1x1 convolution that widens, depthwise 3x3, 1x1 that narrows; a shortcut if shapes allow."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, expansion: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Single operators to tune, measure and compare, with the shapes of common networks as defaults. Data come first, then weights, then the result."""
+"""Single operators to tune, measure and compare, with default shapes from common networks. Arguments are data, then weights, then the result."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def group_conv2d(n: int = 1, h: int = 56, w: int = 56, ci: int = 64, co: int = 1
 
 def dilated_conv2d(n: int = 1, h: int = 56, w: int = 56, ci: int = 64, co: int = 64, kernel: int = 3, stride: int = 1, padding: int = 2,
                    dilation: int = 2) -> Tensors:
-    """2-d convolution with spread taps, NHWC."""
+    """Dilated 2-d convolution, NHWC."""
     return conv2d(n, h, w, ci, co, kernel, stride, padding, dilation)
 
 
 def depthwise_conv2d(n: int = 1, h: int = 112, w: int = 112, c: int = 32, kernel: int = 3, stride: int = 1, padding: int = 1) -> Tensors:
-    """2-d convolution of each channel by itself, NHWC."""
+    """Depthwise 2-d convolution, NHWC."""
     return conv2d(n, h, w, c, c, kernel, stride, padding, 1, c)
 
 
@@ -87,7 +87,7 @@ def conv2d_transpose(n: int = 1, h: int = 8, w: int = 8, ci: int = 256, co: int 
 
 def capsule_conv2d(n: int = 1, h: int = 16, w: int = 16, ci: int = 32, co: int = 32, kernel: int = 3, stride: int = 2, padding: int = 1,
                    capsule: int = 4) -> Tensors:
-    """2-d convolution of small matrices."""
+    """2-d convolution of small matrices (capsules)."""
     data, weight = _data(n, h, w, capsule, capsule, ci), _weight(kernel, kernel, capsule, capsule, ci, co)
     return [data, weight, nn.capsule_conv2d(data, weight, stride, padding)]
 

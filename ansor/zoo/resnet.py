@@ -1,4 +1,4 @@
-"""ResNet-18, -34 and -50, layer for layer and name for name as torchvision's, so that its state dicts load here."""
+"""ResNet-18, -34 and -50 with torchvision's layers and names, so that its state dicts load here."""
 
 from __future__ import annotations
 

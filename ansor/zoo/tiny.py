@@ -1,7 +1,7 @@
 """The four networks of MLPerf Tiny, from their published architectures, with random weights.
 
 ds_cnn: keyword spotting, 49x10 features, 12 words (Zhang et al., "Hello Edge", 2017, the small one). mobilenet_v1_025: visual wake words, 96x96 images, 2
-classes (Howard et al., 2017, a quarter of the width). autoencoder: anomalies in the sound of machines, 640 features (DCASE 2020, task 2). resnet8: CIFAR-10,
+classes (Howard et al., 2017, a quarter of the width). autoencoder: anomalies in machine sound, 640 features (DCASE 2020, task 2). resnet8: CIFAR-10,
 32x32 images (He et al., 2015, three stages of one block).
 """
 
@@ -55,7 +55,7 @@ class Autoencoder(nn.Sequential):
 
 
 class Block(nn.Module):
-    """Two 3x3 convolutions, and a 1x1 one beside them where the size changes."""
+    """Two 3x3 convolutions, with a parallel 1x1 one if the size changes."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -92,19 +92,19 @@ def resnet8() -> nn.Module:
 
 
 def samples(shape: tuple[int, ...]) -> list[torch.Tensor]:
-    """Random inputs to calibrate with, the same in each process; the first one is the example."""
+    """Random calibration inputs, the same in each process. The first is the example."""
     return list(torch.randn(CALIBRATION, 1, *shape, generator=torch.Generator().manual_seed(1)))
 
 
 @dataclass(frozen=True)
 class TinyNetwork:
-    """model: makes it; shape: of one input, without the batch, which is 1."""
+    """model: creates it; shape: of one input, without the batch, which is 1."""
 
     model: Callable[[], nn.Module]
     shape: tuple[int, ...]
 
     def samples(self) -> list[torch.Tensor]:
-        """Inputs to calibrate with."""
+        """Calibration inputs."""
         return samples(self.shape)
 
 
@@ -112,4 +112,4 @@ NETWORKS = {
     "ds_cnn": TinyNetwork(ds_cnn, (1, 49, 10)), "mobilenet_v1_025": TinyNetwork(mobilenet_v1_025, (3, 96, 96)),
     "autoencoder": TinyNetwork(autoencoder, (640,)), "resnet8": TinyNetwork(resnet8, (3, 32, 32)),
 }  # fmt: skip
-"""By name."""
+"""The networks by name."""

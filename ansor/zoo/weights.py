@@ -1,4 +1,4 @@
-"""Weights for networks nobody trained: random, the same in each process, and well behaved."""
+"""Weights for untrained networks: random, the same in each process, and numerically well behaved."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch import nn
 def settled(make: Callable[[], nn.Module], image: tuple[int, ...] = (3, 64, 64)) -> nn.Module:
     """`make()` with seeded random weights, in evaluation mode.
 
-    Batch norms get random scales and shifts, and the statistics that training would leave them: those of a batch of images of shape `image`.
-    The caller's random state is untouched.
+    Batch norms get random scales and shifts, and the statistics of a batch of images of shape `image`, as training would.
+    Leaves the caller's random state unchanged.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""A wire to memory of this process, whose processor recognises the three programs of the tests. Each flaw can be switched on."""
+"""A wire to memory of this process. Its processor recognises the three programs of the tests. Each flaw can be switched on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLAWS = ("escapes", "alignment", "tail", "counts", "beside", "adds", "trap", "de
 
 @dataclass
 class Board:
-    """What persists when a wire is closed."""
+    """The state that survives closing a wire."""
 
     memory: bytearray = field(default_factory=lambda: bytearray(SIZE))
     stuck: bool = False
@@ -22,7 +22,7 @@ class Board:
 
 @dataclass
 class MemoryWire:
-    """`flaw`: what is wrong with it; '' if nothing is."""
+    """`flaw`: the wire's defect; '' for none."""
 
     board: Board
     flaw: str = ""
@@ -81,7 +81,7 @@ class MemoryWire:
         raise WireError("the wire was closed while a program ran")
 
     def _at(self, address: int, size: int) -> int:
-        """Where an address is in the memory."""
+        """The position of an address in the memory."""
         if self.closed.is_set():
             raise WireError(f"the wire {self.name} was closed")
         if not START <= address <= START + SIZE - size and self.flaw != "range":

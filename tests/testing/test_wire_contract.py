@@ -1,4 +1,4 @@
-"""The contract of wires: a right wire passes it, and each wrong one fails."""
+"""The contract of wires: a correct wire passes it, and each defective one fails."""
 
 import inspect
 import sys
@@ -15,7 +15,7 @@ from tests.testing.memory_wire import FLAWS, START, Board, MemoryWire
 
 
 class TestMemoryWire(WireContract):
-    """The contract over memory of this process."""
+    """The contract on memory of this process."""
 
     memory = (START, 0x8000)
     nowhere = 0x1000
@@ -33,7 +33,7 @@ class TestMemoryWire(WireContract):
 
 @pytest.mark.parametrize("flaw", FLAWS)
 def test_each_flaw_is_found(flaw: str) -> None:
-    """By one test of the contract at least, and as a failure, not as a hang."""
+    """By at least one test of the contract, and as a failure, not as a hang."""
     found = []
     for name, test in inspect.getmembers(WireContract, inspect.isfunction):
         if not name.startswith("test_"):
@@ -71,8 +71,8 @@ ASSEMBLY = {
 
 @pytest.mark.compiler
 @pytest.mark.parametrize("target", ASSEMBLY)
-def test_the_bytes_are_what_the_assembler_makes(target: str, tmp_path: Path) -> None:
-    """Each program is written as bytes; here is the same in assembly language."""
+def test_the_bytes_equal_the_assemblers(target: str, tmp_path: Path) -> None:
+    """Each program is written as bytes; this is the same in assembly language."""
     programs, text = ASSEMBLY[target]
     source, made = tmp_path / "programs.s", tmp_path / "programs.o"
     source.write_text(text.replace(";", "\n") + "\n")
@@ -84,7 +84,7 @@ def test_the_bytes_are_what_the_assembler_makes(target: str, tmp_path: Path) -> 
 
 
 def test_programs_of_a_wrong_size_are_refused() -> None:
-    """Where the words are is given."""
+    """The positions of the words are fixed."""
     for adds, loops in ((b"", b""), (bytes(65), b""), (bytes(60), bytes(257))):
         with pytest.raises(ValueError, match="bytes"):
             Programs(adds, loops, b"")

@@ -11,7 +11,7 @@ from ansor.zoo.catalogue import NETWORKS, OPERATORS, ZooNetwork, ZooOperator, fi
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_operators_declare_themselves(name: str) -> None:
+def test_operators_can_be_declared(name: str) -> None:
     entry = find(name)
     assert isinstance(entry, ZooOperator) and entry.summary
     tensors = entry.function(*entry.args)

@@ -1,4 +1,4 @@
-"""The example files define the same networks as the zoo, and are the same in each process."""
+"""The example files define the same networks as the zoo, the same ones in each process."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def test_making_a_model_leaves_the_callers_random_state() -> None:
 
 
 @pytest.mark.parametrize(("name", "parameters"), [("resnet18", 11_689_512), ("resnet34", 21_797_672), ("resnet50", 25_557_032), ("mobilenet_v2", 3_504_872)])
-def test_sizes_are_those_of_torchvision(name: str, parameters: int) -> None:
+def test_sizes_equal_torchvisions(name: str, parameters: int) -> None:
     assert sum(parameter.numel() for parameter in NETWORKS[name].model().parameters()) == parameters
