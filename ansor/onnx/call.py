@@ -1,6 +1,6 @@
-"""One operator with its operands, as its translation sees it, and the table of translations.
+"""One operator with its operands, as a translation receives it, and the table of translations.
 
-A translation is a function registered under the operators that it computes with PyTorch:
+A translation is a function registered for the operators that it computes with PyTorch:
 
     @computes("Relu")
     def relu(call: Call) -> torch.Tensor: ...
@@ -26,7 +26,7 @@ TABLE: dict[str, Translation] = {}
 
 
 def computes(*operators: str) -> Callable[[Translation], Translation]:
-    """Registers a translation."""
+    """Register a translation."""
 
     def register(function: Translation) -> Translation:
         for operator in operators:
@@ -39,21 +39,21 @@ def computes(*operators: str) -> Callable[[Translation], Translation]:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """Operands are tensors that are computed in each call of the network, or arrays that are known; None for one that is left out."""
+    """Operands: tensors, which each call of the network computes, or arrays, which are known in advance. None for a missing operand."""
 
     node: Node
     operands: Sequence[Operand]
     opset: int
 
     def has(self, place: int) -> bool:
-        """Whether an operand is given."""
+        """Whether an operand is present."""
         return place < len(self.operands) and self.operands[place] is not None
 
     def tensor(self, place: int = 0) -> torch.Tensor:
         """An operand."""
         value = self.operands[place] if self.has(place) else None
         if value is None:
-            raise ModelError(f"the {self.node} has no operand number {place}, which it needs; export the model anew")
+            raise ModelError(f"the {self.node} has no operand number {place}, which it needs; export the model again")
         return value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value, copy=True))
 
     def tensors(self) -> list[torch.Tensor]:
@@ -64,7 +64,7 @@ class Call:
         return self.tensor(place) if self.has(place) else None
 
     def array(self, place: int) -> Array:
-        """An operand that has to be known when the model is read."""
+        """An operand that must be known when the model is read."""
         value = self.operands[place] if self.has(place) else None
         if not isinstance(value, np.ndarray):
             name = self.node.inputs[place] if self.has(place) else f"operand number {place}"
@@ -72,7 +72,7 @@ class Call:
         return value
 
     def integers(self, place: int, name: str = "") -> list[int] | None:
-        """A list of integers: an operand or, in older versions, the attribute `name`; None where it is left out."""
+        """A list of integers: an operand or, in older versions, the attribute `name`; None if missing."""
         if self.has(place):
             return [int(one) for one in self.array(place).reshape(-1)]
         value = self.node.attributes.get(name)
@@ -84,14 +84,14 @@ class Call:
         """An attribute that is a list of integers."""
         value = self.node.attributes.get(name, default)
         if not isinstance(value, Sequence) or isinstance(value, str):
-            raise ModelError(f"the {self.node} of the model has {name}={value!r:.60}, which has to be a list of integers; export the model anew")
+            raise ModelError(f"the {self.node} of the model has {name}={value!r:.60}, which has to be a list of integers; export the model again")
         return [int(one) for one in value]
 
     def number(self, name: str, default: float) -> float:
         """An attribute that is a number."""
         value = self.node.attributes.get(name, default)
         if not isinstance(value, (int, float)):
-            raise ModelError(f"the {self.node} of the model has {name}={value!r:.60}, which has to be a number; export the model anew")
+            raise ModelError(f"the {self.node} of the model has {name}={value!r:.60}, which has to be a number; export the model again")
         return value
 
     def integer(self, name: str, default: int) -> int:
@@ -104,19 +104,19 @@ class Call:
         """An attribute that is one of these words, the first by default."""
         value = self.text(name, words[0])
         if value not in words:
-            raise ModelError(f"the {self.node} of the model has {name}={value:.60}, which has to be one of {', '.join(words)}; export the model anew")
+            raise ModelError(f"the {self.node} of the model has {name}={value:.60}, which has to be one of {', '.join(words)}; export the model again")
         return value
 
     def axis(self, default: int, rank: int, name: str = "axis") -> int:
-        """An attribute that names one of `rank` dimensions, counted from the front."""
+        """An attribute that names one of `rank` dimensions, as a number from 0."""
         return self.within(self.integer(name, default), rank)
 
     def within(self, axis: int, rank: int) -> int:
-        """The same of a number."""
+        """A dimension as a number from 0."""
         if not -rank <= axis < rank:
-            raise ModelError(f"the {self.node} of the model has the dimension {axis}, which has to be from {-rank} to {rank - 1}; export the model anew")
+            raise ModelError(f"the {self.node} of the model has the dimension {axis}, which has to be from {-rank} to {rank - 1}; export the model again")
         return axis % rank
 
     def refused(self, what: str) -> ModelError:
-        """The sentence about a form of the operator that is not translated."""
-        return ModelError(f"the {self.node} of the model has {what}, which is not supported; export it without, or run that part outside of the network")
+        """The error for an unsupported form of the operator."""
+        return ModelError(f"the {self.node} of the model has {what}, which is not supported; remove it, or run that part outside of the network")

@@ -1,4 +1,4 @@
-"""ONNX's elementwise operators: a table of those that PyTorch has under a name of its own, and the few that need a line."""
+"""ONNX's elementwise operators: a table of those that PyTorch also has, and functions for the rest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MANY: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {"Max": 
 
 DTYPES = {1: torch.float32, 2: torch.uint8, 3: torch.int8, 5: torch.int16, 6: torch.int32, 7: torch.int64, 9: torch.bool, 10: torch.float16, 11: torch.float64,
           16: torch.bfloat16}
-"""By ONNX's numbers."""
+"""PyTorch's dtypes, by ONNX's numbers."""
 
 
 def _of_one(function: Callable[[torch.Tensor], torch.Tensor]) -> Translation:
@@ -80,7 +80,7 @@ def power(call: Call) -> torch.Tensor:
 
 @computes("Sign")
 def sign(call: Call) -> torch.Tensor:
-    """Of NaN it is NaN, where PyTorch says 0."""
+    """NaN for NaN, where PyTorch returns 0."""
     x = call.tensor()
     return torch.where(torch.isnan(x), x, torch.sign(x)) if x.dtype.is_floating_point else torch.sign(x)
 

@@ -1,4 +1,4 @@
-"""Nodes whose operands are known when the file is read: what exporters write to compute shapes, paddings and slices."""
+"""Computes nodes with constant operands when the file is read: exporters use them for shapes, paddings and slices."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ansor.errors import ModelError
 from ansor.onnx.model_file import Array, Node
 
 MOST = 1 << 26
-"""Elements of a constant that is made."""
+"""The most elements of a computed constant."""
 
 
 def folded(node: Node, operands: Sequence[Array | None], opset: int) -> tuple[Array, ...]:
-    """The results, by the reference of the package onnx. Raises ModelError where that fails."""
+    """The node's results, by the reference implementation in the package onnx. Raises ModelError if that fails."""
     from onnx import helper, numpy_helper
     from onnx.reference import ReferenceEvaluator
 
     if _elements(node, operands) > MOST:
-        raise ModelError(f"the {node} makes a constant of more than {MOST} elements; leave it out of the model")
+        raise ModelError(f"the {node} makes a constant of more than {MOST} elements; remove it from the model")
     names = ["" if one is None else f"x{place}" for place, one in enumerate(operands)]
     attributes: dict[str, Any] = {
         name: numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value for name, value in node.attributes.items()
@@ -33,12 +33,12 @@ def folded(node: Node, operands: Sequence[Array | None], opset: int) -> tuple[Ar
         graph = helper.make_graph([made], "folded", inputs, outputs)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
         return tuple(np.asarray(one) for one in ReferenceEvaluator(model).run(None, given))
-    except Exception as error:  # the reference raises whatever NumPy does
-        raise ModelError(f"the {node} of the model's constants cannot be computed: {' '.join(str(error).split())[:160]}; export the model anew") from error
+    except Exception as error:  # the reference passes on any error of NumPy
+        raise ModelError(f"the {node} of the model's constants cannot be computed: {' '.join(str(error).split())[:160]}; export the model again") from error
 
 
 def _elements(node: Node, operands: Sequence[Array | None]) -> float:
-    """How many elements an operator makes that may make many of few; 0 of any other."""
+    """How many elements the node makes, if it is an operator that may make many from few; 0 for all others."""
     given = [one.astype(np.float64) for one in operands if one is not None and one.dtype.kind in "iuf"]
     if node.op == "ConstantOfShape" and given:
         return float(np.prod(given[0]))

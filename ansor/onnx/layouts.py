@@ -1,4 +1,4 @@
-"""ONNX's operators that move elements: shapes, slices, concatenation, padding, look-ups."""
+"""ONNX's operators that move elements: reshape, slice, concatenate, pad, gather."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def squeeze(call: Call) -> torch.Tensor:
     if axes is None:
         return x.squeeze()
     if any(x.shape[call.within(axis, x.dim())] != 1 for axis in axes):
-        raise call.refused(f"axes={axes} of the shape {list(x.shape)}, where extents are other than 1")
+        raise call.refused(f"axes={axes} for the shape {list(x.shape)}, where extents are not 1")
     return x.squeeze(tuple(axes))
 
 
@@ -54,7 +54,7 @@ def unsqueeze(call: Call) -> torch.Tensor:
     rank = x.dim() + len(axes)
     places = sorted({call.within(axis, rank) for axis in axes})
     if len(places) < len(axes):
-        raise call.refused(f"axes={axes}, of which two are the same")
+        raise call.refused(f"axes={axes}, two of which are the same")
     for axis in places:
         x = x.unsqueeze(axis)
     return x
@@ -222,7 +222,7 @@ def eye(call: Call) -> torch.Tensor:
 
 @computes("TopK")
 def topk(call: Call) -> tuple[torch.Tensor, ...]:
-    """Of equal elements the first; PyTorch's own topk leaves that open."""
+    """Prefers the first of equal elements; PyTorch's own topk does not define which."""
     axis, count = call.integer("axis", -1), int(call.array(1).reshape(-1)[0])
     values, places = torch.sort(call.tensor(), dim=axis, descending=bool(call.integer("largest", 1)), stable=True)
     return values.narrow(axis, 0, count), places.narrow(axis, 0, count)

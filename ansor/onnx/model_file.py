@@ -1,4 +1,4 @@
-"""A float ONNX file as plain values. `onnx` is asked for only here and in `folding`."""
+"""Reads a float ONNX file into plain values. Only this module and `folding` import `onnx`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ansor.errors import ModelError
 
 Array = NDArray[np.generic]
 OLDEST = 13
-"""Version of ONNX's operators; files of older ones are converted to it."""
+"""Version of ONNX's operators. Older files are converted to it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """An operator: its type, the names of its operands ('' for one that is left out) and results, and its attributes as Python values and arrays."""
+    """An operator: its type, the names of its operands ('' for a missing one) and results, and its attributes as Python values and arrays."""
 
     op: str
     inputs: tuple[str, ...]
@@ -32,7 +32,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Input:
-    """An array that a call takes; None stands for an extent that the file leaves open."""
+    """An input array. None stands for an extent that the file leaves open."""
 
     name: str
     shape: tuple[int | None, ...]
@@ -41,7 +41,7 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A graph of ONNX's operators of version `opset`."""
+    """A graph of operators, of version `opset` of ONNX's."""
 
     name: str
     opset: int
@@ -52,18 +52,18 @@ class Model:
 
 
 def is_float(path: str | Path) -> bool:
-    """Whether a file can be read and has no operator that quantises."""
+    """Whether a file can be read and has no quantising operators."""
     try:
         import onnx
 
         nodes = onnx.load(str(path), load_external_data=False).graph.node
-    except Exception:  # who reads the file says what is wrong with it
+    except Exception:  # reading the file reports what is wrong with it
         return False
     return not any(node.op_type.startswith("QLinear") or node.op_type in ("QuantizeLinear", "DequantizeLinear") for node in nodes)
 
 
 def read_model(path: str | Path) -> Model:
-    """The graph of a file. Raises ModelError for what is no ONNX file or holds other operators than ONNX's own, and where `onnx` is not installed."""
+    """The graph of a file. Raises ModelError if it is not an ONNX file or has operators other than ONNX's own, and if `onnx` is not installed."""
     try:
         import onnx
     except ImportError as error:
@@ -72,22 +72,22 @@ def read_model(path: str | Path) -> Model:
         raise ModelError(f"asked to read {path}, which is not a file; give the path of an ONNX file")
     try:
         model = onnx.load(str(path))
-        onnx.checker.check_model(str(path))  # of a path, because it takes no models beyond 2 GiB from memory
+        onnx.checker.check_model(str(path))  # by path, since it rejects models above 2 GiB in memory
         return model_of(model, Path(path).stem)
     except ModelError:
         raise
-    except Exception as error:  # protobuf, the checker and damaged tensors each raise their own
-        raise ModelError(f"asked to read {path}, which is not a valid ONNX model: {' '.join(str(error).split())[:200]}; write it again") from error
+    except Exception as error:  # protobuf, the checker and damaged tensors each raise their own kind
+        raise ModelError(f"asked to read {path}, which is not a valid ONNX model: {' '.join(str(error).split())[:200]}; export it again") from error
 
 
 def model_of(proto: Any, name: str = "network") -> Model:
-    """The same of an `onnx.ModelProto`."""
+    """The graph of an `onnx.ModelProto`."""
     from onnx import helper, numpy_helper
 
     proto = _of_known_version(proto)
     graph = proto.graph
     if graph.sparse_initializer:
-        raise ModelError(f"the constant {graph.sparse_initializer[0].values.name} of the model is sparse, which is not understood; export it dense")
+        raise ModelError(f"the constant {graph.sparse_initializer[0].values.name} of the model is sparse, which is not supported; export it as a dense one")
     constants = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
     nodes = []
     for one in graph.node:
@@ -108,17 +108,17 @@ def _of_known_version(proto: Any) -> Any:
 
     if _opset(proto) > defs.onnx_opset_version():
         raise ModelError(
-            f"the model is of version {_opset(proto)} of ONNX's operators, and the installed onnx knows those up to {defs.onnx_opset_version()}; "
+            f"the model is of version {_opset(proto)} of ONNX's operators, and the installed onnx supports versions up to {defs.onnx_opset_version()}; "
             "install a newer onnx, or export the model for an older version"
         )
     if _opset(proto) >= OLDEST:
         return proto
     try:
         return version_converter.convert_version(proto, OLDEST)
-    except Exception as error:  # the converter raises whatever it likes
+    except Exception as error:  # the converter may raise anything
         raise ModelError(
             f"the model is of version {_opset(proto)} of ONNX's operators, which onnx cannot convert to {OLDEST}: {' '.join(str(error).split())[:120]}; "
-            "export it anew"
+            "export it again"
         ) from error
 
 
@@ -126,9 +126,9 @@ def _plain(op: str, value: Any) -> object:
     from onnx import GraphProto, SparseTensorProto, TensorProto, numpy_helper
 
     if isinstance(value, GraphProto):
-        raise ModelError(f"the model has {op}, whose branches and loops depend on values, which is not understood; export a straight-line model")
+        raise ModelError(f"the model has {op}, a branch or loop that depends on values, which is not supported; export a straight-line model")
     if isinstance(value, SparseTensorProto):
-        raise ModelError(f"the {op} of the model has a sparse constant, which is not understood; export it dense")
+        raise ModelError(f"the {op} of the model has a sparse constant, which is not supported; export it as a dense one")
     if isinstance(value, TensorProto):
         return numpy_helper.to_array(value)
     if isinstance(value, bytes):
@@ -142,7 +142,7 @@ def _input(one: Any) -> Input:
     from onnx import helper
 
     if not one.type.HasField("tensor_type"):
-        raise ModelError(f"the input {one.name} is no tensor, but a sequence or an optional one; give the model tensors")
+        raise ModelError(f"the input {one.name} is a sequence or optional, not a tensor; export the model with tensors")
     kind = one.type.tensor_type
     shape = tuple(each.dim_value if each.HasField("dim_value") else None for each in kind.shape.dim)
     return Input(one.name, shape, str(np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type))))

@@ -1,7 +1,7 @@
-"""A float ONNX model as a PyTorch module, which the rest of the package reads as it reads any other.
+"""A float ONNX model as a PyTorch module, which the rest of the package treats like any other.
 
-Its `forward` goes through the nodes. What is known while it does so (constants, shapes, and what is computed of them) are arrays, which never become part of
-the network; all else are tensors.
+`forward` runs the nodes. Values known in advance (constants, shapes, and what is computed from them) are arrays, which never become part of the network;
+all others are tensors.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from ansor.onnx.model_file import Array, Input, Model, Node, read_model
 
 
 class OnnxModule(torch.nn.Module):
-    """Takes the model's inputs in their order, or by their names where these are Python's; gives its output, or a tuple of them."""
+    """Takes the model's inputs in order, or by name if the names are valid in Python. Returns its output, or a tuple of them."""
 
     def __init__(self, model: Model) -> None:
         super().__init__()
         unknown = sorted({node.op for node in model.nodes if node.op not in TABLE and not _is_folded(node)})
         if unknown:
-            raise ModelError(f"the model has {', '.join(unknown)}, which is not supported in float networks; export it without, or run that part outside of it")
+            raise ModelError(f"the model has {', '.join(unknown)}, which is not supported in float networks; remove it, or run that part outside of it")
         self._model = model
         self._known: dict[str, Array] = dict(model.constants)
         self._buffers_of: dict[str, str] = {}
@@ -48,7 +48,7 @@ class OnnxModule(torch.nn.Module):
 
         if all(map(_is_of_python, names)):
             wanted = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
-            forward.__signature__ = inspect.Signature(wanted)  # type: ignore[attr-defined]  # what inspect looks at
+            forward.__signature__ = inspect.Signature(wanted)  # type: ignore[attr-defined]  # read by inspect
         self.forward = forward
 
     def _run(self, tensors: Sequence[torch.Tensor]) -> object:
@@ -65,7 +65,7 @@ class OnnxModule(torch.nn.Module):
         if len(arrays) == len(operands) and node.op not in ("Shape", "Size", "Dropout"):
             return folded(node, arrays, self._model.opset)
         if node.op == "NonZero":
-            raise ModelError(f"the {node} of the model has a shape that depends on values, but shapes of networks are fixed; leave it out, or run it outside")
+            raise ModelError(f"the {node} of the model has a shape that depends on values, but shapes of networks are fixed; remove it, or run it outside")
         if node.op not in TABLE:
             name = next(name for name, one in zip(node.inputs, operands, strict=True) if isinstance(one, torch.Tensor))
             raise ModelError(f"the {node} reads {name}, which has to be a constant: shapes of networks are fixed")
@@ -76,16 +76,16 @@ class OnnxModule(torch.nn.Module):
 
 
 OF_ARRAYS = ("Resize", "Clip", "Pad", "Pow")
-"""Operators that want to know their operands of floats, too."""
+"""Operators that take arrays of floats as well."""
 
 
 def _is_of_python(name: str) -> bool:
-    """Whether a function may have a parameter of this name beside its own object."""
+    """Whether a Python method can have a parameter with this name."""
     return name.isidentifier() and not keyword.iskeyword(name) and name != "self"
 
 
 def _is_folded(node: Node) -> bool:
-    """Operators that are there to make constants."""
+    """Whether a node makes a constant."""
     return node.op in ("Constant", "ConstantOfShape", "Range", "NonZero")
 
 
@@ -95,9 +95,9 @@ def _as_tensor(value: Operand) -> torch.Tensor:
 
 
 def read_onnx(path: str | Path, example_inputs: object = ()) -> tuple[OnnxModule, object]:
-    """The model of a file, and inputs to compile it for: those given, or zeros of the shapes in the file, with 1 for a batch that it leaves open.
+    """The model of a file, and inputs to compile it for: the given ones, or zeros with the shapes in the file, where an open batch becomes 1.
 
-    Inputs may be given by their names, in any order. Raises ModelError for what cannot be read, for int8 models, for other names, and for open shapes
+    Inputs may be given by name, in any order. Raises ModelError for a file that cannot be read, for int8 models, for wrong input names, and for open shapes
     without inputs.
     """
     model = read_model(path)
@@ -113,15 +113,15 @@ def read_onnx(path: str | Path, example_inputs: object = ()) -> tuple[OnnxModule
 def _in_order(model: Model, given: Mapping[str, object]) -> tuple[object, ...]:
     names = [one.name for one in model.inputs]
     if set(given) != set(names):
-        raise ModelError(f"the example inputs are named {', '.join(map(str, given))}, and the model's {', '.join(names)}; give each of these")
+        raise ModelError(f"the example inputs are named {', '.join(map(str, given))}, and the model's {', '.join(names)}; use the model's names")
     return tuple(given[name] for name in names)
 
 
 def _zeros(one: Input) -> torch.Tensor:
     shape = [1 if axis == 0 and extent is None else extent for axis, extent in enumerate(one.shape)]
     if any(extent is None for extent in shape):
-        raise ModelError(f"the input {one.name} has the shape {list(one.shape)}, of which the file leaves some extents open; give example inputs")
+        raise ModelError(f"the input {one.name} has the shape {list(one.shape)}, some extents of which are open; give example inputs")
     try:
         return torch.from_numpy(np.zeros([int(extent or 0) for extent in shape], dtype=one.dtype))
     except (MemoryError, TypeError, ValueError) as error:
-        raise ModelError(f"the input {one.name} is {one.dtype} of the shape {list(one.shape)}, which no tensor can be: {error}; export it anew") from error
+        raise ModelError(f"the input {one.name} is {one.dtype} of the shape {list(one.shape)}, which no tensor can have: {error}; export it again") from error

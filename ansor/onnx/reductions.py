@@ -44,7 +44,7 @@ def _reduction(function: Reduce) -> Translation:
         x, axes = call.tensor(), call.integers(1, "axes")
         if not axes:
             if call.integer("noop_with_empty_axes", 0):
-                return function(x[..., None], [-1], False)  # what the reduction does to single elements
+                return function(x[..., None], [-1], False)  # reduces each element by itself
             axes = list(range(x.dim()))
         return function(x, axes, bool(call.integer("keepdims", 1))) if axes else function(x[None], [0], False)
 
@@ -83,7 +83,7 @@ def running_sum(call: Call) -> torch.Tensor:
     x, axis = call.tensor(), int(call.array(1).item())
     turned = bool(call.integer("reverse", 0))
     x = x.flip(axis) if turned else x
-    if call.integer("exclusive", 0):  # what is subtracted again would take the small elements beside large ones along
+    if call.integer("exclusive", 0):  # not by subtraction, which would cancel small elements next to large ones
         x = torch.cat([torch.zeros_like(x.narrow(axis, 0, 1)), x.narrow(axis, 0, x.shape[axis] - 1)], axis) if x.shape[axis] else x
     made = x.cumsum(axis, dtype=x.dtype)
     return made.flip(axis) if turned else made
@@ -132,7 +132,7 @@ def instance_norm(call: Call) -> torch.Tensor:
 def group_norm(call: Call) -> torch.Tensor:
     x, groups = call.tensor(0), call.integer("num_groups", 1)
     scale, shift = call.tensor(1), call.tensor(2)
-    if scale.shape[0] != x.shape[1]:  # one for each group, in version 18
+    if scale.shape[0] != x.shape[1]:  # in version 18, one scale per group
         scale, shift = (one.repeat_interleave(x.shape[1] // groups) for one in (scale, shift))
     return f.group_norm(x, groups, scale, shift, call.number("epsilon", 1e-5))
 

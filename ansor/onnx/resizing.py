@@ -1,4 +1,4 @@
-"""ONNX's Resize: the forms that PyTorch has as these, others one dimension after the other."""
+"""ONNX's Resize: by PyTorch's own function if it has the form, otherwise one dimension after another."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLACES: Mapping[str, Callable[[Places, float, int, int], Places]] = {
     "asymmetric": lambda at, factor, old, new: at / factor,
     "align_corners": lambda at, factor, old, new: at * ((old - 1) / (factor * old - 1)) if new > 1 else at * 0.0,
 }
-"""Where a result's element stands in the operand, by the scale and both extents."""
+"""The position of a result's element in the operand, from the scale and both extents."""
 
 ROUNDED: Mapping[str, Callable[[Places], Places]] = {
     "round_prefer_floor": lambda at: np.ceil(at - 0.5), "round_prefer_ceil": lambda at: np.floor(at + 0.5), "floor": np.floor, "ceil": np.ceil,
@@ -35,7 +35,7 @@ def resize(call: Call) -> torch.Tensor:
     if call.integer("antialias", 0) or call.integer("exclude_outside", 0) or call.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise call.refused("antialias, exclude_outside or a policy for the aspect ratio")
     if how != "nearest" and not x.dtype.is_floating_point:
-        raise call.refused(f"the mode {how} for integers")
+        raise call.refused(f"the mode {how} on integers")
     by_torch = _by_torch(call, x, sizes, factors)
     if by_torch is not None:
         return by_torch
@@ -49,7 +49,7 @@ def resize(call: Call) -> torch.Tensor:
 
 
 def _by_torch(call: Call, x: torch.Tensor, sizes: list[int], factors: list[float]) -> torch.Tensor | None:
-    """One call of PyTorch; None where it has no such form."""
+    """Resize by one call of PyTorch; None if it does not have the form."""
     how, places, rounding = (call.text(name, default) for name, default in
                              (("mode", "nearest"), ("coordinate_transformation_mode", "half_pixel"), ("nearest_mode", "round_prefer_floor")))
     given = [size / extent for size, extent in zip(sizes, x.shape, strict=True)]
@@ -71,7 +71,7 @@ def _nearest(x: torch.Tensor, axis: int, at: Places) -> torch.Tensor:
 
 
 def _between(x: torch.Tensor, axis: int, at: Places) -> torch.Tensor:
-    """Between the two elements beside a place; the first and the last stand for what is outside."""
+    """Interpolate between the two nearest elements; the edge elements extend outwards."""
     low = np.floor(at)
     share = torch.from_numpy((at - low).astype(np.float32)).to(x.dtype).reshape([-1 if one == axis else 1 for one in range(x.dim())])
     return _nearest(x, axis, low) * (1.0 - share) + _nearest(x, axis, low + 1) * share

@@ -1,4 +1,4 @@
-"""ONNX's convolutions, pools and products."""
+"""ONNX's convolutions, pooling and matrix products."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansor.onnx.call import Call, computes
 
 
 def _pads(call: Call, extents: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilation: Sequence[int]) -> list[tuple[int, int]]:
-    """Zeros before and after each dimension."""
+    """Zeros to add before and after each dimension."""
     rank, how = len(kernel), _padding(call)
     if how == "VALID":
         return [(0, 0)] * rank
@@ -31,7 +31,7 @@ def _padding(call: Call) -> str:
 
 
 def _pad_arguments(pads: Sequence[tuple[int, int]]) -> list[int]:
-    """PyTorch's order: the last dimension first."""
+    """Paddings in PyTorch's order: last dimension first."""
     return [amount for pair in reversed(pads) for amount in pair]
 
 
@@ -95,7 +95,7 @@ def pool(call: Call) -> torch.Tensor | tuple[torch.Tensor, ...]:
 
 
 def _is_of_torch(call: Call, pads: Sequence[tuple[int, int]], kernel: Sequence[int], dilation: Sequence[int]) -> bool:
-    """Whether PyTorch has pools that are padded so."""
+    """Whether PyTorch's pooling supports this padding."""
     even = all(low == high and 2 * low <= width for (low, high), width in zip(pads, kernel, strict=True))
     return even and (call.node.op == "MaxPool" or set(dilation) == {1})
 
@@ -111,7 +111,7 @@ def _plain_pool(call: Call, x: torch.Tensor, windows: tuple[list[int], list[int]
 def _pool_with_places(call: Call, x: torch.Tensor, kernel: list[int], strides: list[int], dilation: list[int]) -> tuple[torch.Tensor, ...]:
     rank, pads = len(kernel), _pads(call, x.shape[2:], kernel, strides, dilation)
     if any(low != high for low, high in pads) or call.integer("storage_order", 0):
-        raise call.refused("places of maxima with uneven padding or in column order")
+        raise call.refused("indices of maxima with uneven padding or in column order")
     function = (f.max_pool1d, f.max_pool2d, f.max_pool3d)[rank - 1]
     value, place = function(x, kernel, strides, tuple(low for low, _ in pads), tuple(dilation), bool(call.integer("ceil_mode", 0)), return_indices=True)
     size = 1
@@ -123,7 +123,7 @@ def _pool_with_places(call: Call, x: torch.Tensor, kernel: list[int], strides: l
 
 def _reaching(pads: Sequence[tuple[int, int]], extents: Sequence[int], kernel: Sequence[int], strides: Sequence[int],
               dilation: Sequence[int]) -> list[tuple[int, int]]:
-    """Padding so that windows reach over the end; none begins there."""
+    """Padding that lets windows extend beyond the end, but not start there."""
     found = []
     for (low, high), extent, width, stride, step in zip(pads, extents, kernel, strides, dilation, strict=True):
         span = step * (width - 1) + 1
@@ -134,7 +134,7 @@ def _reaching(pads: Sequence[tuple[int, int]], extents: Sequence[int], kernel: S
 
 
 def _sums(call: Call, x: torch.Tensor, kernel: list[int], strides: list[int], dilation: list[int], pads: Sequence[tuple[int, int]]) -> torch.Tensor:
-    """Sums of windows as a convolution of each channel with ones, and what they are divided by."""
+    """Sums over windows, as a convolution of each channel with ones, divided as the operator requires."""
     rank, p = len(kernel), call.integer("p", 2)
     norm = call.node.op == "LpPool"
     value = x.abs() ** p if norm else x
@@ -183,7 +183,7 @@ def gemm(call: Call) -> torch.Tensor:
     made = left @ (right.t() if call.integer("transB", 0) else right)
     made = made * alpha if alpha != 1.0 else made
     made = made + (call.tensor(2) * beta if beta != 1.0 else call.tensor(2)) if call.has(2) else made
-    return made.to(left.dtype)  # of integers, too
+    return made.to(left.dtype)  # also for integers
 
 
 @computes("Einsum")

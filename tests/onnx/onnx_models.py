@@ -1,4 +1,4 @@
-"""Ten small models as PyTorch exports them, with the parts of which the model zoo's families consist."""
+"""Ten small models as PyTorch exports them, from the building blocks of the model zoo's families."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Fire(nn.Module):
 
 
 class Shuffled(nn.Module):
-    """Channels in another order, as in ShuffleNet."""
+    """Shuffled channels, as in ShuffleNet."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         left, right = x.chunk(2, 1)
@@ -59,7 +59,7 @@ class Shuffled(nn.Module):
 
 
 class Unet(nn.Module):
-    """Down and up again, by a transposed convolution and by interpolation."""
+    """Downsampling, then upsampling by a transposed convolution and by interpolation."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class Superresolution(nn.Module):
 
 
 class Detector(nn.Module):
-    """Scores and places of the best of many boxes."""
+    """Scores and positions of the best of many boxes."""
 
     def forward(self, boxes: torch.Tensor, scores: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         best, place = scores.softmax(-1).max(-1)

@@ -1,4 +1,4 @@
-"""Models of one operator, compared with the reference of the package onnx."""
+"""Models of one operator, compared with the reference implementation of the package onnx."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Constant = Array | np.generic | None
 
 
 def saved(path: Path, op: str, inputs: Sequence[Array], constants: Sequence[Constant] = (), outputs: int = 1, opset: int = 20, **attributes: object) -> Any:
-    """A file with one node, whose first operands are inputs and the others constants (None: left out); the model itself is returned."""
+    """Write a file with one node, whose first operands are inputs and the others constants (None: missing), and return the model."""
     given = [f"x{place}" for place in range(len(inputs))]
     names = [*given, *("" if one is None else f"c{place}" for place, one in enumerate(constants))]
     results = [f"y{place}" for place in range(outputs)]
@@ -37,7 +37,7 @@ def saved(path: Path, op: str, inputs: Sequence[Array], constants: Sequence[Cons
 
 
 def check(path: Path, op: str, inputs: Sequence[Array], constants: Sequence[Constant] = (), outputs: int = 1, **attributes: Any) -> None:
-    """Check that the file's network equals the reference, and that no part of it is left to PyTorch."""
+    """Check that the network of that file matches the reference, and that nothing is left to PyTorch."""
     model = saved(path, op, inputs, constants, outputs, **attributes)
     wanted = ReferenceEvaluator(model).run(None, {f"x{place}": one for place, one in enumerate(inputs)})
     extracted = extract(path, tuple(map(torch.from_numpy, inputs)))

@@ -1,4 +1,4 @@
-"""Elementwise operators beside the reference of the package onnx."""
+"""Elementwise operators, compared with the reference implementation of the package onnx."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ pytestmark = pytest.mark.torch
 
 @pytest.mark.parametrize("op", ["Abs", "Ceil", "Cos", "Erf", "Floor", "HardSwish", "Neg", "Reciprocal", "Round", "Sign", "Softplus", "Softsign", "Tanh",
                                 "Mish"])
-def test_of_one(op: str, tmp_path: Path) -> None:
+def test_unary_operators(op: str, tmp_path: Path) -> None:
     check(tmp_path / "m.onnx", op, [X])
 
 
 @pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Greater", "Max", "Min"])
-def test_of_two(op: str, tmp_path: Path) -> None:
+def test_binary_operators(op: str, tmp_path: Path) -> None:
     check(tmp_path / "m.onnx", op, [X, POSITIVE[0, :, :1]])
 
 

@@ -1,4 +1,4 @@
-"""What moves elements beside the reference of the package onnx."""
+"""Operators that move elements, compared with the reference implementation of the package onnx."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_shapes(tmp_path: Path) -> None:
     check(tmp_path / "f.onnx", "Transpose", [X])
 
 
-def test_parts(tmp_path: Path) -> None:
+def test_slices(tmp_path: Path) -> None:
     check(tmp_path / "a.onnx", "Slice", [X], [integers(1, -1), integers(9, 0), integers(2, 3), integers(2, -2)])
     check(tmp_path / "b.onnx", "Slice", [X], [integers(-1), integers(-100), integers(3), integers(-1)])
     check(tmp_path / "c.onnx", "Split", [X], [integers(1, 3)], outputs=2, axis=2)
@@ -36,7 +36,7 @@ def test_parts(tmp_path: Path) -> None:
     check(tmp_path / "h.onnx", "Trilu", [X], upper=0)
 
 
-def test_larger_ones(tmp_path: Path) -> None:
+def test_operators_that_enlarge(tmp_path: Path) -> None:
     check(tmp_path / "a.onnx", "Expand", [X[:, :1]], [integers(2, 1, 3, 1, 1)])
     check(tmp_path / "b.onnx", "Tile", [X], [integers(1, 2, 1, 3)])
     for mode in ("constant", "reflect", "edge"):
@@ -46,13 +46,13 @@ def test_larger_ones(tmp_path: Path) -> None:
     check(tmp_path / "f.onnx", "OneHot", [integers(1, -2, 3)], [np.array(5), np.array([0.0, 2.0], np.float32)])
 
 
-def test_constants_of_paddings_are_exact(tmp_path: Path) -> None:
+def test_padding_constants_are_exact(tmp_path: Path) -> None:
     check(tmp_path / "m.onnx", "Pad", [integers(1, 2)], [integers(1, 1), np.array(2**62 + 1)])
 
 
-@pytest.mark.parametrize(("op", "axes", "said"), [("Unsqueeze", (0, 6), "the dimension 6"), ("Unsqueeze", (0, -6), "two are the same"),
-                                                  ("Squeeze", (1,), "extents are other than 1")])
-def test_dimensions_that_are_not_there_are_refused(op: str, axes: tuple[int, ...], said: str) -> None:
+@pytest.mark.parametrize(("op", "axes", "said"), [("Unsqueeze", (0, 6), "the dimension 6"), ("Unsqueeze", (0, -6), "two of which are the same"),
+                                                  ("Squeeze", (1,), "extents are not 1")])
+def test_dimensions_out_of_range_are_refused(op: str, axes: tuple[int, ...], said: str) -> None:
     call = Call(Node(op, ("x", "axes"), ("y",), {}), [torch.from_numpy(X), integers(*axes)], 20)
     with pytest.raises(ModelError, match=said):
         TABLE[op](call)

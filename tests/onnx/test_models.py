@@ -1,4 +1,4 @@
-"""Models that PyTorch exported, compiled from their files, beside the models."""
+"""Models exported by PyTorch, compiled from their files and compared with the originals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def exported(name: str, path: Path) -> tuple[torch.nn.Module, tuple[torch.Tensor
     torch.manual_seed(0)
     model, inputs = MODELS[name]()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter's own, of other packages
+        warnings.simplefilter("ignore")  # the exporter's own warnings about other packages
         torch.onnx.export(model.eval(), inputs, str(path), dynamo=True, verbose=False)
     return model, inputs
 

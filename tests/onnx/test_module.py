@@ -1,4 +1,4 @@
-"""Files as modules: what is folded, what they are called with, and what is refused."""
+"""Files as modules: what is folded, how they are called, and what is refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.onnx.single import X, integers, saved
 pytestmark = pytest.mark.torch
 
 
-def test_what_shapes_are_computed_of_is_folded(tmp_path: Path) -> None:
+def test_shape_computations_are_folded(tmp_path: Path) -> None:
     """Shape, Gather, Concat and Reshape, as exporters write a view."""
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", ["batch", 3, 4]), ("y", ["batch", 12])))
     nodes = [
@@ -55,16 +55,16 @@ def test_example_inputs_by_name_come_in_any_order(names: tuple[str, str], tmp_pa
     network = ansor.compile(tmp_path / "m.onnx", {names[1]: torch.from_numpy(y), names[0]: torch.from_numpy(x)}, library=False)
     np.testing.assert_array_equal(network(x, y), x - y)
     module, _ = read_onnx(tmp_path / "m.onnx")
-    if names[0] != "self":  # which is the module's own
+    if names[0] != "self":  # "self" is the module itself
         np.testing.assert_array_equal(module(**{names[1]: torch.from_numpy(y), names[0]: torch.from_numpy(x)}).numpy(), x - y)
     with pytest.raises(ModelError, match=f"are named a, and the model's {names[0]}, y"):
         read_onnx(tmp_path / "m.onnx", {"a": torch.from_numpy(x)})
 
 
-def test_inputs_that_no_tensor_can_be(tmp_path: Path) -> None:
+def test_inputs_that_no_tensor_can_have(tmp_path: Path) -> None:
     for shape in ((-3,), (1 << 50,)):
         _difference(tmp_path / "m.onnx", ("x", "y"), shape)
-        with pytest.raises(ModelError, match="which no tensor can be"):
+        with pytest.raises(ModelError, match="which no tensor can have"):
             read_onnx(tmp_path / "m.onnx")
     x = helper.make_tensor_value_info("x", TensorProto.BFLOAT16, (2,))
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [x], [helper.make_tensor_value_info("y", TensorProto.BFLOAT16, (2,))])
@@ -73,7 +73,7 @@ def test_inputs_that_no_tensor_can_be(tmp_path: Path) -> None:
         read_onnx(tmp_path / "m.onnx")
 
 
-def test_sparse_constants_and_versions_to_come_are_refused(tmp_path: Path) -> None:
+def test_sparse_constants_and_future_versions_are_refused(tmp_path: Path) -> None:
     values = numpy_helper.from_array(np.ones(1, np.float32), "y")
     sparse = helper.make_sparse_tensor(values, numpy_helper.from_array(integers(1), "places"), [2])
     graph = helper.make_graph([helper.make_node("Neg", ["y"], ["z"])], "g", [], [helper.make_tensor_value_info("z", TensorProto.FLOAT, [2])],
@@ -82,7 +82,7 @@ def test_sparse_constants_and_versions_to_come_are_refused(tmp_path: Path) -> No
     with pytest.raises(ModelError, match="the constant y of the model is sparse"):
         read_model(tmp_path / "m.onnx")
     saved(tmp_path / "m.onnx", "Relu", [X], opset=999)
-    with pytest.raises(ModelError, match="is of version 999 of ONNX's operators, and the installed onnx knows those up to"):
+    with pytest.raises(ModelError, match="is of version 999 of ONNX's operators, and the installed onnx supports versions up to"):
         read_model(tmp_path / "m.onnx")
 
 
@@ -98,7 +98,7 @@ def test_open_shapes_need_inputs(tmp_path: Path) -> None:
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", ["batch", "words"]), ("y", ["batch", "words"])))
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "open", [x], [y])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(tmp_path / "m.onnx"))
-    with pytest.raises(ModelError, match="of which the file leaves some extents open; give example inputs"):
+    with pytest.raises(ModelError, match="some extents of which are open; give example inputs"):
         read_onnx(tmp_path / "m.onnx")
     assert read_onnx(tmp_path / "m.onnx", torch.zeros(2, 3))[0](torch.ones(2, 3)).shape == (2, 3)
 
@@ -121,7 +121,7 @@ def test_refusals(tmp_path: Path) -> None:
         read_model(path)
 
 
-def test_quantised_files_have_another_door(tmp_path: Path) -> None:
+def test_quantised_files_need_another_function(tmp_path: Path) -> None:
     saved(tmp_path / "m.onnx", "QuantizeLinear", [X], [np.float32(0.1), np.int8(0)])
     assert not is_float(tmp_path / "m.onnx")
     with pytest.raises(ModelError, match="use ansor.compile_int8"):

@@ -1,4 +1,4 @@
-"""Reductions and norms beside the reference of the package onnx."""
+"""Reductions and norms, compared with the reference implementation of the package onnx."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_reductions(op: str, tmp_path: Path) -> None:
     check(tmp_path / "b.onnx", op, [POSITIVE])
 
 
-def test_softmax_and_places(tmp_path: Path) -> None:
+def test_softmax_and_arg_reductions(tmp_path: Path) -> None:
     check(tmp_path / "a.onnx", "Softmax", [X], axis=1)
     check(tmp_path / "b.onnx", "LogSoftmax", [X])
     check(tmp_path / "c.onnx", "ArgMax", [X], axis=2, keepdims=0)
@@ -33,7 +33,7 @@ def test_softmax_and_places(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("largest", [1e20, np.inf])
 @pytest.mark.parametrize("reverse", [0, 1])
-def test_an_exclusive_sum_keeps_small_elements_beside_large_ones(largest: float, reverse: int, tmp_path: Path) -> None:
+def test_an_exclusive_sum_keeps_small_elements_next_to_large_ones(largest: float, reverse: int, tmp_path: Path) -> None:
     check(tmp_path / "m.onnx", "CumSum", [np.array([1, largest, 3], np.float32)], [np.array(0)], exclusive=1, reverse=reverse)
 
 

@@ -1,4 +1,4 @@
-"""Resizing beside the reference of the package onnx."""
+"""Resizing, compared with the reference implementation of the package onnx."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCALES = np.array([1, 1, 2, 1.6], np.float32)
 
 
 @pytest.mark.parametrize("places", ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"])
-def test_places(places: str, tmp_path: Path) -> None:
+def test_coordinate_modes(places: str, tmp_path: Path) -> None:
     check(tmp_path / "a.onnx", "Resize", [X], [None, SCALES], mode="linear", coordinate_transformation_mode=places)
     check(tmp_path / "b.onnx", "Resize", [X], [None, None, integers(2, 3, 3, 7)], mode="linear", coordinate_transformation_mode=places)
     check(tmp_path / "c.onnx", "Resize", [X], [None, SCALES], coordinate_transformation_mode=places)
@@ -28,10 +28,10 @@ def test_rounding(rounding: str, tmp_path: Path) -> None:
     check(tmp_path / "a.onnx", "Resize", [X], [None, SCALES], coordinate_transformation_mode="asymmetric", nearest_mode=rounding)
 
 
-def test_what_is_refused(tmp_path: Path) -> None:
+def test_unsupported_forms_are_refused(tmp_path: Path) -> None:
     saved(tmp_path / "m.onnx", "Resize", [X], [None, SCALES], mode="cubic", coordinate_transformation_mode="asymmetric")
     with pytest.raises(ModelError, match="the Resize y0 of the model has the mode cubic with asymmetric"):
         extract(tmp_path / "m.onnx")
     saved(tmp_path / "m.onnx", "Resize", [(X * 10).astype(np.int8)], [None, SCALES], mode="linear", coordinate_transformation_mode="asymmetric")
-    with pytest.raises(ModelError, match="has the mode linear for integers"):
+    with pytest.raises(ModelError, match="has the mode linear on integers"):
         extract(tmp_path / "m.onnx")

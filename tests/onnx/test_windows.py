@@ -1,4 +1,4 @@
-"""Convolutions, pools and products beside the reference of the package onnx."""
+"""Convolutions, pooling and products, compared with the reference implementation of the package onnx."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def test_convolutions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("padding", "pads"), [("NOTSET", [1, 1, 0, 0]), ("SAME_LOWER", [1, 1, 0, 0]), ("SAME_UPPER", [0, 0, 1, 1])])
-def test_where_the_odd_element_of_a_wanted_shape_goes(padding: str, pads: list[int], tmp_path: Path) -> None:
-    """As ONNX says it: to the front, but for SAME_UPPER."""
+def test_odd_padding_of_a_given_output_shape(padding: str, pads: list[int], tmp_path: Path) -> None:
+    """As in ONNX: to the front, except for SAME_UPPER."""
     weight = WEIGHT.transpose(1, 0, 2, 3)
     wanted = extract(saved_at(tmp_path / "a.onnx", weight, strides=[2, 2], pads=pads), ())
     found = extract(saved_at(tmp_path / "b.onnx", weight, strides=[2, 2], output_shape=[8, 10], auto_pad=padding), ())
@@ -39,7 +39,7 @@ def saved_at(path: Path, weight: Any, **attributes: Any) -> Path:
     return path
 
 
-def test_words_that_onnx_does_not_have_are_refused(tmp_path: Path) -> None:
+def test_unknown_attribute_values_are_refused(tmp_path: Path) -> None:
     saved(tmp_path / "m.onnx", "Conv", [X], [WEIGHT], auto_pad="SAME")
     with pytest.raises(ModelError, match="has auto_pad=SAME, which has to be one of NOTSET, SAME_UPPER, SAME_LOWER, VALID"):
         extract(tmp_path / "m.onnx")
