@@ -184,7 +184,8 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
     most = row(accumulators(registers_for(statement.nest.path, statement.nest.store, core)))
     spills = overhead.spill * larger(tile.vectors - most, 0.0)
     running = choose(tile.vectors > 1, larger(reduction.together // tile.vectors, 1.0), reduction.running)
-    latency = choose(tile.partial, issue.latency / running, issue.latency) / runs_at_once(tile, issue)
+    chain = issue.latency + (issue.late if statement.nest.path[-1].intrinsic else 0.0)
+    latency = choose(tile.partial, chain / running, chain) / runs_at_once(tile, issue)
     body = larger(larger(work, tile.loads / issue.loads), latency) + spills
     if issue.each:
         body = body + issue.each * (tile.vectors + tile.loads)

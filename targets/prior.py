@@ -10,6 +10,7 @@ class Issue:
     """A core's throughput and latency.
 
     arithmetic, loads: vector multiply-adds and loads per cycle. latency: of a multiply-add. window: instructions in flight.
+    late: cycles by which products of an instruction start late, if just as many run together as hide its latency: eight instead of ten take 7 % longer.
     each: additional cost per instruction of a tile, however many start together.
     """
 
@@ -18,6 +19,7 @@ class Issue:
     latency: float = 4.0
     window: float = 256.0
     each: float = 0.0
+    late: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -76,5 +78,5 @@ class Prior:
 PROCESSORS = "processors"
 """The family of the weights in the package: processors that run many instructions at once, in any order."""
 
-OUT_OF_ORDER = Prior(family=PROCESSORS)
+OUT_OF_ORDER = Prior(Issue(late=0.5), family=PROCESSORS)
 """A modern server core."""
