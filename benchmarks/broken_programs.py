@@ -37,7 +37,7 @@ from ansor.measure.trial.recipe import File, Source, SumsRequest, check_lines, i
 from ansor.measure.trial.runs import answer_of
 from ansor.measure.trial.sums import BLOCK, COUNT, sums_of, unsure_blocks, wrong_blocks
 from ansor.measure.trial.transport import Ended, failed_by_signal
-from ansor.measure.verify import difference, tolerance
+from ansor.measure.verify import difference, tolerances
 from ansor.search.sampling import SampledSpace
 from ansor.tasks.task import SearchTask
 from ansor.te.tensor import Tensor
@@ -219,15 +219,15 @@ class Subject:
             sources[f"answer of {one.name}"] = File(one.dtype, str(path), array.nbytes)
         self.try_program(program, source, sources, seed, kept, tally, what)
 
-    def allowed(self, kept: KeptFile, name: str) -> float:
-        """How far an element of an output may be off."""
+    def allowed(self, kept: KeptFile, name: str) -> Array:
+        """How far each element of an output may be off; shape () if all the same."""
         one, measured = next(one for one in self.declared if one.name == name), self.task.measure_task
         if np.dtype(one.dtype).kind != "f":
-            return 0.0
+            return np.zeros(())
         with np.errstate(over="ignore"):
             rounded = np.abs(kept.outputs[name].astype(one.dtype).astype(np.float64))
         scale = float(rounded[np.isfinite(rounded)].max(initial=0.0))
-        return tolerance(measured.rounding or one.dtype, measured.reduction, scale, kept.input_scale, kept.sensitivity[name])
+        return tolerances(measured.rounding or one.dtype, measured.reduction, scale, kept.input_scale, kept.moves[name])
 
     def sources(self, source: CSource, seed: int) -> dict[str, Source]:
         """How a program's inputs are filled."""
@@ -261,29 +261,38 @@ class Subject:
     ) -> bool:
         measured, expected = self.task.measure_task, kept.outputs[one.name]
         text = difference(one.name, found, expected, reduction=measured.reduction, rounding=measured.rounding, input_scale=kept.input_scale,
-                          sensitivity=kept.sensitivity[one.name])  # fmt: skip
+                          moves=kept.moves[one.name])  # fmt: skip
         if bool(text) != bool(check.wrong or check.unwritten):
             tally.disagreed.append(f"{what}: here {text!r}, on the device {check}")
-        floats = found.dtype.kind == "f"
+        floats, allowed = found.dtype.kind == "f", self.allowed(kept, one.name)
         own = sums_of(sums.place, expected, BLOCK, COUNT, key_of(seed, one.name))
-        shown = wrong_blocks(sums, own, found.size, check.allowed, unsure_blocks(expected, one.dtype, BLOCK) if floats else ())
+        shown = wrong_blocks(sums, own, found.size, allowed, unsure_blocks(expected, one.dtype, BLOCK) if floats else ())
         if not text and shown:
             tally.alarms.append(f"{what}: blocks {shown}")
-        if text and _is_far(found, expected, check.allowed):
+        if text and _is_far(found, expected, allowed):
             tally.far += 1
             if not shown:
                 tally.missed.append(f"{what}: {text}")
         return bool(text)
 
 
-def _is_far(found: Array, expected: Array, allowed: float) -> bool:
-    """Whether some error exceeds 16 times its bound."""
+def _is_far(found: Array, expected: Array, allowed: Array) -> bool:
+    """Whether some error exceeds what the elements of its block may be off by together: 16 times its own, where all have the same."""
     if found.dtype.kind != "f":
         return True
     with np.errstate(invalid="ignore", over="ignore"):
         wide = expected.astype(np.float64)
         away = np.abs(found.astype(np.float64) - wide)
-        return bool((np.isfinite(wide) & np.isfinite(wide.astype(found.dtype)) & ~(away <= FAR * allowed)).any())
+        return bool((np.isfinite(wide) & np.isfinite(wide.astype(found.dtype)) & ~(away <= _by_block(allowed, wide.shape))).any())
+
+
+
+def _by_block(allowed: Array, shape: tuple[int, ...]) -> Array:
+    """For each element, the sum over its block."""
+    if not allowed.ndim:
+        return FAR * allowed
+    sums = np.add.reduceat(allowed.reshape(-1), np.arange(0, allowed.size, BLOCK))
+    return np.asarray(np.maximum(FAR * allowed, np.repeat(sums, BLOCK)[: allowed.size].reshape(shape)))
 
 
 def break_texts(subject: Subject, count: int, tally: Tally, rng: random.Random) -> None:

@@ -22,6 +22,14 @@ because elements made small by cancellation have errors as large as those of the
 Sums in float16 stagnate: once a partial sum is 2048 times a term, adding the term changes nothing. If all terms have one sign, the error of a sum in
 order grows with L (at most L / 4 eps), so L / 4 replaces 2 * sqrt(L), up to 1024 / 4: a program that is wrong by more than a quarter is refused.
 
+Outputs that saturate (tanh and sigmoid of large sums, exp(min(x, 1))) have the scale of their limits, and nearly no element moves. The few that are not
+saturated have the errors of sums much larger than the output, and move as much. So each element has a sensitivity of its own, in place of the one for all:
+
+    max(sensitivity, moved, 3 * (moved - eps * scale))        moved: the farthest that this very element moved
+
+3, because few runs may happen to move an element by little. An element that jumps (floor, a comparison) gets an allowance for itself only. Elements of
+sums and products do not move farther than eps * scale.
+
 Otherwise the inputs do not matter: the outputs of a softmax over 50,000 are 1e-5, and 1e-7 is much there. Only if the whole reference
 is just rounding noise of double precision (below 1e-10 of the inputs, such as a - a) is the scale that of the inputs, at most 1.
 
@@ -30,6 +38,7 @@ An element that still holds the fill pattern was never written, or was computed 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
@@ -45,6 +54,27 @@ _AROUND = 8  # roundings of the operations around a sum
 _NOTHING = 1e-10  # of the inputs: what double precision leaves of a zero, below any meaningful output
 _ONE_SIDED = 1024  # terms of a sum in float16
 _USUAL = 0.9  # share of elements that `sensitivity` covers: the others may have jumped (floor, a comparison)
+_FARTHER = 3  # times what an element was seen to move beyond roundings of its output: how far it may move
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moves:
+    """How far an output moves when inputs move by up to one eps: its sensitivity, and the farthest of each element, in the output's shape."""
+
+    usual: float = 0.0
+    each: NDArray[np.float32] | None = None  # None: not known
+
+    def and_of(self, expected: NDArray[np.generic], other: NDArray[np.generic]) -> "Moves":
+        """These moves, and those from `expected` to `other`, after one more change of the inputs. Outputs that are not floats do not move."""
+        if expected.dtype.kind != "f" or not expected.size:
+            return self
+        away = _moved(expected, other)
+        farthest = np.where(np.isfinite(away), np.minimum(away, np.finfo(np.float32).max), 0.0).astype(np.float32)
+        each = farthest if self.each is None else np.maximum(self.each, farthest)
+        return Moves(max(self.usual, _usual(away)), each)
+
+
+STILL = Moves()
 
 
 def fill_unwritten(output: NDArray[np.generic]) -> None:
@@ -64,14 +94,31 @@ def epsilon(dtype: str) -> float:
 
 def tolerance(dtype: str, reduction: int, scale: float, input_scale: float = 1.0, sensitivity: float = 0.0) -> float:
     """Largest allowed absolute difference of a float output computed in `dtype`, see the module docstring."""
+    return float(_bound(dtype, reduction, _meant(scale, input_scale), np.asarray(sensitivity)))
+
+
+def tolerances(dtype: str, reduction: int, scale: float, input_scale: float, moves: Moves) -> NDArray[np.float64]:
+    """The same for each element, in the output's shape; of shape () if all have the same."""
+    if moves.each is None:
+        return np.asarray(tolerance(dtype, reduction, scale, input_scale, moves.usual))
+    moved = moves.each.astype(np.float64)
+    beyond = _FARTHER * (moved - epsilon(dtype) * _meant(scale, input_scale))
+    own = np.maximum(np.maximum(moves.usual, moved), beyond)
+    return _bound(dtype, reduction, _meant(scale, input_scale), own)
+
+
+def _bound(dtype: str, reduction: int, scale: float, sensitivity: NDArray[np.float64]) -> NDArray[np.float64]:
     limits = np.finfo("float32" if dtype == BFLOAT16 else dtype)
     eps = float(limits.eps)
-    if scale <= _NOTHING * input_scale:
-        scale = min(1.0, input_scale)
     if dtype == BFLOAT16:
         sums = 2 * sqrt(reduction) * (eps * scale + sensitivity * eps / EPSILON)
-        return _AROUND * (EPSILON * scale + sensitivity) + sums + float(limits.tiny)
-    return growth(dtype, reduction) * (eps * scale + sensitivity) + float(limits.tiny)
+        return np.asarray(_AROUND * (EPSILON * scale + sensitivity) + sums + float(limits.tiny))
+    return np.asarray(growth(dtype, reduction) * (eps * scale + sensitivity) + float(limits.tiny))
+
+
+def _meant(scale: float, input_scale: float) -> float:
+    """The scale, or that of the inputs where the reference is nothing but rounding noise."""
+    return min(1.0, input_scale) if scale <= _NOTHING * input_scale else scale
 
 
 def growth(dtype: str, reduction: int) -> float:
@@ -82,27 +129,31 @@ def growth(dtype: str, reduction: int) -> float:
     return _AROUND + steps
 
 
-def sensitivity_of(expected: NDArray[np.generic], moved: Sequence[NDArray[np.generic]]) -> float:
-    """How far a float output moves, given its values after small changes of the inputs; 0.0 for other outputs and without changes."""
-    if expected.dtype.kind != "f" or not expected.size:
-        return 0.0
-    found = 0.0
+def moves_of(expected: NDArray[np.generic], moved: Sequence[NDArray[np.generic]]) -> Moves:
+    """How far an output moves, given its values after small changes of the inputs."""
+    found = STILL
     for other in moved:
-        with np.errstate(invalid="ignore", over="ignore"):
-            away = np.abs(np.subtract(other, expected, dtype=np.float64))
-        away = away[np.isfinite(away)]
-        if away.size:
-            found = max(found, float(np.quantile(away, _USUAL)))
+        found = found.and_of(expected, other)
     return found
 
 
+def _moved(expected: NDArray[np.generic], other: NDArray[np.generic]) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.abs(np.subtract(other, expected, dtype=np.float64))
+
+
+def _usual(away: NDArray[np.float64]) -> float:
+    finite = away[np.isfinite(away)]
+    return float(np.quantile(finite, _USUAL)) if finite.size else 0.0
+
+
 def difference(
-    name: str, found: NDArray[np.generic], expected: NDArray[np.generic], *, reduction: int = 1, input_scale: float = 1.0, sensitivity: float = 0.0,
+    name: str, found: NDArray[np.generic], expected: NDArray[np.generic], *, reduction: int = 1, input_scale: float = 1.0, moves: Moves = STILL,
     stated: float = 1.0, rounding: str = "",
 ) -> str:
     """A sentence about how output `name` differs from the reference (same shape), '' if it is right.
 
-    The module docstring explains `reduction`, `input_scale` (largest |input|) and `sensitivity`; `stated`: the algorithm's tolerance;
+    The module docstring explains `reduction`, `input_scale` (largest |input|) and `moves`; `stated`: the algorithm's tolerance;
     `rounding`: a narrower dtype it was computed in, '' for its own.
     """
     if found.dtype.kind == "b":  # byte by byte: 0xA5 is true to NumPy, but not a valid bool
@@ -114,14 +165,14 @@ def difference(
         return _report(name, found, expected, found != expected, "")
     dtype = rounding or found.dtype.name
     step = EPSILON / 2 if stored else 0.0
-    if _all_close(found, expected, dtype, reduction, input_scale, sensitivity, stated, step):
+    if _all_close(found, expected, dtype, reduction, input_scale, moves.usual, stated, step):
         return ""
     with np.errstate(over="ignore", invalid="ignore"):
         wide = np.asarray(expected, dtype=np.float64)
         rounded = wide.astype(found.dtype).astype(np.float64)  # beyond the dtype's range is infinite
         finite = np.isfinite(rounded)
         largest = float(np.abs(rounded[finite]).max()) if finite.any() else 0.0
-        allowed = stated * tolerance(dtype, reduction, largest, input_scale, sensitivity)
+        allowed = stated * tolerances(dtype, reduction, largest, input_scale, moves)
         greatest = float(np.finfo(found.dtype.name).max)
         away = np.abs(np.clip(found.astype(np.float64), -greatest, greatest) - wide)  # overflow counts as the greatest number
         close = away <= allowed + step * np.abs(wide)
@@ -130,7 +181,8 @@ def difference(
     unwritten = found.view(f"u{found.itemsize}") == (pattern >> 16 << 16 if stored else pattern)
     if unwritten.any():
         return f"output {name!r}: {_count(unwritten)} never written, first at {_first(unwritten)}"
-    return _report(name, found, expected, ~right, f", allowed difference {allowed:.3g}")
+    first = float(np.broadcast_to(allowed, found.shape)[_first(~right)]) if found.size else 0.0
+    return _report(name, found, expected, ~right, f", allowed difference {first:.3g}")
 
 
 def _all_close(

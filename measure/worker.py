@@ -11,7 +11,7 @@ import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,7 +27,7 @@ from ansor.measure.isolate import Report, isolated, limit_memory
 from ansor.measure.machine_trouble import KIND
 from ansor.measure.protocol import CallData, Message, NoiseRequest, Reply, Request, RunRequest, TaskRequest, arguments_of
 from ansor.measure.timing import Stopping, TimingOptions, relative_spread, time_repeats
-from ansor.measure.verify import difference, sensitivity_of
+from ansor.measure.verify import STILL, Moves, difference
 from ansor.support.bfloat16 import is_floating
 
 CHECK_SECONDS = 10.0  # a child that does nothing
@@ -49,7 +49,7 @@ class Task:
     reduction: int
     rounding: str
     input_scale: float
-    sensitivity: dict[str, float]  # of each output, see `verify`
+    moves: dict[str, Moves]  # of each output, see `verify`
     threads: int
 
 
@@ -58,7 +58,7 @@ class _Expected:
     """A reference's outputs, or why there are none."""
 
     outputs: Arrays
-    sensitivity: dict[str, float]
+    moves: dict[str, Moves]
     failure: Failure | None
 
 
@@ -97,7 +97,7 @@ class Worker:
                 found = _meaningful(self._reference(request, request["reference"], inputs))
         floats = [float(np.abs(array).max()) for array in inputs.values() if is_floating(array.dtype) and array.size]
         self._tasks[request["task"]] = Task(
-            inputs, found.outputs, found.failure, request["reduction"], request["rounding"], max(floats, default=1.0), found.sensitivity,
+            inputs, found.outputs, found.failure, request["reduction"], request["rounding"], max(floats, default=1.0), found.moves,
             request["threads"],
         )
         while len(self._tasks) > TASKS_KEPT:
@@ -107,6 +107,7 @@ class Worker:
     def _reference(self, request: TaskRequest, call: CallData, inputs: Arrays) -> "_Expected":
         outputs = [argument for argument in arguments_of(call["arguments"]) if argument.role == "output"]
         shared = {argument.name: shared_array(argument) for argument in outputs}
+        farthest = {argument.name: shared_array(replace(argument, dtype="float32")) for argument in outputs if is_floating(np.dtype(argument.dtype))}
 
         def body(report: Report) -> None:
             loaded = self._load(call, inputs, report)
@@ -119,18 +120,20 @@ class Worker:
                 return
             for name, array in shared.items():
                 array[...] = loaded.output(name)
-            sensitivity = dict.fromkeys(shared, 0.0)
+            moves = dict.fromkeys(shared, STILL)
             for number in range(MOVES if seconds < LONG_SECONDS else 0):
                 loaded.move_inputs(number, request["rounding"] or "float32")
                 loaded.run(1)
-                sensitivity = {name: max(sensitivity[name], sensitivity_of(array, [loaded.output(name)])) for name, array in shared.items()}
-            report({"sensitivity": sensitivity})
+                moves = {name: moves[name].and_of(array, loaded.output(name)) for name, array in shared.items()}
+            for name, array in farthest.items():
+                array[...] = 0 if moves[name].each is None else moves[name].each
+            report({"sensitivity": {name: one.usual for name, one in moves.items()}})
 
         outcome = isolated(self._harness, body, timeout=request["timeout"], close=self._close)
         if outcome.failure is not None:
             return _Expected({}, {}, Failure("reference", f"the reference failed: {outcome.failure}"))
         sensitivity = next((message["sensitivity"] for message in outcome.messages if "sensitivity" in message), {})
-        return _Expected(shared, sensitivity, None)
+        return _Expected(shared, {name: Moves(sensitivity.get(name, 0.0), farthest.get(name)) for name in shared}, None)
 
     def _load(self, call: CallData, inputs: Arrays, report: Report, wall: bool = True) -> Call | None:
         try:
@@ -226,7 +229,7 @@ def _mistake(call: Call, task: Task, tolerance: float) -> Failure | None:
     for name, expected in task.expected.items():
         text = difference(
             name, call.output(name), expected, reduction=task.reduction, rounding=task.rounding, input_scale=task.input_scale,
-            sensitivity=task.sensitivity.get(name, 0.0), stated=tolerance,
+            moves=task.moves.get(name, STILL), stated=tolerance,
         )  # fmt: skip
         if text:
             return Failure("wrong_answer", text)

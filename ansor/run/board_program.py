@@ -146,7 +146,7 @@ def _command(board: Board) -> tuple[str, dict[str, str]]:
 def _told(code: CSource, board: Board, task: MeasureTask, reference: CSource) -> str:
     fills, here = _expected(code, task, reference)
     outputs = tuple(one for one in reference.arguments if one.role == "output")
-    kept = KeptFile({one.name: here.outputs[one.name] for one in outputs}, dict(here.sensitivity), here.input_scale)
+    kept = KeptFile({one.name: here.outputs[one.name] for one in outputs}, dict(here.moves), here.input_scale)
     words = np.frombuffer(kept_bytes(kept, outputs), "<u8")
     rows = [", ".join(f"{word:#x}ull" for word in words[at : at + 6]) for at in range(0, len(words), 6)]
     recipe = recipe_text([*input_lines(code.arguments, fills), *check_lines(code, outputs, task.reduction, task.rounding)])

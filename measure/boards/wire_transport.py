@@ -340,7 +340,7 @@ class WireTransport:
 
 
 def kept_bytes(reference: Artifact) -> int:
-    """Bytes of a reference's kept outputs, as trial.c writes them."""
+    """Bytes of a reference's kept outputs, as trial.c writes them: of a float 8, and 4 for how far it moves."""
     outputs = [one for one in reference.source.arguments if one.role == "output"]
-    sizes = [one.physical_size * (8 if np.dtype(one.dtype).kind == "f" else np.dtype(one.dtype).itemsize) for one in outputs]
+    sizes = [one.physical_size * (12 if np.dtype(one.dtype).kind == "f" else np.dtype(one.dtype).itemsize) for one in outputs]
     return 8 * (HEADER_WORDS + ENTRY_WORDS * len(outputs)) + sum(-(-size // 64) * 64 for size in sizes)

@@ -19,7 +19,7 @@ from ansor.measure.trial.fill import generated, key_of, uniform
 from ansor.measure.trial.proof import Arrays, HostProof, host_inputs
 from ansor.measure.trial.recipe import MOVES, Source, SumsRequest
 from ansor.measure.trial.sums import BLOCK, COUNT, sums_of, unsure_blocks, wrong_blocks
-from ansor.measure.verify import sensitivity_of, tolerance
+from ansor.measure.verify import Moves, moves_of, tolerances
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +27,7 @@ class HostReference:
     """A reference's results on this machine: outputs by name, how far each moves, the largest magnitude of an input."""
 
     outputs: Arrays = field(default_factory=dict)
-    sensitivity: Mapping[str, float] = field(default_factory=dict)
+    moves: Mapping[str, Moves] = field(default_factory=dict)
     input_scale: float = 1.0
 
     @property
@@ -38,7 +38,7 @@ class HostReference:
     def _kept(self, name: str, output: NDArray[np.generic]) -> KeptOutput:
         floats = output.dtype.kind == "f"
         nan, infinite = (int(np.isnan(output).sum()), int(np.isinf(output).sum())) if floats else (0, 0)
-        return KeptOutput(output.size, nan, infinite, self.sensitivity[name])
+        return KeptOutput(output.size, nan, infinite, self.moves[name].usual)
 
 
 def host_reference(proof: HostProof, job: Job, sources: Mapping[str, Source]) -> HostReference | Failure:
@@ -52,8 +52,8 @@ def host_reference(proof: HostProof, job: Job, sources: Mapping[str, Source]) ->
         return made
     outputs, *moved = made
     scales = [float(np.abs(one).max()) for one in inputs.values() if one.dtype.kind == "f" and one.size]
-    sensitivity = {name: sensitivity_of(one, [other[name] for other in moved]) for name, one in outputs.items()}
-    return HostReference(outputs, sensitivity, max(scales, default=1.0))
+    moves = {name: moves_of(one, [other[name] for other in moved]) for name, one in outputs.items()}
+    return HostReference(outputs, moves, max(scales, default=1.0))
 
 
 def sums_wanted(job: Job, most: int) -> list[SumsRequest]:
@@ -80,14 +80,14 @@ def wrong_sums(job: Job, reference: HostReference, answer: Answer) -> Failure | 
     return None
 
 
-def _bound(job: Job, argument: Argument, expected: NDArray[np.generic], reference: HostReference) -> float:
+def _bound(job: Job, argument: Argument, expected: NDArray[np.generic], reference: HostReference) -> NDArray[np.float64]:
     with np.errstate(over="ignore"):
         wide = np.asarray(expected, np.float64)
         finite = wide[np.isfinite(wide.astype(argument.dtype))]
     scale = float(np.abs(finite).max()) if finite.size else 0.0
     rounding = job.task.rounding or argument.dtype
-    allowed = tolerance(rounding, job.task.reduction, scale, reference.input_scale, reference.sensitivity[argument.name])
-    return job.artifact.source.tolerance * allowed
+    allowed = tolerances(rounding, job.task.reduction, scale, reference.input_scale, reference.moves[argument.name])
+    return np.asarray(job.artifact.source.tolerance * allowed)
 
 
 def _block(argument: Argument, most: int) -> int:

@@ -10,17 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.codegen.source import Argument
+from ansor.measure.verify import Moves
 
-MAGIC = 0x31747065736E616B
+MAGIC = 0x32747065736E616B
 HEADER_WORDS, ENTRY_WORDS = 4, 8  # of trial.c
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptFile:
-    """Outputs by name, with their shapes, floats as doubles; how far each moves; the largest magnitude of an input."""
+    """Outputs by name, with their shapes, floats as doubles; how far each moves, and of floats every element, as float32 after the doubles;
+    the largest magnitude of an input."""
 
     outputs: dict[str, NDArray[np.generic]]
-    sensitivity: dict[str, float]
+    moves: dict[str, Moves]
     input_scale: float
 
 
@@ -30,12 +32,13 @@ def read_kept(content: bytes, outputs: Sequence[Argument]) -> KeptFile:
     magic, count, scale, _ = struct.unpack_from("<QQdQ", content) if len(content) >= head else (0, 0, 0.0, 0)
     if magic != MAGIC or count != len(outputs) or len(content) < head + count * ENTRY_WORDS * 8:
         raise ValueError(f"asked to read {len(outputs)} outputs of a reference from {len(content)} bytes, which is not the size of such a file")
-    arrays, sensitivity = {}, {}
+    arrays, moves = {}, {}
     for number, one in enumerate(outputs):
-        offset, size, kind, itemsize, moved = struct.unpack_from("<QQQQd", content, head + number * ENTRY_WORDS * 8)
+        offset, size, kind, itemsize, usual = struct.unpack_from("<QQQQd", content, head + number * ENTRY_WORDS * 8)
         arrays[one.name] = np.frombuffer(content, f"{chr(kind)}{itemsize}", size, offset).reshape(one.shape)
-        sensitivity[one.name] = moved
-    return KeptFile(arrays, sensitivity, scale)
+        each = np.frombuffer(content, "<f4", size, offset + size * itemsize).reshape(one.shape) if chr(kind) == "f" else None
+        moves[one.name] = Moves(usual, each)
+    return KeptFile(arrays, moves, scale)
 
 
 def kept_bytes(kept: KeptFile, outputs: Sequence[Argument]) -> bytes:
@@ -45,7 +48,15 @@ def kept_bytes(kept: KeptFile, outputs: Sequence[Argument]) -> bytes:
     for one in outputs:
         array = kept.outputs[one.name]
         array = array.astype(np.float64) if array.dtype.kind == "f" else array
-        row = struct.pack("<QQQQd", head + len(contents), array.size, ord(array.dtype.kind), array.itemsize, kept.sensitivity[one.name])
+        row = struct.pack("<QQQQd", head + len(contents), array.size, ord(array.dtype.kind), array.itemsize, kept.moves[one.name].usual)
         entries += row.ljust(ENTRY_WORDS * 8, b"\0")
-        contents += array.tobytes().ljust(-(-array.nbytes // 64) * 64, b"\0")
+        written = array.tobytes() + _each(array, kept.moves[one.name])
+        contents += written.ljust(-(-len(written) // 64) * 64, b"\0")
     return struct.pack("<QQdQ", MAGIC, len(outputs), kept.input_scale, 0) + entries + contents
+
+
+def _each(array: NDArray[np.generic], moves: Moves) -> bytes:
+    """How far each element of a float output moves."""
+    if array.dtype.kind != "f":
+        return b""
+    return (np.zeros(array.shape, np.float32) if moves.each is None else moves.each).astype("<f4").tobytes()

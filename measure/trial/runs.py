@@ -168,7 +168,7 @@ class TrialRuns:
         if found.failure is not None or found.here is None or job.reference is None:
             return found
         outputs = tuple(one for one in job.reference.source.arguments if one.role == "output")
-        given = KeptFile(found.here.outputs, dict(found.here.sensitivity), found.here.input_scale)
+        given = KeptFile(found.here.outputs, dict(found.here.moves), found.here.input_scale)
         prepared.keep(kept, host_inputs(job, found.sources), kept_bytes(given, outputs))
         return Reference(found.sources, outputs, kept, prepared=prepared)
 

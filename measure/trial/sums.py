@@ -1,13 +1,13 @@
 """Verifies an output by few numbers: signed sums of blocks of its elements, compared with those of a reference on another machine.
 
 In a block of B elements, x_i of the program and r_i of the reference, the sums are S_j = sum s_ji x_i, j from 0 to 11, with signs s_ji from the key.
-Errors e_i = x_i - r_i of a right program are at most b each (`verify`), so no difference of two such sums is larger than
+Errors e_i = x_i - r_i of a right program are at most b_i each (`verify`), so no difference of two such sums is larger than
 
-    B b + 2 B 2^-53 (M + M')        M, M': the sums of |x_i| and |r_i|, which bound the rounding of the sums themselves
+    sum b_i + 2 B 2^-53 (M + M')    M, M': the sums of |x_i| and |r_i|, which bound the rounding of the sums themselves
 
-An error beyond 16 b is detected with B = 16: whatever the other errors are, with one of its two signs the sum is off by 16 b or more, and each of twelve
-sums draws that sign anew, so 1 in 4096 such blocks passes if errors are made to cancel, and none if it is alone. For outputs computed in double but
-wanted in float32, b is 2^-29 of what matters, and blocks are large.
+Nearly always all b_i are one b, and an error beyond 16 b is detected with B = 16: whatever the other errors are, with one of its two signs the sum is off
+by 16 b or more, and each of twelve sums draws that sign anew, so 1 in 4096 such blocks passes if errors are made to cancel, and none if it is alone. Beside
+an element that may be off by more, so may its block. For outputs computed in double but wanted in float32, b is 2^-29 of what matters, and blocks are large.
 
 Non-finite elements are not summed; their kind and place are hashed instead. Integers are only hashed: exact or wrong.
 """
@@ -57,8 +57,8 @@ def sums_of(place: int, array: NDArray[np.generic], block: int, count: int, key:
     return OutputSums(place, block, np.stack(signed, axis=1) if flat.size else np.empty((0, count)), _by_block(np.abs(values), starts), odd)
 
 
-def wrong_blocks(found: OutputSums, expected: OutputSums, size: int, bound: float, unsure: Sequence[int] = ()) -> list[int]:
-    """The wrong blocks, if elements may be off by `bound`; [0] for a wrong hash. `unsure`: blocks not to compare.
+def wrong_blocks(found: OutputSums, expected: OutputSums, size: int, bound: float | NDArray[np.float64], unsure: Sequence[int] = ()) -> list[int]:
+    """The wrong blocks, if elements may be off by `bound`, one for each or one for all; [0] for a wrong hash. `unsure`: blocks not to compare.
 
     Raises ValueError if the sums are not of the same output.
     """
@@ -68,7 +68,9 @@ def wrong_blocks(found: OutputSums, expected: OutputSums, size: int, bound: floa
         asked, given = (f"{one.sums.shape} in blocks of {one.block}" for one in (expected, found))
         raise ValueError(f"asked to compare sums of shape {asked}, with sums of shape {given}: they belong to other outputs")
     lengths = np.minimum(found.block, size - np.arange(len(found.sums)) * found.block)
-    allowed = lengths * (bound + 2 * _UNIT * (found.magnitudes + expected.magnitudes))
+    bounds = np.asarray(bound)
+    within = lengths * bounds if bounds.ndim == 0 else _by_block(bounds.reshape(-1), np.arange(0, size, found.block))
+    allowed = within + lengths * 2 * _UNIT * (found.magnitudes + expected.magnitudes)
     with np.errstate(invalid="ignore"):
         close = (np.abs(found.sums - expected.sums) <= allowed[:, None]).all(axis=1)
     wrong = ~close | (found.odd != expected.odd)

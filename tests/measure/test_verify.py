@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ansor.measure.verify import difference, fill_unwritten, sensitivity_of, tolerance
+from ansor.measure.verify import Moves, difference, fill_unwritten, moves_of, tolerance, tolerances
 
 
 @given(st.integers(1, 3000), st.sampled_from(["float32", "float64"]), st.booleans(), st.integers(0, 2**32))
@@ -71,8 +71,8 @@ def test_sums_of_halves_in_order_are_right(length: int, low: int) -> None:
     found = np.zeros(32, np.float16)
     for k in range(length):
         found = found + a[:, k]
-    assert difference("C", found, a.astype(np.float64).sum(axis=1), reduction=length, sensitivity=length**0.5 * 2.0**-10) == ""
-    assert difference("C", np.zeros(32, np.float16), a.astype(np.float64).sum(axis=1), reduction=length, sensitivity=0.0)
+    assert difference("C", found, a.astype(np.float64).sum(axis=1), reduction=length, moves=Moves(length**0.5 * 2.0**-10)) == ""
+    assert difference("C", np.zeros(32, np.float16), a.astype(np.float64).sum(axis=1), reduction=length)
 
 
 def test_a_float32_output_computed_in_halves_is_as_exact_as_halves() -> None:
@@ -159,11 +159,11 @@ def test_long_sums_and_means_however_small_they_end(length: int, order: Sum) -> 
             wide = np.atleast_1d(x.astype(np.float64).mean())
             moved = [np.atleast_1d((x * (1 - generator.random(length) * 2**-23)).mean()) for _ in range(3)]
             mean = np.atleast_1d(order(x) / np.float32(length))
-            sensitivity = sensitivity_of(wide, moved)
-            assert difference("C", mean, wide, reduction=length, input_scale=2, sensitivity=sensitivity) == ""
+            moves = moves_of(wide, moved)
+            assert difference("C", mean, wide, reduction=length, input_scale=2, moves=moves) == ""
             if not near_zero:
                 for wrong in (0 * mean, mean / 2, mean * np.float32(1.01)):
-                    assert difference("C", wrong, wide, reduction=length, input_scale=2, sensitivity=sensitivity)
+                    assert difference("C", wrong, wide, reduction=length, input_scale=2, moves=moves)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -193,9 +193,55 @@ def test_sensitivity_is_not_moved_by_jumps() -> None:
     expected = np.zeros(100)
     jumped = expected + 1e-7
     jumped[3] = 1
-    assert sensitivity_of(expected, [jumped, expected]) == pytest.approx(1e-7)
-    assert sensitivity_of(expected, []) == sensitivity_of(np.zeros(3, np.int32), [np.ones(3, np.int32)]) == 0.0
-    assert sensitivity_of(np.array([np.inf, np.nan]), [np.array([np.inf, 1.0])]) == 0.0
+    assert moves_of(expected, [jumped, expected]).usual == pytest.approx(1e-7)
+    assert moves_of(expected, []).usual == moves_of(np.zeros(3, np.int32), [np.ones(3, np.int32)]).usual == 0.0
+    assert moves_of(np.array([np.inf, np.nan]), [np.array([np.inf, 1.0])]).usual == 0.0
+
+
+SATURATING: tuple[Callable[[NDArray[np.generic]], NDArray[np.generic]], ...] = (
+    np.tanh, lambda x: np.reciprocal(1 + np.exp(-np.clip(np.asarray(x), -80, 80))), lambda x: np.exp(np.minimum(x, 1)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("apply", SATURATING)
+def test_elements_that_are_not_saturated_have_the_errors_of_their_sums(apply: Callable[[NDArray[np.generic]], NDArray[np.generic]], order: Sum) -> None:
+    """Sums of up to 10,000, of which few end near 0. Saturated elements are held to the scale of the output, the others to their own moves."""
+    generator, length = np.random.default_rng(5), 1000
+    x = (generator.uniform(-1, 1, (500, length)) * 1000).astype(np.float32)
+    x[::25, -1] -= x[::25].astype(np.float64).sum(-1).astype(np.float32)
+    wide = np.asarray(apply(x.astype(np.float64).sum(-1)), np.float64)
+    moves = moves_of(wide, [np.asarray(apply((x * (1 - generator.random(x.shape) * 2**-23)).sum(-1))) for _ in range(3)])
+    found = np.clip(apply(order(x)), -10, 10).astype(np.float32)
+    assert moves.each is not None and difference("C", found, wide, reduction=length, moves=moves) == ""
+    assert difference("C", found, wide, reduction=length, moves=Moves(moves.usual)) or order is pairwise
+    saturated, free = int(np.argmin(moves.each)), int(np.argmax(moves.each))
+    for element, by in ((saturated, 1e-3), (free, 0.8)):
+        wrong = found.copy()
+        wrong[element] += np.float32(-by if wrong[element] > 0.5 else by)
+        assert f"1 of 500 elements wrong, first at ({element},)" in difference("C", wrong, wide, reduction=length, moves=moves)
+
+
+def test_an_element_that_jumps_has_an_allowance_for_itself_alone() -> None:
+    expected, jumped = np.arange(100.0), np.arange(100.0)
+    jumped[7] -= 1
+    moves = moves_of(expected, [jumped])
+    for element in (6, 7, 8):
+        found = expected.astype(np.float32)
+        found[element] -= 1
+        assert bool(difference("C", found, expected, moves=moves)) == (element != 7)
+    found = (expected + 5e-4).astype(np.float32)
+    assert "99 of 100" in difference("C", found, expected, moves=moves)
+
+
+def test_elements_of_sums_of_products_have_about_the_bound_for_all() -> None:
+    generator = np.random.default_rng(6)
+    a, b = generator.uniform(-1, 1, (2, 5000, 256))
+    wide = (a * b).sum(-1)
+    moves = moves_of(wide, [((a * (1 - generator.random(a.shape) * 2**-23)) * (b * (1 - generator.random(a.shape) * 2**-23))).sum(-1) for _ in range(3)])
+    scale = float(np.abs(wide).max())
+    each, usual = tolerances("float32", 256, scale, 1.0, moves), tolerance("float32", 256, scale, 1.0, moves.usual)
+    assert np.count_nonzero(each == usual) >= 4000 and usual < each.max() < 1.5 * usual
 
 
 @given(st.integers(1, 3000), st.integers(0, 2**32))

@@ -5,10 +5,12 @@
 #include "arguments.h"
 
 #define NOTHING 1e-10 /* of the inputs: what double precision leaves of a zero */
+#define FARTHER 3.0 /* times what an element was seen to move beyond roundings of its output: how far it may move */
 
-/* An output of the reference: doubles for floats, otherwise as they are. */
+/* An output of the reference: doubles for floats, otherwise as they are. `moved`: of floats, the farthest that each element moved. */
 typedef struct {
     const unsigned char *data;
+    const float *moved;
     uint64_t count;
     int kind, bytes;
     double sensitivity;
@@ -16,16 +18,24 @@ typedef struct {
 
 typedef struct {
     uint64_t wrong, unwritten, first, worst_at;
-    double worst, allowed; /* worst: as a share of what is allowed; 0 where nothing was compared */
+    double worst, allowed; /* worst: as a share of what is allowed; 0 where nothing was compared. allowed: of the first wrong element, else of all */
 } checked;
 
-static double allowed_difference(const recipe_check *rules, double scale, double input_scale, double sensitivity) {
-    if (scale <= NOTHING * input_scale) scale = input_scale < 1.0 ? input_scale : 1.0;
+/* The scale, or that of the inputs where the reference is nothing but rounding noise. */
+static double meant_scale(double scale, double input_scale) { return scale > NOTHING * input_scale ? scale : input_scale < 1.0 ? input_scale : 1.0; }
+
+static double allowed_difference(const recipe_check *rules, double scale, double sensitivity) {
     return rules->stated * (rules->factor * (rules->eps * scale + sensitivity) + rules->tiny);
 }
 
-static void note_share(checked *result, double away, uint64_t index) {
-    const double share = away / result->allowed;
+/* Of one element: it may have moved farther than the others. */
+static double sensitivity_of_element(const recipe_check *rules, double scale, double usual, double moved) {
+    const double beyond = FARTHER * (moved - rules->eps * scale), farther = moved > usual ? moved : usual;
+    return beyond > farther ? beyond : farther;
+}
+
+static void note_share(checked *result, double away, double allowed, uint64_t index) {
+    const double share = away / allowed;
     if (share > result->worst) result->worst = share, result->worst_at = index;
 }
 
@@ -40,11 +50,11 @@ static int all_close(const recipe_check *rules, const trial_argument *argument, 
     }
     const double scale = most > -least ? most : -least;
     if (!(scale < number_greatest(argument->bytes))) return 0;
-    result->allowed = allowed_difference(rules, scale, input_scale, kept->sensitivity);
+    result->allowed = allowed_difference(rules, meant_scale(scale, input_scale), kept->sensitivity);
     for (uint64_t i = 0; i < kept->count; ++i) {
         const double away = number_float_at(found, argument->bytes, i) - expected[i];
         if (!(away <= result->allowed && away >= -result->allowed)) return 0;
-        note_share(result, number_magnitude(away), i);
+        note_share(result, number_magnitude(away), result->allowed, i);
     }
     return 1;
 }
@@ -59,13 +69,14 @@ static double largest_finite(const trial_argument *argument, const kept_output *
     return largest;
 }
 
-/* Whether one element is right. `greatest`: of its dtype; what overflowed is near it. */
-static int right_float(double found, double expected, int bytes, double greatest, checked *result, uint64_t index) {
+/* Whether one element is right. What overflowed is near the greatest number of its dtype. */
+static int right_float(double found, double expected, double allowed, int bytes, checked *result, uint64_t index) {
+    const double greatest = number_greatest(bytes);
     const double clipped = found > greatest ? greatest : found < -greatest ? -greatest : found;
     const double away = number_magnitude(clipped - expected), rounded = number_rounded(expected, bytes);
-    const int close = away <= result->allowed;
+    const int close = away <= allowed;
     if (number_finite(rounded)) {
-        note_share(result, away, index);
+        note_share(result, away, allowed, index);
         return close;
     }
     return number_nan(expected) || found == rounded || (number_finite(expected) && close);
@@ -76,12 +87,14 @@ static checked check_floats(const recipe_check *rules, const trial_argument *arg
     const double *expected = (const double *)kept->data;
     if (all_close(rules, argument, found, kept, input_scale, &result)) return result;
     result = (checked){0, 0, 0, 0, 0, 0};
-    result.allowed = allowed_difference(rules, largest_finite(argument, kept), input_scale, kept->sensitivity);
+    const double scale = meant_scale(largest_finite(argument, kept), input_scale);
+    result.allowed = allowed_difference(rules, scale, kept->sensitivity);
     uint64_t first_unwritten = 0;
     for (uint64_t i = 0; i < kept->count; ++i) {
         const double value = number_float_at(found, argument->bytes, i);
         if (number_raw(found, argument->bytes, i) == number_unwritten(argument->bytes) && !result.unwritten++) first_unwritten = i;
-        if (!right_float(value, expected[i], argument->bytes, number_greatest(argument->bytes), &result, i) && !result.wrong++) result.first = i;
+        const double allowed = allowed_difference(rules, scale, sensitivity_of_element(rules, scale, kept->sensitivity, (double)kept->moved[i]));
+        if (!right_float(value, expected[i], allowed, argument->bytes, &result, i) && !result.wrong++) result.first = i, result.allowed = allowed;
     }
     if (result.unwritten) result.first = first_unwritten;
     return result;

@@ -10,7 +10,7 @@
 #include "sensitivity.h"
 #include "timing.h"
 
-#define KEPT_MAGIC UINT64_C(0x31747065736e616b) /* of the file of outputs: a header, an entry for each output, the contents */
+#define KEPT_MAGIC UINT64_C(0x32747065736e616b) /* of the file of outputs: a header, an entry for each output, the contents: of floats doubles, then how far each moves */
 enum { HEADER_WORDS = 4, ENTRY_WORDS = 8, MARK_NOTHING = 1, MARK_CALL = 2 };
 #define USUAL 0.9 /* the share of elements that a sensitivity speaks for */
 
@@ -66,15 +66,31 @@ static void copy_output(int place, void *copy) {
     }
 }
 
+/* Bytes of an output in the file: those of its elements and, of floats, of how far each moves. */
+static uint64_t kept_size(const kept_output *output) { return output->count * (uint64_t)(output->bytes + (output->kind == 'f' ? (int)sizeof(float) : 0)); }
+
 static void keep_outputs(void) {
     for (int i = 0; i < ansor_trial_manifest.count; ++i) {
         const trial_argument *argument = &ansor_trial_manifest.arguments[i];
         if (argument->role != 'o') continue;
         if (kept_count == RECIPE_OUTPUTS) fail("load", "the reference has too many outputs", NULL, ", more than ", RECIPE_OUTPUTS);
         const int bytes = argument->kind == 'f' ? 8 : argument->bytes;
-        unsigned char *copy = room_for(argument->size * (uint64_t)bytes);
+        kept_output output = {NULL, NULL, argument->size, argument->kind, bytes, 0};
+        unsigned char *copy = room_for(kept_size(&output));
+        float *moved = (float *)(copy + argument->size * (uint64_t)bytes);
         copy_output(i, copy);
-        kept[kept_count++] = (kept_output){copy, argument->size, argument->kind, bytes, 0};
+        for (uint64_t k = 0; argument->kind == 'f' && k < argument->size; ++k) moved[k] = 0;
+        output.data = copy, output.moved = moved;
+        kept[kept_count++] = output;
+    }
+}
+
+/* Notes how far each element moved, if that is farther than before. What is not finite did not move. */
+static void note_moves(const distances *apart, float *moved) {
+    for (uint64_t i = 0; i < apart->count; ++i) {
+        const double away = number_magnitude(apart->now[i] - apart->first[i]), most = number_greatest(4);
+        const float narrow = (float)(away > most ? most : away);
+        if (number_finite(away) && narrow > moved[i]) moved[i] = narrow;
     }
 }
 
@@ -92,6 +108,7 @@ static void find_sensitivity(int64_t move) {
         const distances apart = {(const double *)output->data, (const double *)buffers[i].data, output->count};
         const double sensitivity = sensitivity_of(&apart, USUAL);
         if (sensitivity > output->sensitivity) output->sensitivity = sensitivity;
+        note_moves(&apart, (float *)(uintptr_t)output->moved);
     }
 }
 
@@ -102,12 +119,12 @@ static void write_kept(const char *path) {
     for (int i = 0; i < kept_count; ++i) {
         uint64_t *entry = words + HEADER_WORDS + i * ENTRY_WORDS;
         entry[0] = offset, entry[1] = kept[i].count, entry[2] = (uint64_t)kept[i].kind, entry[3] = (uint64_t)kept[i].bytes, entry[4] = number_bits(kept[i].sensitivity);
-        offset += (kept[i].count * (uint64_t)kept[i].bytes + 63) / 64 * 64;
+        offset += (kept_size(&kept[i]) + 63) / 64 * 64;
     }
     static const unsigned char padding[64];
     int whole = system_begin_file(path) && system_write_file(words, head);
     for (int i = 0; whole && i < kept_count; ++i) {
-        const uint64_t size = kept[i].count * (uint64_t)kept[i].bytes;
+        const uint64_t size = kept_size(&kept[i]);
         whole = system_write_file(kept[i].data, size) && system_write_file(padding, (size + 63) / 64 * 64 - size);
     }
     if (!whole || !system_end_file()) fail("machine", "the outputs of the reference cannot be written", NULL, "", -1);
@@ -122,8 +139,10 @@ static void read_kept(const char *path) {
     input_scale = number_of_bits(words[2]);
     for (int i = 0; i < kept_count; ++i) {
         const uint64_t *entry = words + HEADER_WORDS + i * ENTRY_WORDS;
-        if (entry[3] > 8 || (entry[2] == 'f' && entry[3] != 8) || entry[0] > size || entry[1] > (size - entry[0]) / (entry[3] ? entry[3] : 1)) fail("machine", "the outputs of the reference are damaged", NULL, "", -1);
-        kept[i] = (kept_output){(const unsigned char *)words + entry[0], entry[1], (int)entry[2], (int)entry[3], number_of_bits(entry[4])};
+        const uint64_t each = entry[2] == 'f' ? 8 + sizeof(float) : entry[3] ? entry[3] : 1;
+        if (entry[3] > 8 || (entry[2] == 'f' && entry[3] != 8) || entry[0] > size || entry[1] > (size - entry[0]) / each) fail("machine", "the outputs of the reference are damaged", NULL, "", -1);
+        const unsigned char *data = (const unsigned char *)words + entry[0];
+        kept[i] = (kept_output){data, (const float *)(data + entry[1] * entry[3]), entry[1], (int)entry[2], (int)entry[3], number_of_bits(entry[4])};
     }
 }
 

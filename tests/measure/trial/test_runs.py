@@ -23,7 +23,7 @@ from ansor.measure.trial.proof import HostProof
 from ansor.measure.trial.recipe import input_lines, moves_line, recipe_text
 from ansor.measure.trial.runs import TASKS_KEPT, TrialRuns
 from ansor.measure.trial.transport import Ended, Limits, failed_by_signal
-from ansor.measure.verify import sensitivity_of
+from ansor.measure.verify import moves_of
 from ansor.targets.unit import INSTRUCTIONS, SECONDS
 from tests.trial_programs import built, kernel, said
 
@@ -234,10 +234,12 @@ def test_how_far_outputs_move_is_found_on_the_device_as_here(tmp_path: Path) -> 
     for move in range(3):
         keys = generated(key + move, 2)
         moved.append(outputs([one * (1 - uniform(generated(int(keys[place]), 60), 8) * eps) for place, one in enumerate(inputs)]))
-    assert kept.sensitivity["C"] == pytest.approx(max(sensitivity_of(expected, [one]) for one in moved), rel=1e-6)
+    own, theirs = moves_of(expected, moved), kept.moves["C"]
+    assert theirs.usual == pytest.approx(own.usual, rel=1e-6) and own.each is not None and theirs.each is not None
+    assert np.allclose(theirs.each, own.each, rtol=1e-5, atol=1e-15) and (own.each[51:] == 0).all() and own.each[:51].any()
 
 
 def test_other_files_are_no_references() -> None:
-    for content in (b"", b"x" * 200, (0x31747065736E616B).to_bytes(8, "little") + (9).to_bytes(8, "little") + bytes(400)):
+    for content in (b"", b"x" * 200, (0x32747065736E616B).to_bytes(8, "little") + (9).to_bytes(8, "little") + bytes(400)):
         with pytest.raises(ValueError, match="not the size of such a file"):
             read_kept(content, WIDE[2:])
