@@ -66,7 +66,7 @@ class Geometry:
             return Dense("y", ("x",), np.zeros((self.into, self.out), np.int8), bias, rescale, form)
         weights = np.zeros((self.taps, self.taps, self.into, 1 if self.depthwise else self.out), np.int8)
         window = Window((self.taps, self.taps), (self.stride, self.stride), (self.pad,) * 4)
-        return Convolution("y", ("x",), weights, bias, rescale, window, self.depthwise, form)
+        return Convolution("y", ("x",), weights, bias, rescale, replace(window, depthwise=self.depthwise), form)
 
 
 class Rescaled(SearchTask):

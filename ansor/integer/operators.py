@@ -21,7 +21,7 @@ Array = NDArray[np.generic]
 @dataclass(frozen=True)
 class Window:
     """How a kernel slides over an image: (height, width) each; padding: top, left, bottom, right; filling: the number that padding writes. groups: of
-    channels; each kernel of a convolution sees one."""
+    channels; each kernel of a convolution sees one. depthwise: each channel is a group of its own, whatever `groups` says."""
 
     kernel: tuple[int, int]
     strides: tuple[int, int] = (1, 1)
@@ -29,6 +29,7 @@ class Window:
     dilation: tuple[int, int] = (1, 1)
     filling: int = 0
     groups: int = 1
+    depthwise: bool = False
 
     def output(self, height: int, width: int) -> tuple[int, int]:
         """Height and width of the result, 0 or less where the kernel does not fit."""
@@ -113,13 +114,17 @@ class Convolution(Operator):
     bias: NDArray[np.int32]
     rescale: Rescale
     window: Window
-    depthwise: bool = False
     form: Form = SIGNED
     added: Add | None = None
 
     @property
     def kind(self) -> str:
         return "depthwise" if self.depthwise else "convolution"
+
+    @property
+    def depthwise(self) -> bool:
+        """Whether each channel has kernels of its own."""
+        return self.window.depthwise
 
     @property
     def replaced(self) -> tuple[str, ...]:

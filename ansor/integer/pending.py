@@ -70,8 +70,8 @@ class Weighted(Pending):
         whole = bias.astype(np.int32)
         if self.window is None:
             return build.add(Dense(name, self.sources, self.weights, whole, rescale), output)
-        window = replace(self.window, filling=source.zero_point)
-        return build.add(Convolution(name, self.sources, self.weights, whole, rescale, window, self.depthwise), output)
+        window = replace(self.window, filling=source.zero_point, depthwise=self.depthwise)
+        return build.add(Convolution(name, self.sources, self.weights, whole, rescale, window), output)
 
 
 @dataclass(frozen=True, eq=False)

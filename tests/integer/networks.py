@@ -60,7 +60,7 @@ def convolutions(draw: Any) -> tuple[Convolution, tuple[int, ...]]:
     bias = generator.integers(-5000, 5000, count).astype(np.int32)
     taps = window.kernel[0] * window.kernel[1] * (1 if depthwise else channels // groups)
     window = replace(window, filling=draw(st.integers(-128, 127)), groups=groups)
-    return Convolution("y", ("x",), weights, bias, rescales(draw, count, 5000 * taps**0.5), window, depthwise), shape
+    return Convolution("y", ("x",), weights, bias, rescales(draw, count, 5000 * taps**0.5), replace(window, depthwise=depthwise)), shape
 
 
 @st.composite
