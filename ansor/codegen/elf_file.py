@@ -106,7 +106,7 @@ class ElfFile:
     def _unpacked(self, form: str, at: int) -> tuple[int, ...]:
         try:
             return struct.unpack_from(form, self._data, at)
-        except struct.error as error:
+        except (struct.error, OverflowError) as error:
             raise ElfError(f"it ends early: {error}") from error
 
 

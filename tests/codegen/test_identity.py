@@ -34,6 +34,13 @@ def test_what_a_function_refers_to_counts(tmp_path: Path, triple: str) -> None:
     assert sign["one"] == first["one"] and sign["two"] != first["two"]
 
 
+@pytest.mark.compiler
+def test_functions_of_other_files_count_by_their_digests_where_they_are_known(tmp_path: Path) -> None:
+    digests(tmp_path, "riscv32-linux-musl")
+    by_name, *others = (code_digests(tmp_path / "code.o", ["one", "two"], outside) for outside in (None, {}, {"outside": "a"}, {"outside": "b"}))
+    assert by_name == others[0] and len({one["one"] for one in (by_name, *others)}) == 3 and len({one["two"] for one in (by_name, *others)}) == 1
+
+
 def test_other_files_have_no_digests(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no object")
     assert code_digests(tmp_path / "text", ["one"]) == {}

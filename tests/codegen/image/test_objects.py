@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ansor import te
 from ansor.codegen.image import objects
 from ansor.codegen.image.elf import read_image
 from ansor.codegen.image.kept_objects import KeptObjects
@@ -23,6 +24,7 @@ from ansor.codegen.text_parts import Parts
 from ansor.codegen.toolchain import Compiled
 from ansor.measure.builder import Builder
 from ansor.measure.measurer import Candidate, Measurer
+from ansor.schedule.sketch import Sketch
 from ansor.targets.base import parse_target
 from ansor.tasks.task import SearchTask
 
@@ -78,6 +80,21 @@ def test_parts_take_as_many_instructions_as_the_whole_text(board: str) -> None:
     sources = programs(task, 4)
     assert all(parts_of(one) for one in sources)
     assert counted(task, sources) == counted(task, [replace(one, parts=None) for one in sources])
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("boards")
+@pytest.mark.parametrize("board", ["mps2-an386", "qemu-riscv32"])
+def test_functions_that_nests_share_do_not_change_that(board: str) -> None:
+    """A compiler decides by the number of calls in a file whether to inline a function, and for which arguments."""
+    x = te.placeholder((24,), name="x")
+    y = te.compute((24,), lambda i: te.power(x[i], 2.5) + te.sigmoid(x[i]), name="y")
+    z = te.compute((24,), lambda i: te.power(y[23 - i], 1.5) + te.sigmoid(y[i]) + te.tanh(y[i]), name="z")
+    task = SearchTask(tensors=[x, z], target=f"micro -board={board}", name="shared")
+    source = task.source(Sketch(task.dag), ())
+    assert source.text.count("static ANSOR_APART") > len(parts_of(source).nests) == 2
+    whole, apart = (counted(task, [one])[0] for one in (replace(source, parts=None), source))
+    assert whole == apart
 
 
 @pytest.mark.compiler
