@@ -32,7 +32,7 @@ ELSEWHERE = ("arm -mcpu=cortex-a76", "micro -board=nucleo-l4r5zi", "micro -board
 
 
 def texts(target: Target, seed: int, *, halves: bool) -> Iterator[str]:
-    """C of every kind of declaration: of some of its sketches, each at a row."""
+    """C of every kind of declaration: of some of its sketches, each at a row; whole, and in its parts."""
     numbers = itertools.count()
     for kind in (*sorted(ALL_KINDS), *(sorted(HALF_KINDS) if halves else ())):
         draw = seeded_draw(seed)
@@ -41,7 +41,11 @@ def texts(target: Target, seed: int, *, halves: bool) -> Iterator[str]:
         for sketch in found[:: -(-len(found) // MOST)]:
             row = tuple(draw.integer(0, int(size) - 1) for size in sketch.sizes)
             entry = f"program{next(numbers)}"  # zig joins the objects
-            yield generate(sketch.lower_row(row, entry), target.machine, entry).text
+            source = generate(sketch.lower_row(row, entry), target.machine, entry)
+            yield source.text
+            if source.apart is not None:
+                yield source.apart.entry.replace(f"void {entry}(", f"void {entry}_of_parts(")
+                yield from (one.text(one.name) for one in source.apart.nests)
 
 
 @pytest.mark.parametrize("text", HERE)
