@@ -1,1 +1,1 @@
-"""Measured programs of many operators: which operators, how they are collected, and what models learn from them."""
+"""Measured programs of many operators: which operators, how to collect programs, and what models learn from them."""

@@ -1,9 +1,9 @@
-"""Collect a data set: measure programs of every task, good ones and others, into one record file for each task.
+"""Collects a data set: measures programs of every task, good and bad, into one record file per task.
 
-Half of the programs of a round are drawn at random and half are the model's best of a short evolution, so that a model learns both what is bad and which of
-the good ones is better. What a model is wrong about shows where a search follows it: programs that it takes for the best of all, and that are not. So a
-further folder can have the programs that a tuning run measures. A file that is there is continued, so a run that was stopped goes on; several runs on one
-folder take turns at the clock.
+Half of the programs of a round are random, and half are the model's best from a short evolution, so that a model learns both what is bad and which good
+program is better. A model's errors show up where a search follows it: programs that it ranks first but that are slow. A second folder can therefore hold
+the programs that a tuning run measures. Existing files are continued, so that an interrupted run resumes; several runs on one folder take turns with
+timing.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from ansor.tasks.task import SearchTask
 
 SEARCH = TunerOptions(epsilon=0.5, local_share=Halves(0.3, 0.5), evolution=EvolutionOptions(population=512, generations=1))
 SEARCHES = {"mixed": SEARCH, "tuning": TunerOptions()}
-"""How programs are chosen: half of them at random, or all as a tuning run does, its first choice included."""
+"""How to choose programs: half of them at random, or all as in a tuning run, including its first choice."""
 
 TIMING = TimingOptions(repeat=5, stopping=Stopping(cut_ratio=30.0, contender_repeats=0))
-"""How all programs are timed: a model learns from slow ones, too, so that these are not cut short as in a search."""
+"""How to time programs. A model also learns from slow ones, so these are not cut short as in a search."""
 
 
 def search_task(task: DatasetTask, target: Target) -> SearchTask:
-    """The task for a target, under its name."""
+    """The task for a target, under the data set's name."""
     return SearchTask(tensors=task.declare(), target=target, name=task.name)
 
 
@@ -50,10 +50,10 @@ def collect(
     tasks: Sequence[DatasetTask], target: Target, folder: Path, *, trials: int, seconds: float = math.inf, seed: int = 0, search: str = "mixed",
     done: Callable[[DatasetTask, TaskState], None] = lambda task, state: None,
 ) -> None:
-    """Measure `trials` programs of each task in turn, those in its file included, until `seconds` are over; `search`: one of SEARCHES; `done` is told after
-    each task.
+    """Measure `trials` programs of each task in turn, including those in its file, until `seconds` have passed. `search`: one of SEARCHES; `done` is called
+    after each task.
 
-    Ctrl-C passes through, nothing is lost.
+    Ctrl-C propagates, and loses nothing.
     """
     folder.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""How well scores rank the programs of tasks that a model has not seen, in the measures of TenSet."""
+"""How well scores rank the programs of unseen tasks, by the metrics of TenSet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Score = Callable[[FeatureRows], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Quality:
-    """Means over tasks: root of the mean squared error of best / seconds, share of pairs in the right order, and best of the first 1 and 5 against the best."""
+    """Means over tasks: root mean squared error of best / seconds, share of correctly ordered pairs, and best of the top 1 and top 5 relative to the best."""
 
     tasks: int
     rmse: float
@@ -27,14 +27,14 @@ class Quality:
 
 
 def quality(score: Score, examples: Sequence[Examples]) -> Quality:
-    """The quality of scores on these tasks; each counts the same, however many programs it has."""
+    """The quality of scores on these tasks. Each task counts equally, whatever its number of programs."""
     found = np.array([_of_task(score(one.features), one.seconds) for one in examples])
     error, pairwise, peak1, peak5 = found.mean(axis=0).tolist() if len(found) else (0.0, 0.0, 0.0, 0.0)
     return Quality(len(examples), error, pairwise, peak1, peak5)
 
 
 def mean_quality(parts: Sequence[Quality]) -> Quality:
-    """Of all tasks of several parts."""
+    """The mean quality over the tasks of several parts."""
     weights = np.array([part.tasks for part in parts], np.float64)
     values = np.array([[part.rmse, part.pairwise, part.peak1, part.peak5] for part in parts])
     error, pairwise, peak1, peak5 = (weights @ values / weights.sum()).tolist()

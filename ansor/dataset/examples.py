@@ -1,7 +1,7 @@
-"""What the records of a data set teach: per task the feature rows of its programs and their times.
+"""Training examples from the records of a data set: for each task the feature rows of its programs, and their times.
 
-Records hold sketches and rows; features are computed from them here, so that a change of the features needs no new measurements. That takes a while for
-some hundred tasks and is kept beside the records, for the sources and the machine that it was made with.
+Records hold sketches and rows; this module computes features from them, so that a change to the features needs no new measurements. For hundreds of tasks
+that takes a while, so results are cached next to the records, for the sources and the machine they were made with.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ansor.tasks.task import SearchTask
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """The measured programs of a task. seconds: `[n]`, infinite for one that failed."""
+    """The measured programs of a task. seconds: `[n]`, infinite for a failure."""
 
     task: DatasetTask
     features: FeatureRows
@@ -43,7 +43,7 @@ class Examples:
 
 
 def load_examples(tasks: Sequence[DatasetTask], target: Target, folder: Path, left_out: Counter[str] | None = None) -> Iterator[Examples]:
-    """The examples of every task that has a record file with a valid program, one after the other. `left_out` counts records that do not apply, by reason."""
+    """The examples of every task whose record file has a valid program, one after another. `left_out` counts records that do not apply, by reason."""
     for task in tasks:
         found = _kept(task, target, folder, Counter() if left_out is None else left_out) if records_of(folder, task).exists() else None
         if found is not None and np.isfinite(found.seconds).any():
@@ -63,7 +63,7 @@ def _kept(task: DatasetTask, target: Target, folder: Path, left_out: Counter[str
 
 
 def _read(place: Path, key: str) -> tuple[FeatureRows, NDArray[np.float64]] | None:
-    """What was kept under this key; None where there is nothing, something else, or half a file."""
+    """The cached examples under this key; None if there is nothing, something else, or half a file."""
     try:
         with place.open("rb") as file, np.load(file, allow_pickle=False) as kept:
             if str(kept["key"]) != key:
@@ -81,12 +81,12 @@ def _write(place: Path, key: str, features: FeatureRows, seconds: NDArray[np.flo
 
 
 DESCRIBES = ("ansor.te", "ansor.ir", "ansor.schedule", "ansor.algorithms", "ansor.targets", "ansor.rules", "ansor.cost_model")
-"""Packages that features hang on: which programs there are, and what is said of them."""
+"""Packages that features depend on: they define the programs and their descriptions."""
 
 
 @lru_cache(maxsize=1)
 def _sources() -> str:
-    """A digest of them, and of this file: a stale feature is never noticed."""
+    """A digest of those packages and of this file: stale features would go unnoticed."""
     digest = hashlib.sha256(Path(__file__).read_bytes())
     for package in DESCRIBES:
         for folder in importlib.import_module(package).__path__:
@@ -96,7 +96,7 @@ def _sources() -> str:
 
 
 REPEATS = 5
-"""As many of each program: where some have more, the least of them would be less."""
+"""Use this many times of each program: the minimum of more would be lower."""
 
 
 def examples_of(task: SearchTask, records: Path, left_out: Counter[str]) -> tuple[FeatureRows, NDArray[np.float64]]:
@@ -105,7 +105,7 @@ def examples_of(task: SearchTask, records: Path, left_out: Counter[str]) -> tupl
     left_out.update(recorded.left_out)
     by_space: dict[int, list[tuple[tuple[int, ...], float]]] = {}
     for outcome, record in recorded.known:
-        seconds = min(record.costs[:REPEATS]) if outcome.valid else np.inf  # the least, not the median: whatever else ran only ever adds
+        seconds = min(record.costs[:REPEATS]) if outcome.valid else np.inf  # the minimum, not the median: other load only adds time
         by_space.setdefault(outcome.pick.space, []).append((outcome.pick.row, seconds))
     parts: list[FeatureRows] = []
     times: list[float] = []

@@ -1,16 +1,16 @@
-"""What family of operators a declaration belongs to: what is left of it when sizes are taken away.
+"""The family of a declaration's operator: what remains of it without sizes.
 
     matmul, 512 x 512 x 512        sum([0 r0] * [r0 1])
     3x3 convolution, stride 2      sum([0 r0 2+r1 3+r2] * [1 r0 r1 r2])
     grouped convolution            sum([0 1/+r0 2+r1 3+r2] * [1 r0 r1 r2])
 
-Each reduction of the normal form is a text: its operations over the tensors it reads, each with the axes in each of its indices. `0` is the first axis of the
-result, `r0` the first axis that is summed over, `/` and `%` mark the quotient and the remainder of one. Left out are extents, factors and offsets, zeros around
-a tensor, names, and whether a tensor is constant. Axes of one element are left out, and axes that are neighbours everywhere are one. Stages without a reduction
-are part of those that read them. What follows the last reduction is no part of the family: an epilogue makes no new one. Without a reduction, the family is the
+Each reduction of the normal form is a text: its operations on the tensors it reads, each with the axes in each of its indices. `0` is the first axis of the
+result, `r0` the first reduction axis; `/` and `%` mark a quotient and a remainder. The text omits extents, factors and offsets, zeros around a tensor, names,
+and whether a tensor is constant. It also omits axes of one element, and merges axes that are adjacent everywhere. Stages without a reduction are part of
+those that read them. The family does not include what follows the last reduction: an epilogue does not change it. Without a reduction, the family is the
 text of the outputs.
 
-The families that this gives are wide on purpose: what is said to be of no known family is unlike all that is known.
+Families are deliberately wide: an operator of an unknown family is unlike all known ones.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from ansor.te.fold import fold, postorder
 from ansor.te.tensor import Compute, Read, Tensor
 
 LARGEST = 200
-"""Nodes of a stage up to which it is looked into, and becomes part of those that read it."""
+"""The most nodes of a stage that is analysed and merged into its readers."""
 
 COMMUTATIVE = ("add", "mul", "min", "max")
 LINEAR = ("add", "sub", "mul", "div")
 DIVIDED = {"floordiv": "/", "truncdiv": "/", "floormod": "%", "truncmod": "%"}
 SYMBOLS = {"add": " + ", "sub": " - ", "mul": " * ", "div": " / "}
 LOADED = -1
-"""Stands for an axis in an index that is read from memory."""
+"""Stands for an axis in an index that is loaded from memory."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """An axis in an index, by its id, with the marks of what is done to it."""
+    """An axis in an index, by its id, with marks for the operations on it."""
 
     axis: int
     marks: frozenset[str] = frozenset()
@@ -49,14 +49,14 @@ Index = frozenset[Part]
 
 @dataclass(frozen=True)
 class Term:
-    """An expression without numbers. places: of a read, the parts of each index."""
+    """An expression without numbers. places: for a read, the parts of each index."""
 
     name: str
     operands: tuple[Term, ...] = ()
     places: tuple[Index, ...] | None = None
 
     def reads(self) -> Iterator[Term]:
-        """The tensors read in it, from left to right."""
+        """The tensors it reads, from left to right."""
         if self.places is not None:
             yield self
         for operand in self.operands:
@@ -68,7 +68,7 @@ CONSTANT = Term("constant")
 
 @dataclass(frozen=True)
 class _Node:
-    """What is known of a node: as a value, as an index, and whether it compares axes with each other."""
+    """The result for a node: as a value, as an index, and whether it compares axes with each other."""
 
     term: Term
     index: Index = frozenset()
@@ -76,12 +76,12 @@ class _Node:
 
 
 def family(tensors: Sequence[Tensor]) -> str:
-    """The reductions of a declaration, first to last, with semicolons between; the outputs of one without."""
+    """The reductions of a declaration, first to last, separated by semicolons; without any, the outputs."""
     return "; ".join(reductions(tensors))
 
 
 def reductions(tensors: Sequence[Tensor]) -> tuple[str, ...]:
-    """The texts that a family is made of."""
+    """The texts that make up a family."""
     dag = Dag(normal_form(tensors))
     terms: dict[str, tuple[Compute, Term]] = {}
     found, outputs = [], []
@@ -99,7 +99,7 @@ def reductions(tensors: Sequence[Tensor]) -> tuple[str, ...]:
 
 
 def _term(compute: Compute, terms: Mapping[str, tuple[Compute, Term]]) -> Term:
-    """The body of a stage; of a large one only where its result is."""
+    """The body of a stage; for a large one, only a read of its result."""
     large = Term("large", places=tuple(map(_one, compute.axes)))
     if _exceeds(postorder(compute.body)):
         return large
@@ -165,7 +165,7 @@ def _marked(index: Index, mark: str) -> Index:
 
 
 def _read(read: Read, indices: tuple[Index, ...], terms: Mapping[str, tuple[Compute, Term]]) -> Term:
-    """A read of an input, or the stage that computes it in its place."""
+    """A read of an input, or the computation of the stage that is read."""
     if read.tensor.name not in terms:
         return Term(_dtype(read.tensor.dtype).strip(), places=indices)
     compute, term = terms[read.tensor.name]
@@ -196,13 +196,13 @@ def _text(compute: Compute, term: Term) -> str:
 
 
 def _shortened(term: Term) -> Term:
-    """Without indices that are numbers, and without signs."""
+    """The term without constant indices and without signs."""
     places = term.places and tuple(frozenset(Part(part.axis, part.marks - {"-"}) for part in index) for index in term.places if index)
     return Term(term.name, tuple(map(_shortened, term.operands)), places)
 
 
 def _neighbours(term: Term, axes: Sequence[int]) -> tuple[int, int] | None:
-    """Two axes of which the second follows the first wherever one of them is."""
+    """Two axes, the second of which directly follows the first everywhere."""
     rows = [*([index for index in read.places or ()] for read in term.reads()), [frozenset({Part(axis)}) for axis in axes]]
     alone = {frozenset({Part(axis)}): axis for axis in {part.axis for row in rows for index in row for part in index if part.axis != LOADED}}
     for row in rows:
@@ -225,7 +225,7 @@ def _without(term: Term, axis: int) -> Term:
 
 
 def _ordered(term: Term, names: Mapping[int, str]) -> Term:
-    """Operands that may change places in an order that does not depend on how they are written."""
+    """The term with the operands of commutative operations in a canonical order."""
     operands = tuple(_ordered(one, names) for one in term.operands)
     return replace(term, operands=tuple(sorted(operands, key=lambda one: _written(one, names))) if term.name in COMMUTATIVE else operands)
 

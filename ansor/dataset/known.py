@@ -1,4 +1,4 @@
-"""What the model in the package learned from: a figure of an operator that it knows says less than that of another."""
+"""What the built-in model learned from: a result on an operator that it knows says less than one on an operator that it does not."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ OPERATOR, FAMILY, PARTS, NOTHING = "operator", "family", "parts", "nothing"
 
 
 def known_to_model(tensors: Sequence[Tensor]) -> str:
-    """How much of a declaration the model in the package learned from: OPERATOR, programs of it, as `is_learned` says; FAMILY, programs of its family in other
-    sizes; PARTS, each of its reductions, in other families; NOTHING, less than that. By what the declaration computes, not by names."""
+    """How much of a declaration the built-in model learned from: OPERATOR: programs of it, as in `is_learned`; FAMILY: programs of its family in other sizes;
+    PARTS: each of its reductions, in other families; NOTHING: less than that. Judges by what the declaration computes, not by names."""
     if is_learned(tensors):
         return OPERATOR
     found = reductions(tensors)
@@ -30,7 +30,7 @@ def known_to_model(tensors: Sequence[Tensor]) -> str:
 
 @cache
 def learned_families() -> frozenset[tuple[str, ...]]:
-    """The families of the tasks that the model in the package learned from. Some seconds."""
+    """The families of the built-in model's training tasks. Takes a few seconds."""
     return frozenset(reductions(task.declare()) for task in _learned_tasks())
 
 
@@ -40,7 +40,7 @@ def _learned_parts() -> frozenset[str]:
 
 
 def _parts(found: Iterable[str]) -> frozenset[str]:
-    """Reductions, whether they read inputs or what other reductions made."""
+    """The reductions, without distinguishing inputs from results of other reductions."""
     return frozenset(re.sub(r"@\d+", "", one) for one in found)
 
 
@@ -49,7 +49,7 @@ def _learned_tasks() -> Iterator[DatasetTask]:
 
 
 def is_learned(tensors: Sequence[Tensor]) -> bool:
-    """Whether the model in the package learned from programs of this declaration, however it is written, or of the same one with an epilogue."""
+    """Whether the built-in model learned from programs of this declaration, in whatever notation, or of the same one with an epilogue."""
     return _key(tensors) in _learned()
 
 
@@ -59,12 +59,12 @@ def _key(tensors: Sequence[Tensor]) -> str:
 
 @cache
 def _learned() -> frozenset[str]:
-    """Some seconds."""
+    """The keys of the training tasks. Takes a few seconds."""
     return frozenset(_key(form.declare()) for task in _learned_tasks() for form in _forms(task))
 
 
 def _forms(task: DatasetTask) -> Iterator[DatasetTask]:
-    """A task, and it without its epilogue."""
+    """A task, and the same task without its epilogue."""
     yield task
     if dict(task.sizes).get("epilogue"):
         yield replace(task, sizes=tuple((name, 0 if name == "epilogue" else size) for name, size in task.sizes))

@@ -1,7 +1,7 @@
-"""Fits the package's model to this machine: measures a spread of operators, trains its networks further on them, and tries the result on others.
+"""Fits the built-in model to this machine: measures a spread of operators, continues training its networks on them, and tests the result on others.
 
-What the package's model says of the machines that it learned from is learned along (distillation), so that little data do not make it forget the rest.
-A fifth of the tasks, those that the package's model has not seen either, is held out: only what is better there is worth keeping.
+Training includes the built-in model's predictions for the machines it knows (distillation), so that it does not forget them while learning from little data.
+A fifth of the tasks, which the built-in model has not seen either, is held out: only an improvement on these counts.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from ansor.run.states import TaskState
 from ansor.targets.base import Target, parse_target
 
 PASSES = (12, 24, 48, 96)
-"""Programs of each task after each time through all of them: a short run has few programs of many operators, a long one more."""
+"""Programs of each task after each pass over all tasks: a short run has few programs of many operators, a long one more."""
 
 FURTHER = NetworkOptions(epochs=20, learning_rate=5e-4)
-"""How networks that know something already are trained further."""
+"""Options for training networks further."""
 
 FEWEST = 4
-"""Valid programs below which a task says nothing of how they are ranked."""
+"""With fewer valid programs, a task says nothing about ranking."""
 
 LEAST_HELD_OUT = 4
-"""Tasks held out below which it is chance which model is better."""
+"""With fewer held-out tasks, chance decides which model is better."""
 
 KEPT_TASKS, KEPT_PROGRAMS = 64, 32
-"""Tasks at most, and programs of each, of which is learned along what the package's model says of other machines."""
+"""The most tasks, and programs of each, with predictions of the built-in model for other machines."""
 
 Done = Callable[[DatasetTask, TaskState], None]
 
 
 @dataclass(frozen=True)
 class Tried:
-    """How well each ranks the programs of held-out tasks. before: the model of this machine that was in use, if there was one."""
+    """How well each model ranks the programs of held-out tasks. before: this machine's model so far, if any."""
 
     package: Quality
     fitted: Quality
@@ -59,17 +59,17 @@ class Tried:
 
     @property
     def better(self) -> bool:
-        """Whether what was fitted is better than the package's model, and than what was in use."""
+        """Whether the fitted model is better than the built-in one, and than the one in use."""
         return all(is_better(self.fitted, one) for one in (self.package, self.before) if one is not None)
 
 
 def is_better(one: Quality, other: Quality) -> bool:
-    """More pairs in order, and first choices that are no worse on the whole."""
+    """Whether `one` orders more pairs correctly, and its first choices are no worse overall."""
     return one.tasks > 0 and one.pairwise > other.pairwise and one.peak1 + one.peak5 >= other.peak1 + other.peak5
 
 
 def spread(tasks: Sequence[DatasetTask], seed: int = 0) -> list[DatasetTask]:
-    """The order in which they are measured: kinds take turns, sizes of networks come before others, and one task in FOLDS is of those held out."""
+    """The tasks in measuring order: alternating kinds, sizes of networks before others, and one held-out task in FOLDS."""
     rng = np.random.default_rng(seed)
     learned = _in_turn([task for task in tasks if fold_of(task) != HELD_OUT], rng)
     held_out = _in_turn([task for task in tasks if fold_of(task) == HELD_OUT], rng)
@@ -91,7 +91,7 @@ def _in_turn(tasks: Sequence[DatasetTask], rng: np.random.Generator) -> list[Dat
 
 
 def measure(tasks: Sequence[DatasetTask], target: Target, folder: Path, seconds: float, *, done: Done = lambda task, state: None, seed: int = 0) -> None:
-    """Measure programs of the tasks in this order, for so long, from where the last run on this folder was stopped. Ctrl-C passes through."""
+    """Measure programs of the tasks in this order, for that long, continuing the last run on this folder. Ctrl-C propagates."""
     end = time.monotonic() + seconds
     for trials in PASSES:
         left = end - time.monotonic()
@@ -101,7 +101,7 @@ def measure(tasks: Sequence[DatasetTask], target: Target, folder: Path, seconds:
 
 
 def recorded(task: DatasetTask, target: Target, folder: Path) -> int:
-    """Programs of a task that the folder has, of this target on this machine."""
+    """The number of a task's programs in the folder, for this target on this machine."""
     file = records_of(folder, task)
     if not file.exists():
         return 0
@@ -110,13 +110,13 @@ def recorded(task: DatasetTask, target: Target, folder: Path) -> int:
 
 
 def examples(tasks: Sequence[DatasetTask], target: Target, folder: Path) -> tuple[list[Examples], list[Examples]]:
-    """What was measured of tasks to learn from, and of those held out."""
+    """The measured examples to learn from, and the held-out ones."""
     found = [one for one in load_examples(tasks, target, folder) if np.isfinite(one.seconds).sum() >= FEWEST]
     return [one for one in found if fold_of(one.task) != HELD_OUT], [one for one in found if fold_of(one.task) == HELD_OUT]
 
 
 def fit(learned: Sequence[Examples], options: NetworkOptions = FURTHER) -> tuple[Network, ...]:
-    """The package's networks, trained further on these tasks and on what they say of the machines that they know. Raises ValueError without a task."""
+    """Train the built-in networks further on these tasks and on their own predictions for the machines they know. Raises ValueError without tasks."""
     package = pretrained()
     return train_networks([*learned, *_known([one.task for one in learned], package)], options, package.networks)
 
@@ -128,7 +128,7 @@ def _known(tasks: Sequence[DatasetTask], package: NetworkModel) -> Iterator[Exam
 
 
 def tried(networks: Sequence[Network], held_out: Sequence[Examples], before: NetworkModel | None = None) -> Tried:
-    """The networks beside the package's model, the estimate, and the model that was in use."""
+    """Compare the networks with the built-in model, the estimate, and the model in use."""
     earlier = None if before is None else quality(before.predict, held_out)
     package, fitted = quality(pretrained().predict, held_out), quality(NetworkModel(networks).predict, held_out)
     return Tried(package, fitted, quality(estimated_scores, held_out), earlier)

@@ -1,7 +1,7 @@
-"""The operators a data set is made of: sizes as networks have them, and neighbours of those sizes drawn at random.
+"""The operators of a data set: sizes from networks, and random neighbours of those sizes.
 
-Each kind has a function that declares it from sizes by name, as the networks' graphs declare it (channels first, weights constant, epilogues fused), and
-a table of sizes with the network they are of. `dataset_tasks` adds to each of them a few with other channels, images and batches; the same seed gives the same.
+Each kind has a function that declares it from named sizes, as the networks' graphs do (channels first, constant weights, fused epilogues), and a table of
+sizes with the network they come from. `dataset_tasks` adds a few with other channels, images and batches for each; the same seed gives the same tasks.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ansor.te.tensor import Tensor
 
 Sizes = dict[str, int]
 MAX_FLOP = 1.2e9
-"""Of those drawn: larger ones take longer to measure."""
+"""Operation limit for random sizes: larger ones take longer to measure."""
 
 JITTERED = ("channels", "inputs", "outputs", "image", "rows", "columns", "batch")
 
 
 @dataclass(frozen=True)
 class DatasetTask:
-    """One operator of one size. kind: its class; network: where the size is from; base: the sizes it was drawn from (its own for one of a network)."""
+    """One operator of one size. kind: its class; network: the source of the size; base: the sizes it was drawn from (for a network's size, its own)."""
 
     kind: str
     network: str
@@ -35,7 +35,7 @@ class DatasetTask:
 
     @property
     def name(self) -> str:
-        """Kind and sizes, fit for a file name."""
+        """Kind and sizes, valid as a file name."""
         return "-".join([self.kind, *(f"{key}{value}" for key, value in self.sizes)])
 
     def declare(self) -> list[Tensor]:
@@ -45,7 +45,7 @@ class DatasetTask:
 
 @dataclass(frozen=True)
 class Kind:
-    """A class of operators: how to declare one, and the sizes networks have."""
+    """A class of operators: a function that declares one, and the sizes in networks."""
 
     declare: Callable[..., list[Tensor]]
     networks: Mapping[str, tuple[str, ...]]
@@ -56,7 +56,7 @@ def _weight(*shape: int, name: str = "weight", dtype: str = "float32") -> Tensor
 
 
 def _finished(result: Tensor, inputs: list[Tensor], epilogue: int) -> list[Tensor]:
-    """The result as it is (0), with bias and ReLU (1), or with bias, a residual and ReLU (2). Channels are the second dimension."""
+    """The plain result (0), with bias and ReLU (1), or with bias, a residual and ReLU (2). Channels are the second dimension."""
     if not epilogue:
         return [*inputs, result]
     bias = _weight(result.shape[1], name="bias")
@@ -81,7 +81,7 @@ def conv2d_nhwc(batch: int, channels: int, image: int, outputs: int, kernel: int
 
 
 def conv2d_bn(batch: int, channels: int, image: int, outputs: int, kernel: int, stride: int = 1, padding: int = 0) -> list[Tensor]:
-    """2-d convolution, NCHW, with weights that are no constants, bias, batch norm and ReLU: nothing can be packed or transformed ahead."""
+    """2-d convolution, NCHW, with non-constant weights, bias, batch norm and ReLU: nothing can be packed or transformed ahead of time."""
     return workloads.conv2d_nchw_bn_relu(batch, image, image, channels, outputs, kernel, stride, padding)
 
 
@@ -136,7 +136,7 @@ def dense(rows: int, inputs: int, outputs: int, epilogue: int = 0) -> list[Tenso
 
 
 def matmul(rows: int, columns: int, inputs: int) -> list[Tensor]:
-    """Product of two matrices, neither known ahead."""
+    """Product of two matrices, neither of them constant."""
     a, b = te.placeholder((rows, inputs), name="A"), te.placeholder((inputs, columns), name="B")
     return [a, b, nn.matmul(a, b)]
 
@@ -148,7 +148,7 @@ def int8_matmul(rows: int, columns: int, inputs: int) -> list[Tensor]:
 
 
 def batch_matmul(batch: int, rows: int, columns: int, inputs: int, transpose: int) -> list[Tensor]:
-    """Products of matrices in a batch; transpose 1: the second one is [batch, columns, inputs]."""
+    """Batch of matrix products; transpose 1: the second operand is [batch, columns, inputs]."""
     a = te.placeholder((batch, rows, inputs), name="A")
     b = te.placeholder((batch, columns, inputs) if transpose else (batch, inputs, columns), name="B")
     return [a, b, nn.batch_matmul(a, b, transpose_b=bool(transpose))]
@@ -173,7 +173,7 @@ def matrix_norm(batch: int, rows: int, columns: int) -> list[Tensor]:
 
 
 def pool(batch: int, channels: int, image: int, kernel: int, stride: int, padding: int, average: int) -> list[Tensor]:
-    """Maxima, or means, of windows of images."""
+    """Maximum or average pooling of images."""
     data = te.placeholder((batch, channels, image, image), name="data")
     return [data, nn.pool2d(data, kernel, stride, padding=padding, pool_type="avg" if average else "max")]
 
@@ -275,7 +275,7 @@ KINDS: Mapping[str, Kind] = {
     }),
     "transposed_nhwc": Kind(transposed_nhwc, {"pix2pix": ("b1 c512 i8 o256 k4 s2 p1", "b1 c256 i16 o128 k4 s2 p1"), "unet": ("b1 c64 i28 o32 k2 s2 p0",)}),
 }  # fmt: skip
-"""Sizes are written as letters and numbers, as `_LETTERS` names them."""
+"""Sizes are written as letters and numbers, as in `_LETTERS`."""
 
 _LETTERS = {
     "b": "batch", "c": "channels", "i": "image", "o": "outputs", "k": "kernel", "s": "stride", "p": "padding", "d": "dilation", "g": "groups", "e": "epilogue",
@@ -284,7 +284,7 @@ _LETTERS = {
 
 
 def dataset_tasks(neighbours: int = 2, seed: int = 0) -> list[DatasetTask]:
-    """Every size of the tables, and `neighbours` drawn near each; no two alike, kinds taking turns, so that the first hundred already hold all of them."""
+    """Every size of the tables, and `neighbours` drawn near each. No duplicates; kinds alternate, so that the first hundred tasks include all of them."""
     by_kind = {name: list(_of_kind(name, kind, neighbours, seed)) for name, kind in KINDS.items()}
     longest = max(map(len, by_kind.values()))
     spread = [(place * longest // len(tasks), task) for tasks in by_kind.values() for place, task in enumerate(tasks)]
@@ -317,7 +317,7 @@ def _parsed(text: str) -> Sizes:
 
 
 def _neighbour(sizes: Sizes, rng: np.random.Generator) -> Sizes:
-    """Other numbers for what may be large: mostly multiples of 8 for channels, anything for images."""
+    """Random replacements for large numbers: mostly multiples of 8 for channels, anything for images."""
     drawn = dict(sizes)
     for key in JITTERED:
         if key not in sizes or sizes[key] <= 4 and key != "batch":

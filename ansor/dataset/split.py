@@ -1,4 +1,4 @@
-"""Which tasks a model learns from, and which it is asked about afterwards."""
+"""Which tasks a model is trained on, and which it is tested on."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ansor.errors import AnsorError
 
 FOLDS = 5
 HELD_OUT = 0
-"""The fold that the model in the package has never seen."""
+"""The fold that the built-in model has never seen."""
 WAYS = ("task", "kind", "network")
 
 
 @dataclass(frozen=True)
 class Split:
-    """Places of tasks in a list: those learned from, and those held out. name: what is held out."""
+    """Indices of the tasks to learn from, and of the held-out ones. name: what is held out."""
 
     name: str
     learned: tuple[int, ...]
@@ -25,17 +25,17 @@ class Split:
 
 
 def fold_of(task: DatasetTask) -> int:
-    """0 .. FOLDS - 1. Tasks drawn near one size are in one fold: a neighbour would give the answer away."""
+    """0 .. FOLDS - 1. Tasks drawn near the same size share a fold: a neighbour would give the answer away."""
     return family_number(task) % FOLDS
 
 
 def family_number(task: DatasetTask, purpose: str = "") -> int:
-    """A number that tasks drawn near one size share, with whatever epilogue, 0 .. 255; another one for another purpose."""
+    """A number from 0 to 255 that tasks drawn near the same size share, with any epilogue. Differs for each purpose."""
     return hashlib.sha256(f"{purpose}{task.base.partition('-epilogue')[0]}".encode()).digest()[0]
 
 
 def splits(tasks: Sequence[DatasetTask], way: str) -> Iterator[Split]:
-    """One split for each fold, kind or network. Raises AnsorError for another way."""
+    """One split per fold, kind or network. Raises AnsorError for any other `way`."""
     if way not in WAYS:
         raise AnsorError(f"asked to split a data set by {way!r}; use one of {', '.join(WAYS)}")
     groups = [f"fold {fold_of(task)}" if way == "task" else task.kind if way == "kind" else task.network for task in tasks]

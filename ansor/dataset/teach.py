@@ -1,7 +1,7 @@
-"""What a model already knows of a target, as examples for the next model.
+"""An earlier model's knowledge of a target, as training examples for the next model.
 
-A model for the machine at hand so keeps what an earlier one learned on a machine that is not (distillation; Hinton, Vinyals, Dean, 2015): programs of the
-data set's tasks, described for that target, with the times that the earlier model expects.
+It lets a model for this machine keep what an earlier one learned on another machine (distillation; Hinton, Vinyals, Dean, 2015): programs of the
+data set's tasks, described for that target, with the times that the earlier model predicts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ansor.targets.base import Target
 
 
 def taught(tasks: Sequence[DatasetTask], target: Target, model: CostModel, *, programs: int, seed: int = 0) -> Iterator[Examples]:
-    """Examples of each task with a legal program: half of its programs drawn at random, half the model's best of a short evolution, as in a data set."""
+    """Examples of each task with a legal program: half random programs, half the model's best from a short evolution, as in a data set."""
     for task in tasks:
         features = _programs(task, target, model, programs, np.random.default_rng(seed))
         if features is not None:
@@ -43,7 +43,7 @@ def _programs(task: DatasetTask, target: Target, model: CostModel, count: int, r
 
 
 def _seconds(model: CostModel, features: FeatureRows) -> NDArray[np.float64]:
-    """Times up to a factor, which is all that is learned of a task. Raises ValueError for a model that has learned nothing."""
+    """Times up to a factor per task, which training ignores. Raises ValueError for an untrained model."""
     scores = model.predict(features)
     if not (scores > 0).all():
         raise ValueError("an untrained model cannot be used for distillation")

@@ -1,7 +1,8 @@
-"""Train on the programs of many tasks what one cost model for all operators knows before anything is measured.
+"""Trains a cost model for all operators on the programs of many tasks, before anything is measured.
 
-Times of different operators do not compare, so only what is faster within a task is learned: each task's level is free. The analytic estimate is where
-learning starts; networks, or boosted trees, correct it. Several are averaged. Each of them leaves out other tasks, so that they disagree where little is known.
+Times of different operators are not comparable, so the model only learns which programs of a task are faster: the level of each task is free. Training starts
+from the analytic estimate; networks, or boosted trees, correct it. Several members are averaged. Each omits other tasks, so that they disagree on unfamiliar
+programs.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ if TYPE_CHECKING:
 
 MEMBERS = 3
 PARTS = 6
-"""Each member leaves out one of so many parts of the tasks."""
+"""Each member omits one of this many parts of the tasks."""
 
 NETWORK = NetworkOptions(units=128, epochs=50)
 TREES = TreeOptions(trees=130, learning_rate=0.08, leaves=31, smallest_leaf=20, l2=1.0, features=0.5, rows=0.8)
 
 
 def train_networks(examples: Sequence[Examples], options: NetworkOptions = NETWORK, begin: Sequence[Network] = ()) -> tuple[Network, ...]:
-    """Networks for all tasks together, each without one in PARTS families of tasks. begin: what they know already, one for each. Raises ValueError without a
-    task."""
+    """Networks for all tasks together, each without one of PARTS parts of the task families. begin: networks to continue from, one each. Raises ValueError
+    without tasks."""
     parts = [[(one.features, one.seconds) for one in _left_to(member, examples)] for member in range(MEMBERS)]
     starts = dict(enumerate(begin))
     return tuple(fit_network(part, replace(options, seed=member), starts.get(member)) for member, part in enumerate(parts))
@@ -45,7 +46,7 @@ def train_trees(examples: Sequence[Examples], options: TreeOptions = TREES) -> S
 
 
 def _left_to(member: int, examples: Sequence[Examples]) -> Sequence[Examples]:
-    """The tasks that a member learns from: all of them where nothing would be left."""
+    """The tasks that a member learns from: all of them if none would remain."""
     return [one for one in examples if family_number(one.task, "ensembles") % PARTS != member] or examples
 
 

@@ -22,7 +22,7 @@ TARGET = parse_target("cpu -threads=1")
 TASKS = [DatasetTask("softmax", "tiny", (("rows", 4), ("columns", 8)), ""), DatasetTask("matmul", "tiny", (("rows", 8), ("columns", 8), ("inputs", 8)), "")]
 
 
-def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, int]] = []
 
     def done(task: DatasetTask, state: TaskState) -> None:
@@ -37,7 +37,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     for one in examples:
         assert one.features.count == 5 and np.isfinite(one.seconds).any() and one.features.prior is not None
     with monkeypatch.context() as patch:
-        patch.setattr(module, "examples_of", None)  # cannot be called: what was kept serves
+        patch.setattr(module, "examples_of", None)  # calling it would fail: the cache is used
         again = list(load_examples(TASKS, TARGET, tmp_path))
     for one, kept in zip(examples, again, strict=True):
         np.testing.assert_array_equal(one.features.rows, kept.features.rows)
@@ -45,7 +45,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
         np.testing.assert_array_equal(one.seconds, kept.seconds)
 
 
-def test_what_was_kept_serves_only_for_what_it_was_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_examples_are_used_only_while_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collect(TASKS[:1], TARGET, tmp_path, trials=3)
     made: list[str] = []
 
@@ -62,14 +62,14 @@ def test_what_was_kept_serves_only_for_what_it_was_made_of(tmp_path: Path, monke
 
     assert [times_made(), times_made()] == [1, 0]
     collect(TASKS[:1], TARGET, tmp_path, trials=4)
-    assert [times_made(), times_made()] == [1, 0], "there are more records"
+    assert [times_made(), times_made()] == [1, 0], "more records exist"
     monkeypatch.setattr(module, "_sources", lambda: "another version")
-    assert [times_made(), times_made()] == [1, 0], "the package changed"
+    assert [times_made(), times_made()] == [1, 0], "the package has changed"
     monkeypatch.setattr(module, "record_target", lambda target: "another machine")
-    assert [times_made(), times_made()] == [1, 0], "the machine changed"
+    assert [times_made(), times_made()] == [1, 0], "the machine has changed"
     kept = max((tmp_path / "features").glob("*/*.npz"), key=lambda path: path.stat().st_mtime_ns)
     kept.write_bytes(kept.read_bytes()[:100])
-    assert [times_made(), times_made()] == [1, 0], "it was torn"
+    assert [times_made(), times_made()] == [1, 0], "the cache file was truncated"
 
 
 def test_records_that_do_not_apply_are_counted(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_records_that_do_not_apply_are_counted(tmp_path: Path) -> None:
     assert list(left_out.values()) == [3] and "made for another target" in next(iter(left_out))
 
 
-def test_as_tuning_does_begins_with_what_is_picked_without_measuring(tmp_path: Path) -> None:
+def test_tuning_mode_begins_with_the_untuned_choice(tmp_path: Path) -> None:
     collect(TASKS[1:], TARGET, tmp_path, trials=2, search="tuning")
     task = search_task(TASKS[1], TARGET)
     picked = pick(task).program

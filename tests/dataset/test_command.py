@@ -42,13 +42,13 @@ def test_both_halves_are_collected(folder: Path) -> None:
     assert sorted(path.stem for path in folder.glob("*.jsonl")) == sorted(task.name for task in TASKS)
 
 
-def test_programs_as_tuning_picks_them_are_of_tasks_to_learn_from(tmp_path: Path) -> None:
+def test_tuning_programs_belong_to_training_tasks(tmp_path: Path) -> None:
     assert main(["dataset", "collect", str(tmp_path), "--threads", "1", "--trials", "2", "--search", "tuning"]) == 0
     assert sorted(path.stem for path in tmp_path.glob("*.jsonl")) == sorted(task.name for task in TASKS if fold_of(task) != HELD_OUT)
 
 
-def test_programs_of_several_folders_are_learned_from_and_not_compared(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for records in folder.glob("*.jsonl"):  # as of a machine that had become half as fast
+def test_several_folders_are_used_but_not_compared(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for records in folder.glob("*.jsonl"):  # as if the machine had become half as fast
         (tmp_path / records.name).write_text(_slower(records.read_text()))
     given = [str(folder), str(tmp_path), "--threads", "1", "--output"]
     assert main(["dataset", "train", *given, str(tmp_path / "both.json")]) == 0
@@ -68,7 +68,7 @@ def _slower(records: str) -> str:
     return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
 
 
-def test_a_model_is_trained_on_what_is_not_held_out(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_training_excludes_held_out_tasks(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     held_out = sum(fold_of(task) == HELD_OUT for task in TASKS)
     assert 0 < held_out < len(TASKS), "the test needs tasks on both sides"
     assert main(["dataset", "train", str(folder), "--threads", "1", "--output", str(tmp_path / "m.gz")]) == 0
@@ -78,18 +78,18 @@ def test_a_model_is_trained_on_what_is_not_held_out(folder: Path, tmp_path: Path
     about = read_document(tmp_path / "m.gz")["about"]
     assert isinstance(about, dict) and about["tasks"] == len(TASKS) - held_out and load_model(tmp_path / "m.gz").fitted
     assert main(["dataset", "eval", str(folder), "--threads", "1", "--model", str(tmp_path / "m.gz")]) == 0
-    assert _row(capsys.readouterr().out, str(tmp_path / "m.gz")[:8]) == trained, "the saved model is the one that was tried"
+    assert _row(capsys.readouterr().out, str(tmp_path / "m.gz")[:8]) == trained, "the saved model is the tested one"
     assert main(["dataset", "train", str(folder), "--threads", "1", "--output", str(tmp_path / "all.json"), "--all"]) == 0
     assert "held out" not in capsys.readouterr().out.replace("held_out", "")
 
 
 def _row(said: str, name: str) -> list[str]:
-    """The numbers beside a name in a table."""
+    """The numbers next to a name in a table."""
     [line] = [line for line in said.splitlines() if line.startswith(f"│ {name}")]
     return line.split("│")[2:]
 
 
-def test_the_packages_model_is_asked_of_what_training_holds_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_built_in_model_is_tested_on_held_out_tasks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     held_out = sum(fold_of(task) == HELD_OUT for task in TASKS)
     assert main(["dataset", "eval", str(folder), "--threads", "1", "--model", "package"]) == 0
     said = capsys.readouterr().out
@@ -97,7 +97,7 @@ def test_the_packages_model_is_asked_of_what_training_holds_out(folder: Path, ca
     assert _row(said, "package") != _row(said, "estimate")
 
 
-def test_a_model_keeps_what_the_packages_model_knows_of_a_target(folder: Path, tmp_path: Path) -> None:
+def test_a_model_keeps_the_built_in_models_knowledge_of_a_target(folder: Path, tmp_path: Path) -> None:
     arguments = ["dataset", "train", str(folder), "--threads", "1", "--output", str(tmp_path / "m.gz"), "--keep", "cpu -mcpu=znver5 -threads=1"]
     assert main(arguments) == 0
     about = read_document(tmp_path / "m.gz")["about"]
@@ -118,14 +118,14 @@ def test_one_model_learns_from_several_targets(folder: Path, tmp_path: Path, cap
     assert isinstance(about, dict) and about["tasks"] == 6 and about["programs"] == 60 and "x86-64-v3" in str(about["target"])
 
 
-def test_models_are_asked_about_kinds_they_have_not_seen(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_are_tested_on_unseen_kinds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dataset", "eval", str(folder), "--threads", "1", "--split", "kind"]) == 0
     said = capsys.readouterr().out
     assert "held out: matmul, 3 tasks" in said and "held out: softmax, 3 tasks" in said and "all tasks, each while held out" in said
     assert said.count("estimate") == 3 and said.count("trees") == said.count("networks") == 3
 
 
-def test_mistakes_are_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_mistakes_give_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["dataset", "eval", str(folder), "--threads", "2"]) == 1
     said = capsys.readouterr()
     assert "36 records are left out: made for another target" in said.out and "has no valid records of the data set's tasks for cpu" in said.err

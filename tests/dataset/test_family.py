@@ -1,4 +1,4 @@
-"""What is left of declarations without their sizes."""
+"""The families of declarations."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ def conv(batch: int, channels: int, image: int, filters: int, kernel: int, strid
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(2, 4), st.integers(2, 9), st.integers(9, 14), st.integers(2, 5), st.integers(2, 5), st.integers(1, 3), st.integers(0, 2), st.booleans())
-def test_sizes_and_constants_are_no_part_of_it(batch: int, channels: int, image: int, filters: int, kernel: int, stride: int, padding: int,
+def test_sizes_and_constants_do_not_matter(batch: int, channels: int, image: int, filters: int, kernel: int, stride: int, padding: int,
                                                constant: bool) -> None:
     assert family(conv(batch, channels, image, filters, kernel, stride, padding, constant)) == CONV
 
 
-def test_an_epilogue_is_no_part_of_it() -> None:
+def test_an_epilogue_does_not_matter() -> None:
     plain = conv(2, 3, 8, 4, 3)
     assert family([*plain[:2], nn.relu(plain[2])]) == CONV
 
 
-def test_axes_of_one_element_are_left_out_and_neighbours_are_one() -> None:
+def test_trivial_axes_are_omitted_and_adjacent_ones_merged() -> None:
     assert family(conv(1, 3, 8, 4, 3)) == "sum(([0 r0 r1 r2] * [r0 1+r1 2+r2]))"
     assert family(conv(1, 3, 8, 4, 1)) == "sum(([0 r0] * [r0 1]))"
 
 
 @pytest.mark.parametrize("name", DISGUISES)
-def test_it_does_not_matter_how_a_declaration_is_written(name: str) -> None:
+def test_notation_does_not_matter(name: str) -> None:
     disguise, random = DISGUISES[name], Random(0)
     for tensors in (operators.matmul(8, 12, 16), workloads.conv2d_nchw_bn_relu(1, 8, 8, 4, 4, 3, 1, 1)):
         assert family(disguise(list(tensors), random)) == family(tensors)
@@ -63,14 +63,14 @@ def test_other_layouts_types_and_operations_are_other_families() -> None:
     assert found == [MATMUL, "sum(([0 r0] * [1 r0]))", "min(([0 r0] + [r0 1]))", "sum int32((int8[0 r0] * int8[r0 1]))"]
 
 
-def test_groups_windows_and_places_that_are_read_are_told_apart() -> None:
+def test_groups_windows_and_gathers_are_distinguished() -> None:
     data, weight = te.placeholder((2, 8, 9, 9), name="data"), te.placeholder((8, 4, 3, 3), name="weight")
     assert family([data, weight, nn.conv2d(data, weight, groups=2)]) == "sum(([0 1/+r0 2+r1 3+r2] * [1 r0 r1 r2]))"
     index, table, n = te.placeholder((4, 6), "int32", "index"), te.placeholder((9, 5), name="table"), te.reduce_axis(6, "n")
     assert family([index, table, te.compute((4, 5), lambda b, d: te.sum(table[index[b, n], d], axis=n))]) == "sum([0+?+r0 1])"
 
 
-def test_a_triangle_is_no_padding() -> None:
+def test_a_triangle_is_not_padding() -> None:
     a, b, k = te.placeholder((6, 6), name="a"), te.placeholder((6, 6), name="b"), te.reduce_axis(6, "k")
 
     def below(i: Expr, j: Expr) -> Expr:
@@ -89,7 +89,7 @@ def test_without_a_reduction_the_outputs_are_the_family() -> None:
     assert family([data, nn.relu(data)]) == "max([0], constant)"
 
 
-def test_what_is_too_large_is_not_looked_into() -> None:
+def test_large_stages_are_not_analysed() -> None:
     data = te.placeholder((8,), name="data")
 
     def many(i: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""What the package's model learned from."""
+"""What the built-in model has learned from."""
 
 import pytest
 
@@ -17,13 +17,13 @@ def first(learned: bool) -> DatasetTask:
     return next(task for task in dataset_tasks() if (fold_of(task) != HELD_OUT) == learned and "epilogue" in dict(task.sizes))
 
 
-def test_tasks_that_were_learned_from_are_known_and_held_out_ones_are_not() -> None:
+def test_training_tasks_are_known_and_held_out_ones_are_not() -> None:
     assert is_learned(first(True).declare())
     assert not is_learned(first(False).declare())
 
 
 @pytest.mark.parametrize("epilogue", [1, 2])
-def test_an_epilogue_more_is_another_operator(epilogue: int) -> None:
+def test_an_additional_epilogue_makes_another_operator(epilogue: int) -> None:
     task = first(True)
     sizes = dict(task.sizes) | {"epilogue": epilogue, "channels": 7}
     assert not is_learned(DatasetTask(task.kind, task.network, tuple(sizes.items()), task.base).declare())
@@ -34,22 +34,22 @@ def matmul_with_swapped_operands(size: int) -> list[Tensor]:
     return [a, b, compute((size, size), lambda i, j: te_sum(b[k, j] * a[i, k], axis=k), name="r")]
 
 
-def test_it_does_not_matter_how_a_declaration_is_written() -> None:
+def test_notation_does_not_matter() -> None:
     learned = [size for size in (127, 255, 512, 1000) if is_learned(matmul(size, size, size))]
     assert learned == [size for size in (127, 255, 512, 1000) if is_learned(matmul_with_swapped_operands(size))]
     assert learned and len(learned) < 4
 
 
-def test_the_model_says_of_no_more_tasks_than_those() -> None:
+def test_the_model_records_no_more_tasks_than_those() -> None:
     about = read_document(WEIGHTS)["about"]
     assert isinstance(about, dict) and 0 < about["tasks"] <= sum(fold_of(task) != HELD_OUT for task in dataset_tasks())
 
 
-def test_how_much_is_known() -> None:
+def test_degrees_of_knowledge() -> None:
     a, b = placeholder((48, 32), name="a"), placeholder((32, 40), name="b")
     assert known_to_model(first(True).declare()) == OPERATOR
     assert known_to_model(first(False).declare()) == FAMILY
     assert known_to_model(matmul(123, 45, 67)) == FAMILY
-    assert known_to_model([a, b, nn.softmax(nn.matmul(a, b))]) == PARTS  # such a product with such a softmax behind it was not among the tasks
+    assert known_to_model([a, b, nn.softmax(nn.matmul(a, b))]) == PARTS  # no task had this product followed by this softmax
     k = reduce_axis(32, "k")
     assert known_to_model([a, b, compute((48, 40), lambda i, j: te_sum((a[i, k] - b[k, j]) * (a[i, k] - b[k, j]), axis=k))]) == NOTHING

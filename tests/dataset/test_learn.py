@@ -1,4 +1,4 @@
-"""Fitting the package's model to this machine: what is measured, in which order, what is learned, and when it counts as better."""
+"""Fitting the built-in model to this machine: what is measured, in which order, what is learned, and when it counts as better."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TASKS = [tiny("softmax", rows=rows, columns=16) for rows in (4, 5, 10)] + [tiny(
 
 
 class Measured(FakeMeasurer):
-    """In place of the measurer of a machine."""
+    """Replaces a machine's measurer."""
 
     def __enter__(self) -> Self:
         return self
@@ -55,23 +55,23 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Measured:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_kinds_take_turns_and_a_fifth_is_held_out(seed: int) -> None:
+def test_kinds_alternate_and_a_fifth_is_held_out(seed: int) -> None:
     tasks = dataset_tasks()
     order = spread(tasks, seed)
     assert Counter(order) == Counter(tasks) and order == spread(tasks, seed) != spread(tasks, seed + 1)
     first = order[:28]
     held_out = [task for task in first if fold_of(task) == HELD_OUT]
     learned = [task for task in first if fold_of(task) != HELD_OUT]
-    assert 5 <= len(held_out) <= 6 and {task.kind for task in learned} == set(KINDS), "five minutes have some of each kind"
+    assert 5 <= len(held_out) <= 6 and {task.kind for task in learned} == set(KINDS), "five minutes include some of each kind"
     assert len({task.kind for task in held_out}) == len(held_out)
-    assert all(task.base == task.name for task in first), "sizes of networks"
+    assert all(task.base == task.name for task in first), "network sizes come first"
 
 
-def test_a_small_part_of_the_tasks_has_an_order_too() -> None:
+def test_a_few_tasks_can_be_ordered() -> None:
     assert Counter(spread(TASKS)) == Counter(TASKS) and not spread([])
 
 
-def test_passes_go_over_all_tasks_and_on_where_a_run_was_stopped(fake: Measured, tmp_path: Path) -> None:
+def test_passes_cover_all_tasks_and_resume(fake: Measured, tmp_path: Path) -> None:
     told: list[tuple[str, int]] = []
 
     def done(task: DatasetTask, state: TaskState) -> None:
@@ -84,20 +84,20 @@ def test_passes_go_over_all_tasks_and_on_where_a_run_was_stopped(fake: Measured,
     fake.interrupt_at = 0
     measure(TASKS, TARGET, tmp_path, 1e6, done=done)
     assert told[1:6] == [(task.name, 4) for task in TASKS[1:]] and told[6:] == [(task.name, 6) for task in TASKS]
-    assert len(fake.jobs) == 6 * len(TASKS) + 1, "nothing twice but what was interrupted"
+    assert len(fake.jobs) == 6 * len(TASKS) + 1, "only the interrupted task is measured twice"
     measure(TASKS, TARGET, tmp_path, 1e6, done=done)
     assert len(told) == 12, "nothing is left"
     header = json.loads((tmp_path / f"{TASKS[0].name}.jsonl").read_text().splitlines()[0])["header"]
-    assert header["machine"]["cost_model"].startswith("package "), "whatever was fitted before"
+    assert header["machine"]["cost_model"].startswith("package "), "regardless of earlier fits"
 
 
-def test_nothing_is_measured_in_no_time(fake: Measured, tmp_path: Path) -> None:
+def test_no_time_measures_nothing(fake: Measured, tmp_path: Path) -> None:
     measure(TASKS, TARGET, tmp_path, 0.0)
     assert not fake.jobs
 
 
 @pytest.mark.torch
-def test_the_packages_networks_are_trained_further(fake: Measured, tmp_path: Path) -> None:
+def test_the_built_in_networks_are_trained_further(fake: Measured, tmp_path: Path) -> None:
     measure(TASKS, TARGET, tmp_path, 1e6)
     learned, held_out = learn.examples(TASKS, TARGET, tmp_path)
     assert {one.task for one in learned + held_out} == set(TASKS) and all(fold_of(one.task) == HELD_OUT for one in held_out)
@@ -112,7 +112,7 @@ def test_the_packages_networks_are_trained_further(fake: Measured, tmp_path: Pat
     assert found.package == found.fitted == found.before and not found.better and found.package.tasks == len(held_out) > 0
 
 
-def test_it_learns_along_what_is_known_of_the_packages_machines() -> None:
+def test_training_includes_the_built_in_models_predictions() -> None:
     known = list(learn._known(TASKS[:3], pretrained()))
     assert [one.task for one in known] == [TASKS[0], TASKS[2], TASKS[1]] and len(learned_targets()) == 2
 
@@ -121,7 +121,7 @@ def of(pairs: float, peak1: float, peak5: float, tasks: int = 5) -> Quality:
     return Quality(tasks, 0.1, pairs, peak1, peak5)
 
 
-def test_what_is_better() -> None:
+def test_comparison_of_models() -> None:
     package = of(0.8, 0.8, 0.9)
     assert is_better(of(0.81, 0.8, 0.9), package) and is_better(of(0.81, 0.79, 0.92), package)
     assert not is_better(package, package) and not is_better(of(0.81, 0.7, 0.95), package) and not is_better(of(0.79, 0.9, 0.95), package)

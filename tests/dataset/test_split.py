@@ -8,34 +8,34 @@ TASKS = dataset_tasks()
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_each_task_is_held_out_once_and_learned_from_otherwise(way: str) -> None:
+def test_each_task_is_held_out_exactly_once(way: str) -> None:
     found = list(splits(TASKS, way))
     assert sorted(place for split in found for place in split.held_out) == list(range(len(TASKS)))
     for split in found:
         assert sorted([*split.learned, *split.held_out]) == list(range(len(TASKS)))
 
 
-def test_what_is_held_out_shares_nothing_with_what_is_learned() -> None:
+def test_training_and_held_out_tasks_share_nothing() -> None:
     for way, attribute in (("task", "base"), ("kind", "kind"), ("network", "network")):
         for split in splits(TASKS, way):
             learned, held_out = ({getattr(TASKS[place], attribute) for place in places} for places in (split.learned, split.held_out))
             assert learned.isdisjoint(held_out)
 
 
-def test_one_convolution_with_other_epilogues_is_in_one_fold() -> None:
+def test_epilogues_of_one_convolution_share_a_fold() -> None:
     folds: dict[tuple[object, ...], set[int]] = {}
     for task in TASKS:
         if task.base == task.name:
             folds.setdefault((task.kind, *(size for size in task.sizes if size[0] != "epilogue")), set()).add(fold_of(task))
-    assert len(folds) < sum(task.base == task.name for task in TASKS), "there are such convolutions"
+    assert len(folds) < sum(task.base == task.name for task in TASKS), "such convolutions exist"
     assert all(len(found) == 1 for found in folds.values())
 
 
-def test_folds_are_of_about_one_size() -> None:
+def test_folds_have_similar_sizes() -> None:
     counts = [sum(fold_of(task) == fold for task in TASKS) for fold in range(FOLDS)]
     assert sum(counts) == len(TASKS) and min(counts) > len(TASKS) / FOLDS / 2
 
 
-def test_another_way_is_refused() -> None:
+def test_unknown_ways_are_refused() -> None:
     with pytest.raises(AnsorError, match="asked to split a data set by 'colour'; use one of task, kind, network"):
         list(splits(TASKS, "colour"))

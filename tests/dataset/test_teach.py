@@ -19,7 +19,7 @@ class Estimate(RandomModel):
         return estimated_scores(features)
 
 
-def test_programs_have_the_times_that_the_model_expects() -> None:
+def test_programs_have_the_times_that_the_model_predicts() -> None:
     found = list(taught(SOFTMAX, TARGET, Estimate(), programs=40))
     assert [one.task for one in found] == SOFTMAX and all(len(one) == 40 for one in found)
     for one in found:
@@ -38,7 +38,7 @@ def test_the_same_seed_gives_the_same_programs() -> None:
     assert not np.array_equal(one.features.rows, other.features.rows)
 
 
-def test_a_model_that_has_learned_nothing_cannot_teach() -> None:
+def test_an_untrained_model_cannot_teach() -> None:
     class Silent(RandomModel):
         def predict(self, features: FeatureRows) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
             return np.zeros(features.count)

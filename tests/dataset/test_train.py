@@ -16,7 +16,7 @@ OPTIONS = TreeOptions(trees=40, learning_rate=0.2, leaves=15, smallest_leaf=5)
 
 
 def task(number: int, count: int = 60) -> Examples:
-    """Programs of one or two statements; how slow a task is in all, and by what its estimate is off, says nothing of others."""
+    """Programs of one or two statements. A task's level, and the factor of its estimate's error, say nothing about other tasks."""
     rng = np.random.default_rng(number)
     lengths = rng.integers(1, 3, count)
     segment = np.repeat(np.arange(count), lengths)
@@ -27,7 +27,7 @@ def task(number: int, count: int = 60) -> Examples:
     return Examples(DatasetTask("matmul", "blas", (("rows", number),), f"family {number}"), features, features.sums(times) * 10.0**-number)
 
 
-def test_what_the_estimate_gets_wrong_is_learned_from_many_tasks_at_once() -> None:
+def test_training_corrects_the_estimate_across_tasks() -> None:
     model = stage_model(train_trees([task(number) for number in range(8)], OPTIONS))
     unseen = [task(number) for number in range(8, 11)]
     by_estimate = quality(lambda features: 1 / features.sums(np.exp(features.prior_logs())), unseen)
@@ -57,7 +57,7 @@ def test_the_same_examples_give_the_same_trees() -> None:
 
 @pytest.mark.torch
 @pytest.mark.compiler
-def test_networks_learn_the_same_and_each_from_other_tasks() -> None:
+def test_each_network_omits_other_tasks() -> None:
     options = NetworkOptions(units=32, epochs=60, batch=4, dropout=0.0)
     networks, same = (train_networks([task(number) for number in range(8)], options) for _ in range(2))
     unseen = [task(number) for number in range(8, 11)]
