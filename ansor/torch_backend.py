@@ -1,7 +1,7 @@
-"""`torch.compile(model, backend="ansor")`: what Dynamo captures runs as a compiled network, and as PyTorch runs it where that cannot be.
+"""`torch.compile(model, backend="ansor")`: runs the parts that Dynamo captures as compiled networks, and the parts that cannot be compiled in PyTorch.
 
-Dynamo hands over a graph and calls what it gets back with the graph's inputs, weights included. Shapes are those of a call: a network is compiled for each
-that comes, in its first call. https://docs.pytorch.org/docs/stable/torch.compiler_custom_backends.html
+Dynamo hands over a graph and calls the result with the graph's inputs, including weights. Shapes are those of a call: a network is compiled for each new
+combination of shapes, in its first call. https://docs.pytorch.org/docs/stable/torch.compiler_custom_backends.html
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ from ansor.support.notices import warn
 from ansor.support.text import clip
 
 KEPT_OPTIONS = {"library", "seed", "progress", "records"}
-"""With others a network is not kept for the next process: what is measured, and who wants to hear of it."""
+"""With any other option (measurements, callbacks), networks are not cached for other processes."""
 
 BACKGROUND_MINUTES = 5
 BESIDE_BACKGROUND = {"threads", "library", "seed", "progress"}
-"""Options that go with tuning in the background, whose records are in the cache folder."""
+"""Options allowed with background tuning, whose records are in the cache folder."""
 
-UNTUNED = "this part is not tuned in the background, because it cannot be kept in the cache folder: not all of it can be told by text"
+UNTUNED = "this part is not tuned in the background, because it cannot be cached: parts of it have no text form"
 
 MOST_NETWORKS = 64
-"""Of one graph, for shapes and modules of one class; calls beyond that run in PyTorch."""
+"""The most networks of one graph, for its shapes and modules of one class; further calls run in PyTorch."""
 SHAPES_AT_ONCE, CALLS = 8, 3
-"""Shapes of a module that are compiled in the first call with them; further ones, which may never come again, in the third."""
+"""This many shapes of a module are compiled in their first call; later ones, which may never come again, in their third."""
 MOST_COUNTED = 4096
-"""Shapes whose calls are counted; with more, counting begins anew."""
+"""The most shapes with counted calls. When exceeded, counting starts over."""
 
 Graph = Callable[..., Any]
 
 
 def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[object], *, options: Mapping[str, Any] | None = None, mode: str | None = None) -> Graph:
-    """Dynamo's interface of backends.
+    """Dynamo's backend interface.
 
-    options: `threads`, and what `ansor.compile` takes by name (trials, minutes, records, ...); nothing is measured without trials or minutes. Raises
-    ArgumentError for others, and for a mode: there are none.
+    options: `threads`, and keyword arguments of `ansor.compile` (trials, minutes, records, ...); nothing is measured without trials or minutes. Raises
+    ArgumentError for other options, and for a mode: there are none.
     """
     if mode not in (None, "default"):
         raise ArgumentError(f"asked for mode {mode!r} of the backend ansor, which has no modes; give options, such as {{'trials': 500}}")
@@ -71,31 +71,31 @@ def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[object], *, op
 
 
 def _background_minutes(given: dict[str, Any]) -> float | None:
-    """Takes the options of tuning in the background; its minutes, None where that is not asked for. Raises ArgumentError for what does not go with it."""
+    """Remove the options of background tuning, and return its minutes, or None if it is not requested. Raises ArgumentError for options that conflict."""
     tune = given.pop("tune", None)
     if tune is None:
         return None
     if tune != "background":
-        raise ArgumentError(f"asked for the option tune={tune!r} of the backend ansor; it takes 'background', or leave it out")
+        raise ArgumentError(f"asked for the option tune={tune!r} of the backend ansor; give 'background', or leave it out")
     minutes = given.pop("minutes", BACKGROUND_MINUTES)
     if not isinstance(minutes, int | float) or not 0 < minutes < float("inf"):
         raise ArgumentError(f"asked to tune in the background for minutes={minutes!r}; give a number above 0")
     if other := sorted(given.keys() - BESIDE_BACKGROUND):
-        raise ArgumentError(f"asked for the options tune='background' and {other[0]}; beside it go minutes, {', '.join(sorted(BESIDE_BACKGROUND))}")
+        raise ArgumentError(f"asked for the options tune='background' and {other[0]}; background tuning allows minutes, {', '.join(sorted(BESIDE_BACKGROUND))}")
     return float(minutes)
 
 
 def _is_weight(given: object) -> bool:
-    """Parameters and buffers of modules: the same tensors in each call."""
+    """Whether it is a parameter or buffer of a module: the same tensor in each call."""
     return isinstance(given, torch.Tensor) and (isinstance(given, torch.nn.Parameter) or hasattr(given, "_dynamo_static_input_type"))
 
 
 @dataclass
 class _Made:
-    """A network, None where there is none; the strides of its results where they are not those of networks; the weights when it was made, or at a later call.
+    """A network, or None; the strides of its results if they differ from those of networks; the weights when it was made, or at a later call.
 
-    `outdated`: they were not what they were when the network was made. `alive`: references to them, whose ends end this. `name`: by which it is kept, "" where
-    there is nothing to tune.
+    `outdated`: the weights have changed since the network was made. `alive`: references to them, which discard this once they die. `name`: its name in the
+    cache, "" if there is nothing to tune.
     """
 
     network: CompiledNetwork | None
@@ -113,10 +113,10 @@ class _Made:
 
 
 class _Networks(Locked):
-    """A graph of Dynamo, as networks for the shapes and weights that it is called with. Modules of one class share a graph."""
+    """A Dynamo graph, as networks for the shapes and weights of its calls. Modules of one class share a graph."""
 
     def __init__(self, graph: torch.fx.GraphModule, weights: Sequence[int], target: str, options: Mapping[str, Any], minutes: float | None = None) -> None:
-        """`minutes`: of tuning in the background, None where nothing is."""
+        """`minutes`: of background tuning; None: no background tuning."""
         super().__init__()
         self._minutes = minutes
         self._graph, self._weights, self._target, self._options = graph, frozenset(weights), target, options
@@ -139,38 +139,38 @@ class _Networks(Locked):
         return made([one for place, one in enumerate(given) if place not in self._weights and isinstance(one, torch.Tensor)])
 
     def _say(self, why: str) -> None:
-        """Once for each reason."""
+        """Warn once per reason."""
         if why not in self._said:
             self._said.add(why)
             warn(f"torch.compile with ansor: {why}; PyTorch runs this part")
 
     def _reason(self, given: Sequence[Any]) -> str:
-        """Why a call is PyTorch's to run."""
+        """Why PyTorch has to run a call; empty if it does not."""
         if self._transforms:
             return "it is transformed by torch.func"
         tensors = [one for one in given if isinstance(one, torch.Tensor)]
         if (torch.is_grad_enabled() or self._asks_for_gradients) and any(one.requires_grad for one in tensors):
             return "gradients are asked for; call it under torch.no_grad() or torch.inference_mode()"
-        if forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(one).tangent is not None for one in tensors):  # type: ignore[no-untyped-call]  # PyTorch says no types
+        if forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(one).tangent is not None for one in tensors):  # type: ignore[no-untyped-call]  # PyTorch has no types for it
             return "forward gradients are asked for"
         other = next((one.device for one in tensors if one.device.type != "cpu"), None)
         return "" if other is None else f"its tensors are on {other}"
 
     def _network(self, given: Sequence[Any]) -> tuple[_Made | None, Any]:
-        """What a call is to use; None where it is PyTorch. The results, too, where they had to be made meanwhile."""
+        """The network for a call, or None for PyTorch; also the results, if they had to be computed on the way."""
         weights = tuple(given[place] for place in sorted(self._weights))
         inputs = (one for place, one in enumerate(given) if place not in self._weights)
         key = (*map(id, weights), *(_kind(one) for one in inputs))
         with self.lock:
             made = self._made.get(key)
             if made is None and len(self._made) >= MOST_NETWORKS:
-                self._say(f"it was called in {MOST_NETWORKS} other ways before, with other shapes or weights")
+                self._say(f"it was already called with {MOST_NETWORKS} other combinations of shapes and weights")
                 return None, None
             if made is None and not self._comes_again(key, len(weights)):
-                self._say(f"it was called with {SHAPES_AT_ONCE} other shapes before, and a further one is compiled when it comes for the {CALLS}rd time")
+                self._say(f"it was already called with {SHAPES_AT_ONCE} other shapes, so a new one is compiled in its {CALLS}rd call")
                 return None, None
             if made is not None and made.weights is not None and not made.weights.is_of(weights):
-                self._say("weights were written to since the last call, and a network is compiled once they stay as they are")
+                self._say("weights have changed since the last call; a network is compiled once they stop changing")
                 made.weights, made.outdated = WeightState(weights), True
                 return None, None
             results = None
@@ -182,7 +182,7 @@ class _Networks(Locked):
             return made if made.network is not None else None, results
 
     def _comes_again(self, key: tuple[object, ...], weights: int) -> bool:
-        """Whether a shape without a network is worth one. key: as in `_network`, the ids of so many weights first."""
+        """Whether a shape without a network recurs often enough to compile one. key: as in `_network`, starting with the ids of `weights` weights."""
         if sum(one[:weights] == key[:weights] for one in self._made) < SHAPES_AT_ONCE:
             return True
         if len(self._calls) >= MOST_COUNTED:
@@ -191,7 +191,7 @@ class _Networks(Locked):
         return self._calls[key] >= CALLS
 
     def _tune(self, key: tuple[object, ...], made: _Made) -> None:
-        """Ask for a faster network, where that is to be in the background."""
+        """Request a faster network, if background tuning is on."""
         if self._minutes is None or made.network is None or not made.name:
             return
         owner = weakref.ref(self)
@@ -206,7 +206,7 @@ class _Networks(Locked):
         background.tune(background.Wish(job, better, lambda line: warn(f"torch.compile with ansor: {line}")))
 
     def _take(self, key: tuple[object, ...], made: _Made) -> None:
-        """Put the network that is kept now in its place; the next call has it."""
+        """Replace the network with the one now in the cache; the next call uses it."""
         weights = [one() for one in made.alive]
         if any(one is None for one in weights):
             return
@@ -216,11 +216,11 @@ class _Networks(Locked):
                 made.network = found.network
 
     def _forget(self, key: tuple[object, ...], _: object) -> None:
-        """At the end of a weight, whose id another may get."""
+        """Called when a weight dies: another tensor may get its id."""
         self._made.pop(key, None)
 
     def _compiled(self, given: Sequence[Any], weights: Sequence[torch.Tensor]) -> tuple[_Made, Any]:
-        """A network for such a call; without one, and a line, where there is none. PyTorch's results, where the call must not run once more."""
+        """A network for such a call; None, with a warning, if there is none. Also PyTorch's results, if the call must not run again."""
         name, state = self._name(given, weights), WeightState(weights)
         kept = self._kept(name, weights, state) if name else None
         if kept is not None:
@@ -231,14 +231,14 @@ class _Networks(Locked):
         try:
             extracted = extract(module.eval(), inputs, lines.append, borrowed=True)
             network = compile(extracted, (), self._target, **self._options)
-        except Exception as error:  # whatever it is, PyTorch can run this
+        except Exception as error:  # PyTorch can run this in any case
             self._say(clip(" ".join(str(error).split()), 300))
             return _Made(None), None
         finally:
             for line in lines:
                 warn(line)
         numbers, before = torch.get_rng_state(), WeightState(_tensors(given))
-        results = self._graph(*given)  # tells what cannot be seen in the graph; what it raises is the caller's
+        results = self._graph(*given)  # shows what the graph does not; its errors go to the caller
         written = not before.is_of(_tensors(given))
         if why := "it writes to its inputs or weights" if written else _apart(given, results):
             self._say(why)
@@ -255,7 +255,7 @@ class _Networks(Locked):
         return made, None
 
     def _name(self, given: Sequence[Any], weights: Sequence[torch.Tensor]) -> str:
-        """By which such a network is kept for other processes; empty where it is not, because something that it follows from cannot be told by text."""
+        """The name of such a network in the cache; empty if it cannot be cached, because something it depends on has no text form."""
         if not kept_data.ENABLED or self._options.keys() - KEPT_OPTIONS:
             return ""
         try:
@@ -266,11 +266,11 @@ class _Networks(Locked):
             recorded = safe_files.digest(Path(records).read_bytes()) if records is not None and Path(records).exists() else ""
             told = self._target, sorted(self._weights), self._options.get("library", True), self._options.get("seed", 0), recorded, self._minutes is not None
             return "" if None in words else kept_networks.name_of(self._target, [*told, *words])
-        except Exception:  # unusual tensors may raise anything, and a mistake in the options is told when the network is compiled
+        except Exception:  # unusual tensors may raise anything; compiling reports mistakes in the options
             return ""
 
     def _kept(self, name: str, weights: Sequence[torch.Tensor], state: WeightState) -> _Made | None:
-        """What another process made of such a call."""
+        """The network that another process made for such a call."""
         found = kept_networks.found(name, self._target, [_array(one) for one in weights])
         if found is None:
             return None
@@ -286,7 +286,7 @@ class _Networks(Locked):
         self, name: str, about: object, given: Sequence[Any], weights: Sequence[torch.Tensor],
         extracted: ExtractedGraph | None = None, network: CompiledNetwork | None = None,
     ) -> None:  # fmt: skip
-        """For other processes. Comparisons may have been added to the records, so the name is made anew for them."""
+        """Cache the network for other processes. Comparisons may have been added to the records, so its name is computed again."""
         if name and "records" in self._options:
             name = self._name(given, weights)
         if name:
@@ -294,7 +294,7 @@ class _Networks(Locked):
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray[Any, np.dtype[np.generic]] | None:
-    """A weight's memory; None where NumPy has no such dtype."""
+    """A weight's memory; None if NumPy has no such dtype."""
     try:
         return array_of(tensor.detach())
     except (TypeError, RuntimeError):
@@ -302,7 +302,7 @@ def _array(tensor: torch.Tensor) -> np.ndarray[Any, np.dtype[np.generic]] | None
 
 
 def _kind(given: object) -> object:
-    """What a network is made for, of an input."""
+    """The properties of an input that a network depends on."""
     if not isinstance(given, torch.Tensor):
         return type(given), given
     return given.shape, given.dtype, given.stride() if given.layout is torch.strided else given.layout
@@ -313,7 +313,7 @@ def _tensors(given: Sequence[object]) -> list[torch.Tensor]:
 
 
 def _apart(given: Sequence[object], results: Sequence[object]) -> str:
-    """Why results of networks, which are new and dense, would not do: views are to change with what they are of. Empty where they do."""
+    """Why results of networks, which are new and dense, would be wrong: a view must change with its base. Empty if they are fine."""
     if any(one.layout is not torch.strided for one in (*_tensors(given), *_tensors(results))):
         return "a tensor is not dense"
     places = [one.untyped_storage().data_ptr() for one in _tensors(results) if one.numel()]
@@ -323,14 +323,14 @@ def _apart(given: Sequence[object], results: Sequence[object]) -> str:
 
 
 def _strides(result: object) -> tuple[int, ...] | None:
-    """Of a dense result in another order of dimensions, which views of it rely on; None for others."""
+    """The strides of a dense result with another order of dimensions, which views of it rely on; None for others."""
     if not isinstance(result, torch.Tensor) or result.is_contiguous():
         return None
     return result.stride() if torch.empty_like(result, device="meta").stride() == result.stride() else None
 
 
 class _Bound(torch.nn.Module):
-    """A graph with its weights, and with the numbers that go with a call's shapes."""
+    """A graph with its weights, and with the numbers that depend on a call's shapes."""
 
     def __init__(self, graph: torch.fx.GraphModule, bound: Mapping[int, Any], arguments: int) -> None:
         super().__init__()

@@ -26,7 +26,7 @@ pytestmark = [
 
 
 class Small(torch.nn.Module):
-    """A convolution, a norm and a dense layer; gives a dictionary."""
+    """A convolution, a norm and a dense layer; returns a dictionary."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def said(call: Callable[[], Any]) -> tuple[Any, list[str]]:
-    """What a call gives, and what was said meanwhile."""
+    """The result of a call, and the warnings during it."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         found = call()
@@ -66,7 +66,7 @@ def assert_same(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor
 
 @pytest.fixture
 def networks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Modules that a network was asked for."""
+    """The modules for which networks were requested."""
     made: list[object] = []
 
     def counted(module: torch.nn.Module, *rest: Any) -> object:
@@ -77,7 +77,7 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return made
 
 
-def test_a_module_with_batches_that_change(networks: list[object]) -> None:
+def test_changing_batch_sizes(networks: list[object]) -> None:
     module = Small().eval()
     network = compiled(module)
     with torch.no_grad():
@@ -101,7 +101,7 @@ WRITES: list[Callable[[torch.Tensor], object]] = [
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_weights_that_are_written_to(write: Callable[[torch.Tensor], object], networks: list[object]) -> None:
+def test_changing_weights(write: Callable[[torch.Tensor], object], networks: list[object]) -> None:
     module, values = torch.nn.Linear(4, 3).requires_grad_(False), torch.randn(2, 4)
     network, heard = compiled(module), []
     with torch.no_grad():
@@ -113,10 +113,10 @@ def test_weights_that_are_written_to(write: Callable[[torch.Tensor], object], ne
                 torch.testing.assert_close(found, module(values), rtol=1e-4, atol=1e-5, equal_nan=True)
                 heard += lines
     assert len(networks) == 2
-    assert len(heard) == 1 and "weights were written to" in heard[0]
+    assert len(heard) == 1 and "weights have changed since the last call" in heard[0]
 
 
-def test_weights_that_are_written_to_before_each_call(networks: list[object]) -> None:
+def test_weights_that_change_before_each_call(networks: list[object]) -> None:
     module, values = torch.nn.Linear(4, 3), torch.randn(2, 4)
     network = compiled(module)
     with torch.no_grad():
@@ -135,7 +135,7 @@ def test_weights_of_inference_mode() -> None:
             torch.testing.assert_close(network(values), module(values), rtol=1e-4, atol=1e-5)
 
 
-def test_modules_that_train_are_pytorchs_and_tried_once(networks: list[object]) -> None:
+def test_training_modules_run_in_pytorch_and_are_tried_once(networks: list[object]) -> None:
     modules = [torch.nn.BatchNorm1d(4), torch.nn.BatchNorm1d(4)]
     network = compiled(modules[0])
     with torch.no_grad():
@@ -146,7 +146,7 @@ def test_modules_that_train_are_pytorchs_and_tried_once(networks: list[object]) 
     assert len(networks) == 1
 
 
-def test_what_writes_to_its_weights_though_its_operators_do_not_say_so() -> None:
+def test_hidden_writes_to_weights() -> None:
     modules = [torch.nn.InstanceNorm1d(3, track_running_stats=True) for _ in range(2)]
     network = compiled(modules[0])
     with torch.no_grad():
@@ -156,7 +156,7 @@ def test_what_writes_to_its_weights_though_its_operators_do_not_say_so() -> None
             assert_same(modules[0].state_dict(), modules[1].state_dict())
 
 
-def test_weights_that_nobody_has_end() -> None:
+def test_unreferenced_weights_are_freed() -> None:
     module = torch.nn.Linear(4, 3)
     with torch.no_grad():
         compiled(module)(torch.ones(2, 4))
@@ -166,11 +166,11 @@ def test_weights_that_nobody_has_end() -> None:
     assert gone() is None
 
 
-def test_strides_are_those_of_pytorch(networks: list[object]) -> None:
+def test_strides_equal_pytorchs(networks: list[object]) -> None:
     def turned(values: torch.Tensor) -> tuple[torch.Tensor, ...]:
         found = values.t() * 2
         torch._dynamo.graph_break()
-        return found.t().view(-1) * 1, found.sum(0, keepdim=True).expand(4, -1)  # a view that PyTorch makes of found as it lies only
+        return found.t().view(-1) * 1, found.sum(0, keepdim=True).expand(4, -1)  # PyTorch only makes this view for the actual strides of found
 
     network = compiled(turned)
     with torch.no_grad():
@@ -189,7 +189,7 @@ def test_a_result_is_a_view_for_some_strides_only() -> None:
                 assert (plain(values).data_ptr() == values.data_ptr()) is values.is_contiguous()
 
 
-def test_gradients_that_the_function_itself_asks_for() -> None:
+def test_gradients_requested_inside_the_function() -> None:
     module, values = torch.nn.Linear(4, 3), torch.randn(2, 4)
 
     @compiled
@@ -202,7 +202,7 @@ def test_gradients_that_the_function_itself_asks_for() -> None:
         assert asks(values).requires_grad
 
 
-def test_forward_gradients_are_pytorchs() -> None:
+def test_forward_gradients_run_in_pytorch() -> None:
     network = compiled(lambda values: values.sin())
     with torch.no_grad(), forward_ad.dual_level():
         dual = forward_ad.make_dual(torch.ones(3), torch.full((3,), 2.0))  # type: ignore[no-untyped-call]
@@ -211,7 +211,7 @@ def test_forward_gradients_are_pytorchs() -> None:
     assert "forward gradients are asked for" in lines[0]
 
 
-def test_transforms_of_functions_are_pytorchs() -> None:
+def test_function_transforms_run_in_pytorch() -> None:
     def total(values: torch.Tensor) -> torch.Tensor:
         return values.sin().sum()
 
@@ -231,10 +231,10 @@ def test_more_shapes_than_networks(monkeypatch: pytest.MonkeyPatch, networks: li
             found, lines = said(lambda size=size: network(torch.ones(size)))  # type: ignore[misc]
             assert torch.equal(found, torch.full((size,), 2.0))
             heard += lines
-    assert len(networks) == 2 and len(heard) == 1 and "called in 2 other ways" in heard[0]
+    assert len(networks) == 2 and len(heard) == 1 and "called with 2 other combinations" in heard[0]
 
 
-def test_shapes_that_do_not_come_again_are_pytorchs(monkeypatch: pytest.MonkeyPatch, networks: list[object]) -> None:
+def test_shapes_that_do_not_recur_run_in_pytorch(monkeypatch: pytest.MonkeyPatch, networks: list[object]) -> None:
     monkeypatch.setattr(torch_backend, "SHAPES_AT_ONCE", 1)
     modules = [torch.nn.Linear(4, 3), torch.nn.Linear(4, 3)]
     network = torch.compile(lambda module, values: module(values), backend=backend, options={"threads": 1, "library": False}, dynamic=True)
@@ -248,11 +248,11 @@ def test_shapes_that_do_not_come_again_are_pytorchs(monkeypatch: pytest.MonkeyPa
             made.append(len(networks))
         network(modules[1], torch.randn(2, 4))
     assert made == [1, 1, 1, 1, 1, 2, 2]
-    assert len(heard) == 1 and "is compiled when it comes for the 3rd time; PyTorch runs this part" in heard[0]
+    assert len(heard) == 1 and "is compiled in its 3rd call; PyTorch runs this part" in heard[0]
     assert len(networks) == 3  # other weights, the first shape
 
 
-def test_a_mistake_in_a_call_is_the_callers_and_the_next_is_compiled(networks: list[object]) -> None:
+def test_a_mistake_in_a_call_raises_and_the_next_call_is_compiled(networks: list[object]) -> None:
     module = torch.nn.Embedding(5, 3)
     network = compiled(module)
     with torch.no_grad():
@@ -293,7 +293,7 @@ def test_torch_finds_it_by_name() -> None:
     assert "ansor" in torch._dynamo.list_backends()
 
 
-def test_gradients_are_pytorchs_and_said_once() -> None:
+def test_gradients_run_in_pytorch_with_one_warning() -> None:
     module = Small().eval()
     network = compiled(module)
 
@@ -317,7 +317,7 @@ def test_control_flow_that_depends_on_data() -> None:
             assert torch.equal(absolute(values), values * 2 + sign)
 
 
-def test_inputs_that_are_written_to_are_pytorchs() -> None:
+def test_writes_to_inputs_run_in_pytorch() -> None:
     @compiled
     def in_place(values: torch.Tensor) -> torch.Tensor:
         values.mul_(2)
@@ -342,7 +342,7 @@ def test_views_of_inputs_stay_views() -> None:
     assert torch.equal(square, torch.full((2, 2), 2.0)) and "shares memory with an input" in lines[0]
 
 
-def test_results_that_share_memory_go_on_doing_so() -> None:
+def test_results_that_share_memory_keep_sharing_it() -> None:
     @compiled
     def twice(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         doubled = values * 2
@@ -366,8 +366,8 @@ def test_autocast_outside() -> None:
             torch.testing.assert_close(network(values), module(values), rtol=1e-4, atol=1e-5)
 
 
-def test_other_weights_of_the_same_graph() -> None:
-    """Two modules of one class share what Dynamo captured; each has its own weights."""
+def test_the_same_graph_with_other_weights() -> None:
+    """Two modules of one class share a graph in Dynamo; each has its own weights."""
 
     @compiled
     def run(module: torch.nn.Module, values: torch.Tensor) -> torch.Tensor:
@@ -381,6 +381,6 @@ def test_other_weights_of_the_same_graph() -> None:
 
 
 @pytest.mark.parametrize(("given", "sentence"), [({"options": {"trails": 3}}, "has no option 'trails'"), ({"mode": "max-autotune"}, "has no modes")])
-def test_options_that_are_none_are_refused(given: dict[str, Any], sentence: str) -> None:
+def test_unknown_options_are_refused(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(Exception, match=sentence):
         torch.compile(Small().eval(), backend=backend, **given)(torch.ones(1, 3, 8, 8))

@@ -1,4 +1,4 @@
-"""`torch.compile(backend="ansor", options={"tune": "background"})`: networks are swapped between calls, and kept for the next process."""
+"""`torch.compile(backend="ansor", options={"tune": "background"})`: networks are swapped between calls, and cached for other processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OPTIONS: dict[str, Any] = {"tune": "background", "minutes": 1, "threads": 1, "li
 
 @pytest.fixture
 def wishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Wish]]:
-    """What is asked of tuners, none of which runs."""
+    """The requests to background tuners, none of which runs."""
     for part in ("zig", "libraries", "kernels"):
         (tmp_path / part).symlink_to(cache_part(part))
     monkeypatch.setenv("ANSOR_CACHE", str(tmp_path))
@@ -42,7 +42,7 @@ def wishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Wis
 
 @pytest.fixture
 def picked(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
-    """The minutes of each round of the tuner, which measures nothing."""
+    """The minutes of each tuning round; nothing is measured."""
     minutes: list[float | None] = []
 
     def unmeasured(extracted: Any, target: Any, asked: Any, voice: Any, **rest: Any) -> object:
@@ -70,7 +70,7 @@ def job_of(wish: Wish) -> Job:
     return Job(**{**wish.job, "parent": 0})  # type: ignore[arg-type]
 
 
-def test_it_is_swapped_and_kept(wishes: list[Wish], picked: list[float | None]) -> None:
+def test_networks_are_swapped_and_cached(wishes: list[Wish], picked: list[float | None]) -> None:
     module = model()
     fast, wanted = torch.compile(module, backend=backend, options=OPTIONS), call(module)
     torch.testing.assert_close(call(fast), wanted)
@@ -80,10 +80,10 @@ def test_it_is_swapped_and_kept(wishes: list[Wish], picked: list[float | None]) 
     torch.testing.assert_close(call(fast), wanted)
     torch.compiler.reset()
     torch.testing.assert_close(call(torch.compile(module, backend=backend, options=OPTIONS)), wanted)
-    assert len(wishes) == 1  # the next process has what is tuned
+    assert len(wishes) == 1  # the next process uses the tuned network
 
 
-def test_weights_that_change_meanwhile_are_not_undone(wishes: list[Wish], picked: list[float | None]) -> None:
+def test_weights_that_change_meanwhile_are_kept(wishes: list[Wish], picked: list[float | None]) -> None:
     module = model()
     fast = torch.compile(module, backend=backend, options=OPTIONS)
     call(fast)
@@ -91,14 +91,14 @@ def test_weights_that_change_meanwhile_are_not_undone(wishes: list[Wish], picked
     with torch.no_grad():
         next(module.parameters()).mul_(2)
     wishes[0].better()
-    with pytest.warns(AnsorWarning, match="weights were written to"):
+    with pytest.warns(AnsorWarning, match="weights have changed since the last call"):
         torch.testing.assert_close(call(fast), call(module))
     wishes[0].better()
     torch.testing.assert_close(call(fast), call(module))
     assert len(wishes) == 2
 
 
-def test_what_ended_is_not_swapped(wishes: list[Wish], picked: list[float | None]) -> None:
+def test_dead_networks_are_not_swapped(wishes: list[Wish], picked: list[float | None]) -> None:
     module = model()
     call(torch.compile(module, backend=backend, options=OPTIONS))
     del module
@@ -106,7 +106,7 @@ def test_what_ended_is_not_swapped(wishes: list[Wish], picked: list[float | None
     wishes[0].better()
 
 
-def test_a_network_that_is_gone_is_a_line(wishes: list[Wish], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_network_is_reported(wishes: list[Wish], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "nice", lambda step: 0)
     job = {"name": "0" * 32, "target": "cpu -threads=1", "minutes": 1, "torch_threads": 1, "library": False, "seed": 0, "parent": os.getppid()}
     assert main([json.dumps(job)]) == 0
@@ -114,7 +114,7 @@ def test_a_network_that_is_gone_is_a_line(wishes: list[Wish], tmp_path: Path, ca
 
 
 @pytest.mark.filterwarnings("default::ansor.errors.AnsorWarning")
-def test_what_cannot_be_kept_is_said_once(wishes: list[Wish], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_that_cannot_be_cached_are_reported_once(wishes: list[Wish], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_data, "ENABLED", False)
     fast = torch.compile(model(), backend=backend, options=OPTIONS)
     with pytest.warns(AnsorWarning, match="not tuned in the background") as heard:
@@ -125,6 +125,6 @@ def test_what_cannot_be_kept_is_said_once(wishes: list[Wish], monkeypatch: pytes
 @pytest.mark.parametrize(("given", "sentence"), [
     ({"tune": "later"}, "tune='later'"), ({"tune": "background", "minutes": 0}, "minutes=0"), ({"tune": "background", "trials": 5}, "'background' and trials"),
 ])  # fmt: skip
-def test_options_that_do_not_fit_are_refused(given: dict[str, Any], sentence: str) -> None:
+def test_conflicting_options_are_refused(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(Exception, match=sentence):
         torch.compile(model(), backend=backend, options=given)(torch.ones(4, 48))

@@ -1,4 +1,4 @@
-"""Programs that are hard for a backend of `torch.compile`: results, and what is written to, are those of PyTorch, call after call, and no error is new."""
+"""Difficult programs for a backend of `torch.compile`: results and written tensors equal PyTorch's, call after call, without new errors."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ PROGRAMS: dict[str, Program] = {
 
 
 def assert_as_eager(program: Program, compiled: Program, given: tuple[Any, ...]) -> None:
-    """Results, and the arguments afterwards; or the same kind of error."""
+    """Compare results, and the arguments afterwards; or both raise the same kind of error."""
     own, other = copy.deepcopy(given), copy.deepcopy(given)
     try:
         expected = program(*own)
@@ -135,7 +135,7 @@ def test_dtypes(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("size", [(0, 3), (1, 3), (3, 1), (2, 0)])
-def test_empty_and_single(size: tuple[int, int]) -> None:
+def test_empty_and_single_elements(size: tuple[int, int]) -> None:
     def program(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return x * 2, x.sum(0), torch.cat([x, x]), torch.softmax(x, 1)
 
@@ -143,7 +143,7 @@ def test_empty_and_single(size: tuple[int, int]) -> None:
         assert_as_eager(program, torch.compile(program, backend=backend, options=OPTIONS), (torch.randn(size),))
 
 
-def test_sizes_that_change_in_both_dimensions() -> None:
+def test_changing_sizes_in_both_dimensions() -> None:
     module = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 4)).eval()
     compiled = torch.compile(module, backend=backend, options=OPTIONS, dynamic=True, fullgraph=True)
     with torch.no_grad():
@@ -152,7 +152,7 @@ def test_sizes_that_change_in_both_dimensions() -> None:
                 assert_as_eager(module, compiled, (torch.randn(batch, length, 4),))
 
 
-def test_a_dimension_that_is_marked() -> None:
+def test_a_marked_dimension() -> None:
     def program(x: torch.Tensor) -> torch.Tensor:
         return torch.softmax(x @ x.mT, -1) * x.shape[0]
 
@@ -165,7 +165,7 @@ def test_a_dimension_that_is_marked() -> None:
 
 
 def test_training() -> None:
-    """Gradients, and buffers that are updated, step by step."""
+    """Gradients, and updated buffers, step by step."""
     modules = [torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.ReLU(), torch.nn.Linear(8, 1)) for _ in range(2)]
     modules[1].load_state_dict(modules[0].state_dict())
     calls: list[Any] = [torch.compile(modules[0], backend=backend, options=OPTIONS), modules[1]]
@@ -192,7 +192,7 @@ def test_hooks_and_dropout() -> None:
         assert_as_eager(module, compiled, (torch.randn(3, 4),))
 
 
-def test_pytorchs_counter_sees_the_same_graphs() -> None:
+def test_pytorchs_counter_counts_the_graphs() -> None:
     counter = torch._dynamo.testing.CompileCounterWithBackend("ansor")
     compiled = torch.compile(with_a_break, backend=counter)
     with torch.no_grad():
