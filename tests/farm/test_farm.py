@@ -80,7 +80,7 @@ def test_a_job_that_kills_workers_is_given_up_and_told(cluster: Cluster, tmp_pat
     assert costs(found[1:]) == [7.0]
 
 
-def test_a_device_that_loses_runs_is_suspend_and_others_go_on(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_device_that_loses_runs_is_suspended_and_others_go_on(cluster: Cluster, tmp_path: Path) -> None:
     cluster.pretended("lossy", "l1", 1)
     cluster.pretended("lossy", "l2", 1)
     said: list[str] = []
