@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ansor.measure.verify import fill_unwritten
 
 Array = NDArray[np.generic]
-Change = Callable[[Array, Array, Array, random.Random], None]
+Bounds = NDArray[np.float64]
+Change = Callable[[Array, Array, Bounds, random.Random], None]
 
 
 def rounded(expected: Array, dtype: str) -> Array:
@@ -20,7 +21,7 @@ def rounded(expected: Array, dtype: str) -> Array:
         return np.ascontiguousarray(expected).astype(dtype)
 
 
-def right(expected: Array, dtype: str, allowed: Array, rng: random.Random) -> Array:
+def right(expected: Array, dtype: str, allowed: Bounds, rng: random.Random) -> Array:
     """Outputs with up to the allowed error: some in all elements, some at the limit."""
     best = rounded(expected, dtype)
     if best.dtype.kind != "f":
@@ -37,34 +38,34 @@ def _at(array: Array, rng: random.Random) -> int:
     return rng.randrange(array.size)
 
 
-def _flip(found: Array, expected: Array, allowed: Array, rng: random.Random) -> None:
+def _flip(found: Array, expected: Array, allowed: Bounds, rng: random.Random) -> None:
     place = _at(found, rng)
     found[place] = ~found[place] if found.dtype.kind in "iub" else -found[place]
 
 
-def _shift(found: Array, expected: Array, allowed: Array, rng: random.Random) -> None:
+def _shift(found: Array, expected: Array, allowed: Bounds, rng: random.Random) -> None:
     begin = _at(found, rng)
     found[begin:] = np.roll(found[begin:], rng.choice((1, -1, 4)))
 
 
-def _missing(found: Array, expected: Array, allowed: Array, rng: random.Random) -> None:
+def _missing(found: Array, expected: Array, allowed: Bounds, rng: random.Random) -> None:
     tile = rng.choice((1, 3, 8, 16))
     kept = found[: max(0, found.size - tile)].copy()
     fill_unwritten(found)
     found[: kept.size] = kept
 
 
-def _zeroed(found: Array, expected: Array, allowed: Array, rng: random.Random) -> None:
+def _zeroed(found: Array, expected: Array, allowed: Bounds, rng: random.Random) -> None:
     begin = _at(found, rng)
     found[begin : begin + rng.choice((1, 4, 16))] = 0
 
 
-def _swapped(found: Array, expected: Array, allowed: Array, rng: random.Random) -> None:
+def _swapped(found: Array, expected: Array, allowed: Bounds, rng: random.Random) -> None:
     one, other = _at(found, rng), _at(found, rng)
     found[[one, other]] = found[[other, one]]
 
 
-def _at_the_bound(found: Array, expected: Array, allowed: Array, rng: random.Random) -> None:
+def _at_the_bound(found: Array, expected: Array, allowed: Bounds, rng: random.Random) -> None:
     """The last value that is allowed, or the first that is not."""
     place, side = _at(found, rng), rng.choice((-1.0, 1.0))
     if found.dtype.kind != "f":
@@ -76,13 +77,13 @@ def _at_the_bound(found: Array, expected: Array, allowed: Array, rng: random.Ran
     found[place] = edge
 
 
-def _times_the_bound(found: Array, expected: Array, allowed: Array, rng: random.Random) -> None:
+def _times_the_bound(found: Array, expected: Array, allowed: Bounds, rng: random.Random) -> None:
     place, factor = _at(found, rng), rng.choice((0.5, 0.99, 1.01, 2.0, 8.0, 15.0, 16.5, 17.0, 32.0, 1e3, 1e9))
     with np.errstate(over="ignore", invalid="ignore"):
         found[place] = found[place] ^ found.dtype.type(1) if found.dtype.kind != "f" else float(expected[place]) + rng.choice((-1, 1)) * factor * allowed[place]
 
 
-def _cancelling(found: Array, expected: Array, allowed: Array, rng: random.Random) -> None:
+def _cancelling(found: Array, expected: Array, allowed: Bounds, rng: random.Random) -> None:
     """Errors that cancel in a sum."""
     begin = _at(found, rng)
     some = found[begin : begin + 16]
@@ -91,7 +92,7 @@ def _cancelling(found: Array, expected: Array, allowed: Array, rng: random.Rando
         found[begin : begin + 16] = np.add(some, away.astype(found.dtype))
 
 
-def _odd(found: Array, expected: Array, allowed: Array, rng: random.Random) -> None:
+def _odd(found: Array, expected: Array, allowed: Bounds, rng: random.Random) -> None:
     place = _at(found, rng)
     found[place] = rng.choice((np.nan, np.inf, -np.inf)) if found.dtype.kind == "f" else 1 - found[place]
 
@@ -102,7 +103,7 @@ CHANGES: dict[str, Change] = {
 }  # fmt: skip
 
 
-def broken(expected: Array, dtype: str, allowed: Array, rng: random.Random) -> tuple[str, Array]:
+def broken(expected: Array, dtype: str, allowed: Bounds, rng: random.Random) -> tuple[str, Array]:
     """The name of a mistake, and outputs with it. Some are right after all: two equal elements swapped, half of the bound."""
     name = rng.choice(sorted(name for name in CHANGES if np.dtype(dtype).kind in "fiu" or name not in ("cancelling", "at the bound")))
     found = rounded(expected, dtype).reshape(-1)

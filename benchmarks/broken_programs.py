@@ -43,6 +43,7 @@ from ansor.tasks.task import SearchTask
 from ansor.te.tensor import Tensor
 
 Array = NDArray[np.generic]
+Bounds = NDArray[np.float64]
 TARGET = "cpu -mcpu=x86-64 -threads=1"  # vectors of 128 bits and no named instructions: C that builds for every processor
 DEVICES = {
     "native": (triple_here(), "native", ()),
@@ -92,10 +93,17 @@ def comparison() -> list[Tensor]:
     return [a, b, te.compute((24, 30), lambda i, j: a[i, j] < b[i, j], name="C")]
 
 
+def saturated() -> list[Tensor]:
+    """The hyperbolic tangent of large sums: nearly all elements are at its limits, and the others have the errors of the sums."""
+    a, b, r = te.placeholder((24, 64), name="A"), te.placeholder((30, 64), name="B"), te.reduce_axis((0, 64), name="r")
+    s = te.compute((24, 30), lambda i, j: te.sum(a[i, r] * b[j, r] * 100.0, axis=r), name="S")
+    return [a, b, te.compute((24, 30), lambda i, j: te.tanh(s[i, j]), name="C")]
+
+
 OPERATORS: dict[str, Callable[[], list[Tensor]]] = {
     "product float32": lambda: product("float32"), "product float16": lambda: product("float16"), "product float64": lambda: product("float64"),
     "product int8 to int32": lambda: product("int8", wide="int32"), "softmax": softmax, "window float32": window, "window int16": lambda: window("int16"),
-    "largest": largest, "quotient": quotient, "comparison": comparison,
+    "largest": largest, "quotient": quotient, "comparison": comparison, "saturated": saturated,
 }  # fmt: skip
 
 
@@ -219,7 +227,7 @@ class Subject:
             sources[f"answer of {one.name}"] = File(one.dtype, str(path), array.nbytes)
         self.try_program(program, source, sources, seed, kept, tally, what)
 
-    def allowed(self, kept: KeptFile, name: str) -> Array:
+    def allowed(self, kept: KeptFile, name: str) -> Bounds:
         """How far each element of an output may be off; shape () if all the same."""
         one, measured = next(one for one in self.declared if one.name == name), self.task.measure_task
         if np.dtype(one.dtype).kind != "f":
@@ -276,7 +284,7 @@ class Subject:
         return bool(text)
 
 
-def _is_far(found: Array, expected: Array, allowed: Array) -> bool:
+def _is_far(found: Array, expected: Array, allowed: Bounds) -> bool:
     """Whether some error exceeds what the elements of its block may be off by together: 16 times its own, where all have the same."""
     if found.dtype.kind != "f":
         return True
@@ -287,10 +295,10 @@ def _is_far(found: Array, expected: Array, allowed: Array) -> bool:
 
 
 
-def _by_block(allowed: Array, shape: tuple[int, ...]) -> Array:
+def _by_block(allowed: Bounds, shape: tuple[int, ...]) -> Bounds:
     """For each element, the sum over its block."""
     if not allowed.ndim:
-        return FAR * allowed
+        return np.asarray(FAR * allowed)
     sums = np.add.reduceat(allowed.reshape(-1), np.arange(0, allowed.size, BLOCK))
     return np.asarray(np.maximum(FAR * allowed, np.repeat(sums, BLOCK)[: allowed.size].reshape(shape)))
 

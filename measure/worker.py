@@ -107,7 +107,7 @@ class Worker:
     def _reference(self, request: TaskRequest, call: CallData, inputs: Arrays) -> "_Expected":
         outputs = [argument for argument in arguments_of(call["arguments"]) if argument.role == "output"]
         shared = {argument.name: shared_array(argument) for argument in outputs}
-        farthest = {argument.name: shared_array(replace(argument, dtype="float32")) for argument in outputs if is_floating(np.dtype(argument.dtype))}
+        farthest = {one.name: np.asarray(shared_array(replace(one, dtype="float32")), np.float32) for one in outputs if is_floating(np.dtype(one.dtype))}
 
         def body(report: Report) -> None:
             loaded = self._load(call, inputs, report)
@@ -126,7 +126,7 @@ class Worker:
                 loaded.run(1)
                 moves = {name: moves[name].and_of(array, loaded.output(name)) for name, array in shared.items()}
             for name, array in farthest.items():
-                array[...] = 0 if moves[name].each is None else moves[name].each
+                array[...] = np.float32(0) if (each := moves[name].each) is None else each
             report({"sensitivity": {name: one.usual for name, one in moves.items()}})
 
         outcome = isolated(self._harness, body, timeout=request["timeout"], close=self._close)
