@@ -349,7 +349,7 @@ class _Reader:
         def tensor(argument: torch.fx.Node) -> torch.Tensor:
             if argument.name in self.held:
                 return self.held[argument.name].tensor
-            return tensor_of(self.build.constants[self.arrays[argument.name]])
+            return tensor_of(np.asarray(self.build.constants[self.arrays[argument.name]], order="C"))
 
         assert callable(node.target)
         with torch.no_grad():

@@ -9,7 +9,7 @@ A call copies the inputs into the arena, makes the prepared calls one after anot
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -312,6 +312,11 @@ class _Arrays:
         begin = self._plan.offsets[root]
         return self.arena[begin : begin + _bytes(value)].view(value.dtype).reshape(value.shape)
 
+    def copy_constants(self, names: Iterable[str], pool: Executor) -> None:
+        """Makes the copies of all constants among these."""
+        roots = [root for root in dict.fromkeys(self._roots[name] for name in names) if root in self._graph.constants]
+        self._constants |= zip(roots, pool.map(_aligned_copy, [self._graph.constants[root] for root in roots]), strict=True)
+
     def constant(self, name: str) -> Array:
         """A constant where the graph has it."""
         return self._graph.constants[name]
@@ -320,6 +325,7 @@ class _Arrays:
 def _steps(extracted: ExtractedGraph, kernels: Sequence[GroupKernel], arrays: _Arrays, workspace: NDArray[np.uint8]) -> Iterator[tuple[str, Step]]:
     """The name and the prepared call of each group, in order. All cores pack constants."""
     with ThreadPoolExecutor(cores()) as pool:
+        arrays.copy_constants(_unpacked(extracted, kernels), pool)
         packing = [_packing(kernels, placed, arrays, workspace, pool) for placed in extracted.placed]
         for placed, waiting in zip(extracted.placed, packing, strict=True):
             if placed.task is None:
@@ -328,6 +334,13 @@ def _steps(extracted: ExtractedGraph, kernels: Sequence[GroupKernel], arrays: _A
             prepared = waiting.result() if waiting is not None else kernels[placed.task].prepare([arrays[name] for name in placed.arrays], workspace)
             checks = index_checks(extracted.graph, placed.group, arrays)
             yield extracted.tasks[placed.task].name, CheckedStep(checks, prepared) if checks else prepared
+
+
+def _unpacked(extracted: ExtractedGraph, kernels: Sequence[GroupKernel]) -> Iterator[str]:
+    """The arrays that kernels get as they are."""
+    for placed in extracted.placed:
+        if placed.task is not None:
+            yield from (name for number, name in enumerate(placed.arrays) if number not in kernels[placed.task].packed)
 
 
 def _packing(

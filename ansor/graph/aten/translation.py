@@ -218,7 +218,7 @@ class Builder:
         shape = self.shape(name)
         array = self.known(name)
         if array is not None:
-            return self.constant(f"{name}_transposed", np.ascontiguousarray(array.transpose(order)))
+            return self.constant(f"{name}_transposed", array.transpose(order))  # whoever packs or copies it reads it in that order
         if moves_nothing(shape, order):
             return self.reshape(name, [shape[axis] for axis in order], hint)
         return self.add("transpose", [name], [shape[axis] for axis in order], self.dtype(name), hint, axes=order)
