@@ -139,7 +139,7 @@ def moves_of(expected: NDArray[np.generic], moved: Sequence[NDArray[np.generic]]
 
 def _moved(expected: NDArray[np.generic], other: NDArray[np.generic]) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore", over="ignore"):
-        return np.abs(np.subtract(other, expected, dtype=np.float64))
+        return np.asarray(np.abs(np.subtract(other, expected, dtype=np.float64)), np.float64)
 
 
 def _usual(away: NDArray[np.float64]) -> float:

@@ -41,7 +41,7 @@ def test_every_mistake_can_be_made() -> None:
     made = list(mutants(source, 1000, rng))
     assert len({mutant.text for _, mutant in made}) == len(made) > 20 and {name for name, _ in made} <= {one.name for one in MISTAKES}
     expected = np.linspace(-1, 1, 64).reshape(8, 8)
-    assert {broken(expected, "float32", 1e-6, rng)[0] for _ in range(300)} == set(CHANGES)
+    assert {broken(expected, "float32", np.asarray(1e-6), rng)[0] for _ in range(300)} == set(CHANGES)
 
 
 @pytest.mark.parametrize("dtype", ("float16", "float32", "float64", "int8"))
@@ -51,4 +51,4 @@ def test_right_outputs_are_within_what_is_allowed(dtype: str) -> None:
         expected = np.round(expected * 100)
     allowed = 20 * float(np.finfo(dtype).eps) if dtype != "int8" else 0.0
     for _ in range(50):
-        assert np.abs(right(expected, dtype, allowed, rng).astype(np.float64) - expected).max() <= allowed
+        assert np.abs(right(expected, dtype, np.asarray(allowed), rng).astype(np.float64) - expected).max() <= allowed
