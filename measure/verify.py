@@ -28,7 +28,8 @@ saturated have the errors of sums much larger than the output, and move as much.
     max(sensitivity, moved, 3 * (moved - eps * scale))        moved: the farthest that this very element moved
 
 3, because few runs may happen to move an element by little. An element that jumps (floor, a comparison) gets an allowance for itself only. Elements of
-sums and products do not move farther than eps * scale.
+sums and products do not move farther than eps * scale. What this adds ends at a quarter of the scale, or at twice what the element moved: in float16 it would
+otherwise allow anything.
 
 Otherwise the inputs do not matter: the outputs of a softmax over 50,000 are 1e-5, and 1e-7 is much there. Only if the whole reference
 is just rounding noise of double precision (below 1e-10 of the inputs, such as a - a) is the scale that of the inputs, at most 1.
@@ -103,8 +104,9 @@ def tolerances(dtype: str, reduction: int, scale: float, input_scale: float, mov
         return np.asarray(tolerance(dtype, reduction, scale, input_scale, moves.usual))
     moved = moves.each.astype(np.float64)
     beyond = _FARTHER * (moved - epsilon(dtype) * _meant(scale, input_scale))
-    own = np.maximum(np.maximum(moves.usual, moved), beyond)
-    return _bound(dtype, reduction, _meant(scale, input_scale), own)
+    own = _bound(dtype, reduction, _meant(scale, input_scale), np.maximum(np.maximum(moves.usual, moved), beyond))
+    most = np.maximum(_meant(scale, input_scale) / 4, 2 * moved)
+    return np.maximum(tolerance(dtype, reduction, scale, input_scale, moves.usual), np.minimum(own, most))
 
 
 def _bound(dtype: str, reduction: int, scale: float, sensitivity: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,6 +8,8 @@ from ansor.targets.base import Target
 
 
 def of_bfloat16(target: Target, dag: Dag) -> str:
-    """Why they cannot run any program of a computation; '' if no input or output is bfloat16."""
-    found = next((tensor for tensor in (*dag.inputs, *dag.outputs) if tensor.dtype == BFLOAT16), None)
-    return "" if found is None else f"{found.name} is bfloat16, which programs of target cpu have; declare float32"
+    """Why they cannot run any program of a computation; '' if nothing in it is bfloat16."""
+    found = next((tensor for tensor in dag.stages if tensor.dtype == BFLOAT16), None)
+    if found is not None:
+        return f"{found.name} is bfloat16, which programs of target cpu have; declare float32"
+    return "values are rounded to bfloat16, which programs of target cpu can do; declare float32" if dag.rounding == BFLOAT16 else ""

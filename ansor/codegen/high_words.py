@@ -17,9 +17,9 @@ FEWEST = 4
 
 APART = """\
 #if defined(__SSE4_1__)
-#define ANSOR_APART 1
+#define ANSOR_EVEN_ODD 1
 #else
-#define ANSOR_APART 0
+#define ANSOR_EVEN_ODD 0
 #endif"""
 
 
@@ -51,7 +51,7 @@ def high_words_function(helpers: Helpers, lanes: int) -> str:
     apart = f"const {half} x = ({half})a, y = ({half})b; const {words} even = ({words})({even} + c), odd = ({words})((x >> {WORD}) * (y >> {WORD}) + c);"
     value = helpers.shuffle("int32", lanes, "even", "odd", picked)
     plain = f"__builtin_convertvector((__builtin_convertvector(a, {wide}) * __builtin_convertvector(b, {wide}) + c) >> {WORD}, {words})"
-    helpers.instructions.setdefault("ANSOR_APART", APART)
-    body = f"{{ if (!ANSOR_APART) return {plain}; {apart} return {value}; }}"
+    helpers.instructions.setdefault("ANSOR_EVEN_ODD", APART)
+    body = f"{{ if (!ANSOR_EVEN_ODD) return {plain}; {apart} return {value}; }}"
     helpers.functions.setdefault(name, f"static inline {words} {name}({words} a, {words} b, long long c) {body}")
     return name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -173,7 +174,7 @@ def _unique(name: str, taken: set[str]) -> str:
 def _kernel(step: Step, best: Best, entry: str) -> NetworkKernel:
     code = step.task.source(best.sketch, best.row, entry)
     for name in (*step.in_place, step.task.tensors[-1].name) if step.in_place else ():  # these pointers alias
-        code = replace(code, text=code.text.replace(f"*restrict {name}", f"*{name}"))
+        code = replace(code, text=re.sub(rf"\*restrict {name}\b", f"*{name}", code.text))
     loops = best.sketch.lower_row(best.row, entry)
     stack = max(map(int, used_bytes(loops, INSIDE, step.task.target.alignment)), default=0)
     return NetworkKernel(code, stack, best.origin, best.cost if math.isfinite(best.cost) else None)

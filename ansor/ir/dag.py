@@ -15,8 +15,8 @@ from ansor.errors import DeclarationError
 from ansor.ir.access import producers, reduce_length
 from ansor.ir.canonical import canonical
 from ansor.ir.flops import flops
-from ansor.support.bfloat16 import BFLOAT16
-from ansor.te.expr import Axis, Binary, Call, Cast, Expr, Reduce, substitute
+from ansor.support.bfloat16 import BFLOAT16, holds
+from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Reduce, Select, substitute
 from ansor.te.fold import fold, postorder, with_operands
 from ansor.te.tensor import Compute, Read, Tensor
 
@@ -139,9 +139,18 @@ class Dag:
 def _rounded_on_the_way(tensor: Tensor, dag: Dag) -> bool:
     """Whether a stage rounds to bfloat16 what is computed with afterwards."""
     assert tensor.compute is not None
-    rounded = [node for node in postorder(tensor.compute.body) if isinstance(node, Cast) and node.dtype == BFLOAT16]
+    rounded = [node for node in postorder(tensor.compute.body) if isinstance(node, Cast) and node.dtype == BFLOAT16 and not _is_exact(node.value)]
     last = len(rounded) == 1 and rounded[0] is tensor.compute.body and not any(tensor in producers(other) for other in dag.stages)
     return bool(rounded) and not last
+
+
+def _is_exact(value: Expr) -> bool:
+    """Whether a value is a bfloat16 already: one that was read, or one of several, as in padding."""
+    if isinstance(value, Select):
+        return _is_exact(value.then) and _is_exact(value.otherwise)
+    if isinstance(value, Binary) and value.op in ("min", "max"):
+        return _is_exact(value.left) and _is_exact(value.right)
+    return holds(float(value.value)) if isinstance(value, Const) else isinstance(value, Cast) and value.value.dtype == BFLOAT16
 
 
 DEEP = 100

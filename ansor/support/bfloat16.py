@@ -42,6 +42,11 @@ def bits_of(value: float) -> int:
         return int(np.asarray(np.float32(value)).astype(BFLOAT16).view(np.uint16))
 
 
+def holds(value: float) -> bool:
+    """Whether a number is a bfloat16."""
+    return float(np.array(bits_of(value) << 16, np.uint32).view(np.float32)) == value
+
+
 def array_of(tensor: torch.Tensor) -> NDArray[np.generic]:
     """A dense tensor's memory as an array. Raises what `tensor.numpy` raises where NumPy has no such dtype."""
     import torch

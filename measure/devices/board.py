@@ -114,7 +114,7 @@ class BoardDevice:
         if _instructions(job) > PATIENCE:
             return False
         needs = [_bytes(one.shape, one.dtype) for one in job.reference.source.arguments]
-        outputs = [2 * _bytes(one.shape, "float64") for one in results]
+        outputs = [2 * (_bytes(one.shape, "float64") + _bytes(one.shape, "float32")) for one in results]  # their values, and how far they move
         room = self._board.heap_end - self._board.data.start - (128 << 10 if self._board.data.size > 1 << 20 else 64 << 10)
         return sum(needs) + sum(outputs) + job.reference.source.workspace_bytes <= room
 

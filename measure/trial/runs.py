@@ -36,6 +36,7 @@ from ansor.measure.trial.recipe import (
 from ansor.measure.trial.sums import COUNT, MOST_BLOCKS, block_for
 from ansor.measure.trial.transport import Ended, Limits, Transport
 from ansor.measure.worker import NOT_FINITE, POSITIVE
+from ansor.support.bfloat16 import BFLOAT16
 from ansor.support.text import clip
 from ansor.targets.unit import INSTRUCTIONS, SECONDS, Unit
 
@@ -139,6 +140,9 @@ class TrialRuns:
         return found
 
     def _define(self, job: Job, kept: str) -> Reference:
+        if job.task.rounding == BFLOAT16 or any(one.dtype == BFLOAT16 for one in job.artifact.source.arguments):
+            why = "programs with bfloat16 are measured by the device `local` alone; declare float32"
+            return Reference({}, failure=Failure("reference", why))
         sources = self._sources(job, positive=False)
         if job.reference is None:
             return Reference(sources)

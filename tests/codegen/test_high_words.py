@@ -19,7 +19,7 @@ ENDS = (-(2**31), -(2**31) + 1, -1, 0, 1, 2**31 - 1)
 
 
 @pytest.mark.compiler
-@pytest.mark.parametrize("before", ["#undef __SSE4_1__", ""], ids=["in order", "apart"])
+@pytest.mark.parametrize("before", ["#undef __SSE4_1__", "", "#define ANSOR_APART __attribute__((noinline, used))"], ids=["in order", "apart", "board"])
 def test_functions_are_64_bit_arithmetic(bench: Bench, tmp_path: Path, before: str) -> None:
     helpers, entries = Helpers(), []
     for lanes in (4, 8, 16):

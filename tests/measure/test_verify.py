@@ -222,6 +222,16 @@ def test_elements_that_are_not_saturated_have_the_errors_of_their_sums(apply: Ca
         assert f"1 of 500 elements wrong, first at ({element},)" in difference("C", wrong, wide, reduction=length, moves=moves)
 
 
+def test_what_moves_far_in_float16_is_checked_too() -> None:
+    """The bound for long sums is many times what an element moves."""
+    generator = np.random.default_rng(6)
+    x = generator.uniform(-1, 1, (200, 1024))
+    wide = np.tanh(x.sum(-1))
+    moves = moves_of(wide, [np.tanh((x * (1 - generator.random(x.shape) * 2.0**-10)).sum(-1)) for _ in range(3)])
+    assert difference("C", wide.astype(np.float16), wide, reduction=1024, moves=moves) == ""
+    assert "wrong" in difference("C", np.where(np.abs(wide) < 0.9, 0, wide).astype(np.float16), wide, reduction=1024, moves=moves)
+
+
 def test_an_element_that_jumps_has_an_allowance_for_itself_alone() -> None:
     expected, jumped = np.arange(100.0), np.arange(100.0)
     jumped[7] -= 1

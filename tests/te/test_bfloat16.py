@@ -73,3 +73,13 @@ def test_where_it_rounds() -> None:
     once, on_the_way = nn.cast(c, "bfloat16"), nn.cast(nn.relu(nn.cast(c, "bfloat16")), "bfloat16")
     twice_read = te.compute((8, 8), lambda i, j: once[i, j] * 2.0, name="twice")
     assert [Dag(tensors).rounding for tensors in ([a, b, c], [a, b, once], [a, b, on_the_way], [a, b, once, twice_read])] == ["", "", "bfloat16", "bfloat16"]
+
+
+@pytest.mark.parametrize(("filling", "rounding"), [(0.0, ""), (-1.5, ""), (0.1, "bfloat16")])
+def test_copies_are_no_rounding(filling: float, rounding: str) -> None:
+    """Padding with a bfloat16 chooses between bfloat16 numbers."""
+    x = te.placeholder((6,), "bfloat16", name="x")
+    padded = te.compute((8,), lambda i: te.select(te.all(i >= 1, i < 7), te.max(x[i - 1], filling), filling).astype("bfloat16"), name="padded")
+    k = te.reduce_axis(3, "k")
+    y = te.compute((6,), lambda i: te.sum(padded[i + k].astype("float32"), axis=k), name="y")
+    assert Dag([x, y]).rounding == rounding

@@ -11,10 +11,15 @@ TOO_LARGE = "a frame larger than the stack"
 _SECTION = ".stack_sizes"
 
 
-def largest_frame(path: Path) -> int:
-    """Bytes of the largest stack frame in an object; 0 if it has no record of them."""
+def frames(path: Path) -> list[int]:
+    """Bytes of the stack frames of an object's functions; none if it has no record of them."""
     elf = ElfFile(path.read_bytes())
-    return max((size for one in elf.sections if elf.title(one) == _SECTION for size in _sizes(elf.content(one), elf.bits // 8)), default=0)
+    return [size for one in elf.sections if elf.title(one) == _SECTION for size in _sizes(elf.content(one), elf.bits // 8)]
+
+
+def largest_frame(path: Path) -> int:
+    """The largest of them; 0 for none."""
+    return max(frames(path), default=0)
 
 
 def misfit(frame: int, stack: int, board: str) -> str:

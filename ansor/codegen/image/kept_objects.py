@@ -10,7 +10,7 @@ from ansor.support.forked import Locked
 
 @dataclass(frozen=True, slots=True)
 class NestObject:
-    """The object of a nest. digest: of its machine code; frame: bytes of its largest stack frame."""
+    """The object of a nest. digest: of its machine code; frame: bytes of the stack frames of all its functions, more than a call can take."""
 
     content: bytes
     digest: str

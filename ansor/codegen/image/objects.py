@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ansor.codegen.c_toolchain import apart
 from ansor.codegen.identity import code_digests
-from ansor.codegen.image.frames import largest_frame
+from ansor.codegen.image.frames import frames, largest_frame
 from ansor.codegen.image.kept_objects import KeptObjects, NestObject
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiled
@@ -96,7 +96,7 @@ def _file(path: Path, text: str) -> Path:
 
 
 def _nest_object(path: Path) -> NestObject:
-    return NestObject(path.read_bytes(), code_digests(path, [STAND_IN]).get(STAND_IN, ""), largest_frame(path))
+    return NestObject(path.read_bytes(), code_digests(path, [STAND_IN]).get(STAND_IN, ""), sum(frames(path)))
 
 
 def _objects(one: Units, entry: Path, nests: Mapping[str, NestObject]) -> Objects:

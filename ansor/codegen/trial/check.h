@@ -34,6 +34,14 @@ static double sensitivity_of_element(const recipe_check *rules, double scale, do
     return beyond > farther ? beyond : farther;
 }
 
+/* What an element may be off by: its own moves add up to a quarter of the scale at most, or twice the way that it moved. */
+static double allowed_of_element(const recipe_check *rules, double scale, double usual, double moved) {
+    const double least = allowed_difference(rules, scale, usual);
+    const double own = allowed_difference(rules, scale, sensitivity_of_element(rules, scale, usual, moved));
+    const double most = rules->stated * (scale / 4 > 2 * moved ? scale / 4 : 2 * moved), ended = own < most ? own : most;
+    return ended > least ? ended : least;
+}
+
 static void note_share(checked *result, double away, double allowed, uint64_t index) {
     const double share = away / allowed;
     if (share > result->worst) result->worst = share, result->worst_at = index;
@@ -93,7 +101,7 @@ static checked check_floats(const recipe_check *rules, const trial_argument *arg
     for (uint64_t i = 0; i < kept->count; ++i) {
         const double value = number_float_at(found, argument->bytes, i);
         if (number_raw(found, argument->bytes, i) == number_unwritten(argument->bytes) && !result.unwritten++) first_unwritten = i;
-        const double allowed = allowed_difference(rules, scale, sensitivity_of_element(rules, scale, kept->sensitivity, (double)kept->moved[i]));
+        const double allowed = allowed_of_element(rules, scale, kept->sensitivity, (double)kept->moved[i]);
         if (!right_float(value, expected[i], allowed, argument->bytes, &result, i) && !result.wrong++) result.first = i, result.allowed = allowed;
     }
     if (result.unwritten) result.first = first_unwritten;

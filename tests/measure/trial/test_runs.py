@@ -96,6 +96,15 @@ def test_a_reference_runs_once_for_a_task_and_stays() -> None:
     assert first.counters == {"tensor_bytes_sent": 0.0, "instructions": 7.0}
 
 
+def test_bfloat16_is_refused_before_anything_is_sent() -> None:
+    transport = Said([])
+    stored = replace(job().artifact.source, arguments=(replace(job().artifact.source.arguments[0], dtype="bfloat16"), *job().artifact.source.arguments[1:]))
+    for one in (replace(job(), artifact=replace(job().artifact, source=stored)), replace(job(), task=replace(job().task, rounding="bfloat16"))):
+        found = TrialRuns(transport, INSTRUCTIONS).run(one)
+        assert isinstance(found, Failure) and found.kind == "reference" and "bfloat16" in found.text
+    assert not transport.asked
+
+
 def test_few_references_stay() -> None:
     transport = Said([ended for _ in range(TASKS_KEPT + 1) for ended in (Ended(KEPT), counted())])
     runs = TrialRuns(transport, INSTRUCTIONS)
