@@ -298,7 +298,7 @@ def compile(
     asked.check_place(written=asked.measures)
     with asked.audience.voice(target) as voice:
         voice.now("reading the model")
-        extracted = extract(model, example_inputs, borrowed=not asked.measures)
+        extracted = extract(model, example_inputs, borrowed=not asked.measures and on_tasks is quiet)
         return compiled(extracted, target, asked, voice, library=options.get("library", True), on_tasks=on_tasks)
 
 

@@ -35,6 +35,9 @@ from ansor.support.text import clip
 KEPT_OPTIONS = {"library", "seed", "progress", "records"}
 """With any other option (measurements, callbacks), networks are not cached for other processes."""
 
+MEASURES = {"trials", "minutes", "report"}
+"""With one of these, time passes between reading a network's weights and packing them: they are copied as they are read."""
+
 BACKGROUND_MINUTES = 5
 BESIDE_BACKGROUND = {"threads", "library", "seed", "progress"}
 """Options allowed with background tuning, whose records are in the cache folder."""
@@ -229,7 +232,7 @@ class _Networks(Locked):
         inputs = tuple(one.detach() for place, one in enumerate(given) if place not in self._weights and isinstance(one, torch.Tensor))
         lines: list[str] = []
         try:
-            extracted = extract(module.eval(), inputs, lines.append, borrowed=True)
+            extracted = extract(module.eval(), inputs, lines.append, borrowed=not self._options.keys() & MEASURES)
             network = compile(extracted, (), self._target, **self._options)
         except Exception as error:  # PyTorch can run this in any case
             self._say(clip(" ".join(str(error).split()), 300))

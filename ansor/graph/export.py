@@ -227,7 +227,7 @@ def _program(module: torch.nn.Module, args: tuple[object, ...], kwargs: dict[str
 def _traced(module: torch.nn.Module, args: tuple[object, ...], kwargs: dict[str, object]) -> ExportedProgram:
     with places_left_out():
         program = torch.export.export(module, args, kwargs, strict=False)
-    without_writes(program.graph)
+    without_writes(program)
     return program
 
 

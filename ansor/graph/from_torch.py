@@ -32,7 +32,7 @@ from ansor.graph.declare import declare
 from ansor.graph.decomposition import parts_of
 from ansor.graph.dtypes import array_of, in_memory, value_of, view_of
 from ansor.graph.export import CallArguments, ExampleInputs, Exported, Report, exported, known_warnings_silenced, logs_silenced
-from ansor.graph.in_place import OF_MEMORY, is_composed, only_reads
+from ansor.graph.in_place import OF_MEMORY, is_composed, only_reads, updates_statistics
 from ansor.graph.ir import Graph, Node, Value
 from ansor.graph.torch_call import Held, Slot, TorchCall
 from ansor.graph.weights import WatchedWeights
@@ -230,7 +230,7 @@ class _Reader:
             return  # assertions and the like
         if str(node.target).startswith(OF_MEMORY):
             _check_memory(node)
-        if self._known(node) and torch.Tag.nondeterministic_seeded not in node.target.tags:
+        if self._known(node) and torch.Tag.nondeterministic_seeded not in node.target.tags and not updates_statistics(node):
             self._make_constant(node)
             return
         if all(one.size == 0 and in_memory(one.dtype) for one in results):

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import TensorArgument
 from torch.utils import _pytree as pytree
 
 Memory = frozenset[int]
@@ -23,11 +25,16 @@ WRITES_UNSAID = ("aten.native_batch_norm.default",)  # to its running statistics
 OF_MEMORY = ("aten.as_strided", "aten.resize")  # how these names begin: their results depend on how memory lies, which arrays of networks do in one way
 
 
-def without_writes(graph: torch.fx.Graph) -> None:
-    """Replaces such calls in the graph; others stay."""
-    if not any(_writes(node) for node in graph.nodes):
+STATISTICS = ("training", "use_input_stats")
+"""Arguments of norms that update running statistics where they are true."""
+
+
+def without_writes(program: ExportedProgram) -> None:
+    """Replace such calls in a program's graph; others stay."""
+    graph = program.graph
+    if not any(_writes(node) for node in graph.nodes) or any(str(node.target).startswith(OF_MEMORY) for node in graph.nodes):
         return
-    _spell_out_dropout(graph)
+    _spell_out_dropout(program)
     writes = {node: made for node in graph.nodes if node.op == "call_function" and (made := new_value(node.target)) is not None}
     if not writes or not all(map(_is_plain, graph.nodes)):
         return
@@ -45,12 +52,30 @@ def _writes(node: torch.fx.Node) -> bool:
     return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
 
 
-def _spell_out_dropout(graph: torch.fx.Graph) -> None:
-    """In evaluation mode it gives back its operand, so that who writes to its result writes to that; PyTorch's rewriting takes it for a copy."""
-    for node in graph.nodes:
-        if node.target is torch.ops.aten.dropout.default and node.args[2:] == (False,) and node.args[0].op == "call_function":
+def _spell_out_dropout(program: ExportedProgram) -> None:
+    """In evaluation mode it returns its operand, so a write to its result is a write to that; PyTorch's rewriting takes it for a copy."""
+    for node in program.graph.nodes:
+        if node.target is not torch.ops.aten.dropout.default or node.args[0].op != "call_function":
+            continue
+        if node.args[2:] == (False,) or node.args[1] == 0:
+            _rename_outputs(program, node.name, node.args[0].name)
             node.replace_all_uses_with(node.args[0])
-            graph.erase_node(node)
+            program.graph.erase_node(node)
+
+
+def _rename_outputs(program: ExportedProgram, name: str, to: str) -> None:
+    for one in program.graph_signature.output_specs:
+        if isinstance(one.arg, TensorArgument) and one.arg.name == name:
+            one.arg = TensorArgument(to)
+
+
+def updates_statistics(node: torch.fx.Node) -> bool:
+    """Whether a call of a norm may write to running statistics, which its schema does not say."""
+    assert isinstance(node.target, torch._ops.OpOverload)
+    for number, argument in enumerate(node.target._schema.arguments):
+        if argument.name in STATISTICS and (node.args[number] if number < len(node.args) else node.kwargs.get(argument.name, argument.default_value)):
+            return True
+    return False
 
 
 def new_value(target: object) -> torch._ops.OpOverload | None:

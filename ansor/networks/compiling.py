@@ -40,7 +40,7 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice
     else:
         heard = kept_plans.Heard(voice.view, voice.report, voice.on_progress)
         network, compared = _chosen(extracted, target, asked, heard, library=library, on_tasks=on_tasks)
-        if name and compared:
+        if name and compared and not any(how == "alarm" for how, _ in heard.lines):
             kept_plans.keep(name, network.kernels, heard.lines)
     network.run_by(joined)
     network.writer = NetworkWriter(target)

@@ -51,9 +51,9 @@ class Heard(Voice):
 
 def name_of(extracted: ExtractedGraph, target: Target, asked: RunOptions, library: bool) -> str:
     """The name of a network's plan; empty where none is kept: programs are measured or recorded, or follow from something that no text tells."""
-    import torch
 
     from ansor.graph.graph_data import steps_data
+    from ansor.graph.traced import state_text
 
     model = asked.search.model
     if not kept_data.ENABLED or asked.measures or asked.records is not None or not is_target_ours(target):
@@ -65,7 +65,10 @@ def name_of(extracted: ExtractedGraph, target: Target, asked: RunOptions, librar
     except TypeError:
         return ""
     constants = [(name, one.shape, str(one.dtype)) for name, one in extracted.graph.constants.items()]
-    runs = torch.__version__, torch.get_num_threads(), target.toolchain().version
+    state = state_text()
+    if state is None:
+        return ""
+    runs = state, target.toolchain().version
     options = mark_of(target, target.unit.name, model), asked.search.seed, asked.given, library
     return kept_data.name_of((graph, constants, told(target), runs, options, package_state()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 import torch
@@ -11,13 +12,13 @@ from torch import Tensor, nn
 from ansor.errors import ModelError
 from ansor.graph.from_torch import from_torch
 from ansor.graph.in_place import new_value, without_writes
-from ansor.graph.tasks import ExtractedGraph
+from ansor.graph.tasks import ExtractedGraph, extract
 
 Function = Callable[[Tensor], Tensor]
 aten = torch.ops.aten
 
 
-def exported(model: Callable[..., object], *args: object) -> torch.fx.Graph:
+def exported(model: Callable[..., object], *args: object) -> torch.export.ExportedProgram:
     """As torch.export writes it, in-place calls included."""
 
     class Module(nn.Module):
@@ -25,14 +26,14 @@ def exported(model: Callable[..., object], *args: object) -> torch.fx.Graph:
             return model(*inputs)
 
     with torch.no_grad():
-        graph: torch.fx.Graph = torch.export.export(Module(), args, strict=False).graph
-    return graph
+        return torch.export.export(Module(), args, strict=False)
 
 
 def writes_left(function: Callable[..., object], *args: object) -> list[str]:
-    graph = exported(function, *args)
+    program = exported(function, *args)
+    graph = program.graph
     assert any(isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable for node in graph.nodes), "nothing is written to at all"
-    without_writes(graph)
+    without_writes(program)
     return [str(node.target) for node in graph.nodes if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable]
 
 
@@ -118,6 +119,45 @@ SEEN: list[Callable[[Tensor], object]] = [behind_a_call_that_does_nothing, base_
 def test_writes_that_others_see_are_rewritten_by_pytorch(function: Callable[[Tensor], object], agrees: Callable[..., ExtractedGraph]) -> None:
     assert len(writes_left(function, torch.randn(3, 4))) == 1
     agrees(function, torch.randn(3, 4))
+
+
+def ending_in_dropout(x: Tensor) -> Tensor:
+    return torch.nn.functional.dropout((x * 2).relu_(), 0.5, training=False)
+
+
+def dropout_and_its_operand(x: Tensor) -> tuple[Tensor, Tensor]:
+    y = (x * 2).relu_()
+    return torch.nn.functional.dropout(y, 0.0), y
+
+
+@pytest.mark.parametrize("function", [ending_in_dropout, dropout_and_its_operand], ids=lambda one: one.__name__)
+def test_results_may_be_those_of_dropout(function: Callable[[Tensor], object], agrees: Callable[..., ExtractedGraph]) -> None:
+    assert writes_left(function, torch.randn(3, 4)) == []
+    agrees(function, torch.randn(3, 4))
+
+
+def test_writes_stay_where_a_call_depends_on_the_layout_of_memory() -> None:
+    def function(x: Tensor) -> Tensor:
+        return (x * 1)[:, ::2].add_(1).as_strided((2,), (1,))
+
+    assert len(writes_left(function, torch.randn(2, 4))) == 1
+
+
+def test_statistics_of_a_norm_over_weights_are_not_changed_by_reading() -> None:
+    class Normed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.values = nn.Parameter(torch.randn(4, 3))
+            self.register_buffer("mean", torch.zeros(3))
+            self.register_buffer("variance", torch.ones(3))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x + torch.nn.functional.batch_norm(self.values, self.mean, self.variance, training=True)  # type: ignore[arg-type]
+
+    model = Normed()
+    with suppress(ModelError):
+        extract(model, torch.randn(4, 3), borrowed=True)
+    assert torch.equal(model.mean, torch.zeros(3)) and torch.equal(model.variance, torch.ones(3))  # type: ignore[arg-type]
 
 
 def to_the_input(x: Tensor) -> Tensor:
