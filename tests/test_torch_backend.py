@@ -69,9 +69,9 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The modules for which networks were requested."""
     made: list[object] = []
 
-    def counted(module: torch.nn.Module, *rest: Any) -> object:
+    def counted(module: torch.nn.Module, *rest: Any, **options: Any) -> object:
         made.append(module)
-        return extract(module, *rest)
+        return extract(module, *rest, **options)
 
     monkeypatch.setattr(torch_backend, "extract", counted)
     return made

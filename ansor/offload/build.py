@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ansor.errors import ArgumentError, ModelError, TargetError
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.network_code import NetworkCode
-from ansor.integer.operators import Operator, Reshape
+from ansor.integer.operators import Convolution, Operator, Reshape
 from ansor.integer.reading import network_of
 from ansor.offload.annotation import Annotation, Names, Seconds, cheapest, middle
 from ansor.offload.compiling import Compiled, compiled, forms_of
@@ -143,8 +143,14 @@ def _without_names_alone(network: IntegerNetwork, there: Names) -> Names:
 
 def measured_seconds(code: NetworkCode) -> dict[str, float]:
     """The measured seconds of a network's operators in C on the host, for `ByCost.host`: of those whose kernels were tuned, or found in records."""
-    costs = [(call.operator.output, code.kernels[call.kernel].cost) for call in code.calls]
-    return {name: cost for name, cost in costs if cost is not None}
+    costs = [(call.operator, code.kernels[call.kernel].cost) for call in code.calls]
+    found: dict[str, float] = {}
+    for operator, cost in costs:
+        if cost is not None and isinstance(operator, Convolution) and operator.added is not None:
+            found |= {operator.added.inputs[0]: cost, operator.output: 0.0}  # a network that is placed has them apart
+        elif cost is not None:
+            found[operator.output] = cost
+    return found
 
 
 def _host(network: IntegerNetwork, operators: tuple[Operator, ...], host: Target | None, voice: Voice) -> Runs:

@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent
 HEADERS = (FOLDER, TRIAL)
 STARTS = {"riscv32": "riscv.c", "riscv64": "riscv.c", "thumb": "thumb.c"}
 ASKED_BYTES = 3 << 10  # of bare.h
-CODE_BYTES, DATA_BYTES = 36 << 10, 12 << 10
+CODE_BYTES, DATA_BYTES = 38 << 10, 12 << 10
 """The harness's most bytes: of code and constants, and of variables besides the answer. Enforced by a test."""
 BAND_BYTES = 2 * 64 + 64
 """Bytes around a buffer: its guard bands, and alignment."""
