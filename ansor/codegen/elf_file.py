@@ -1,4 +1,8 @@
-"""Reads ELF files, little-endian, of 32 or 64 bits: sections, symbols, and what is loaded."""
+"""Reads ELF files, little-endian, of 32 or 64 bits: sections, symbols, and what is loaded.
+
+Each candidate for a board is read several times. pyelftools takes twelve times as long, up to 90 ms for an image, which is more than its compiler takes; the
+tests compare with it.
+"""
 
 from __future__ import annotations
 

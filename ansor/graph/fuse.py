@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import networkx
+
 from ansor.graph.ir import ELEMENTWISE, Graph, Node
 from ansor.graph.torch_call import TorchCall
 
@@ -46,12 +48,12 @@ def fused(graph: Graph) -> tuple[Group, ...]:
     Data leave such a group through one node only, so groups cannot form a cycle. If two convolutions are added, the one that is the first operand takes the
     addition: by convention that is the block, and the second its shortcut, so blocks with and without a convolution there are alike.
     """
-    readers = _readers(graph)
-    dominators = _post_dominators(graph, readers)
+    flow = _flow(graph)
+    dominators = networkx.immediate_dominators(flow.reverse(copy=False), _END)
     by_name = {node.name: node for node in graph}
     members = {node.name: {node.name} for node in graph}  # node -> its group
     for node in _first_operands_first(graph, by_name):
-        joined = set().union(*(members[name] for name in (node.name, *_way(node, dominators, readers, by_name))))
+        joined = set().union(*(members[name] for name in (node.name, *_way(node, dominators, flow, by_name))))
         if sum(by_name[name].op not in ELEMENTWISE for name in joined) > 1:
             continue
         for name in joined:
@@ -77,42 +79,18 @@ def _first_operands_first(graph: Graph, by_name: Mapping[str, Node]) -> list[Nod
     return list(order.values())
 
 
-def _readers(graph: Graph) -> dict[str, list[str]]:
-    """Who reads each node; what the network returns is read by `_END`."""
-    found: dict[str, dict[str, None]] = {node.name: {} for node in graph}
-    for node in graph:
-        for name in node.inputs:
-            if name in found:
-                found[name][node.name] = None
-    for name in graph.outputs:
-        if name in found:
-            found[name][_END] = None
-    return {name: list(readers) for name, readers in found.items()}
+def _flow(graph: Graph) -> networkx.DiGraph:
+    """Which node reads which; `_END` reads what the network returns."""
+    flow = networkx.DiGraph()
+    flow.add_node(_END)
+    made = {node.name for node in graph}
+    flow.add_nodes_from(node.name for node in graph)
+    flow.add_edges_from((name, node.name) for node in graph for name in node.inputs if name in made)
+    flow.add_edges_from((name, _END) for name in graph.outputs if name in made)
+    return flow
 
 
-def _post_dominators(graph: Graph, readers: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """For each node the first one that all ways from it to the end lead through. Nodes that lead to no end are missing."""
-    found, depth = {_END: _END}, {_END: 0}
-    for node in reversed(graph.nodes):  # after all its readers
-        common = ""
-        for reader in readers[node.name]:
-            if reader in depth:
-                common = _common(common, reader, found, depth) if common else reader
-        if common:
-            found[node.name], depth[node.name] = common, depth[common] + 1
-    return found
-
-
-def _common(one: str, other: str, dominators: Mapping[str, str], depth: Mapping[str, int]) -> str:
-    """The first node that all ways from both lead through, themselves included."""
-    while one != other:
-        if depth[one] < depth[other]:
-            one, other = other, one
-        one = dominators[one]
-    return one
-
-
-def _way(node: Node, dominators: Mapping[str, str], readers: Mapping[str, Sequence[str]], by_name: Mapping[str, Node]) -> list[str]:
+def _way(node: Node, dominators: Mapping[str, str], flow: networkx.DiGraph, by_name: Mapping[str, Node]) -> list[str]:
     """The nodes from `node`, exclusive, to its post-dominator, inclusive; none if one of them is not elementwise work of this shape."""
     end = dominators[node.name]
     if end == _END or node.op in ("reshape", "torch"):
@@ -120,7 +98,7 @@ def _way(node: Node, dominators: Mapping[str, str], readers: Mapping[str, Sequen
     found: dict[str, None] = {}
     open_names = [node.name]
     while open_names:
-        for name in readers[open_names.pop()]:
+        for name in flow.successors(open_names.pop()):
             if name in found:
                 continue
             if by_name[name].op not in ELEMENTWISE or by_name[name].shape != node.shape:

@@ -9,7 +9,7 @@ from ansor.errors import BudgetError
 from ansor.tasks.arguments import is_whole
 
 MIN_GAIN = 0.01
-"""A run with only a time limit ends once the remaining time is expected to gain less than this."""
+"""If only the time is limited, a run stops when the time left is expected to improve the program by less than this."""
 
 FEWEST_TRIALS = 64
 """No run ends early for lack of expected gain before this many trials per task: the expectation is a mean over operators, and few trials say little."""

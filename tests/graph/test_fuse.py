@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-import networkx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ansor.graph import fuse
 from ansor.graph.fuse import fused
 from ansor.graph.ir import Graph, Node, Value
 
@@ -66,16 +62,3 @@ def test_groups_know_what_they_read_and_make() -> None:
     nodes = (Node("a", "dense", ("x", "y"), SHAPE, "float32"), Node("b", "add", ("a", "x"), SHAPE, "float32"))
     (group,) = fused(Graph({"x": Value(SHAPE, "float32"), "y": Value(SHAPE, "float32")}, {}, nodes, ("b",)))
     assert group.inputs == ("x", "y") and group.outputs == ("b",)
-
-
-@given(st.lists(st.lists(st.integers(0, 30), max_size=3), min_size=1, max_size=14), st.sets(st.integers(0, 13), min_size=1))
-def test_post_dominators_are_those_of_the_flow_to_the_end(reads: list[list[int]], returned: set[int]) -> None:
-    names = [f"n{number}" for number in range(len(reads))]
-    nodes = tuple(Node(name, "exp", tuple(f"n{one % number}" for one in read) if number else (), SHAPE, "float32")
-                  for number, (name, read) in enumerate(zip(names, reads, strict=True)))  # fmt: skip
-    graph = Graph({}, {}, nodes, tuple(f"n{one % len(names)}" for one in sorted(returned)))
-    readers = fuse._readers(graph)
-    flow = networkx.DiGraph([(reader, name) for name, found in readers.items() for reader in found])
-    flow.add_node(fuse._END)
-    wanted = {**networkx.immediate_dominators(flow, fuse._END), fuse._END: fuse._END}
-    assert fuse._post_dominators(graph, readers) == wanted

@@ -11,8 +11,6 @@ import pytest
 import torch
 
 from ansor.networks import kept_networks, library_choice
-from ansor.support import kept_data
-from ansor.support.settings import cache_part
 
 pytestmark = [
     pytest.mark.compiler, pytest.mark.filterwarnings("ignore::ansor.errors.AnsorWarning"),
@@ -39,13 +37,9 @@ print(len([one for one in found if one is not None and one.network is not None])
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for part in ("zig", "libraries", "kernels"):  # what is built takes longest, and is not what is looked at here
-        (tmp_path / part).symlink_to(cache_part(part))
-    monkeypatch.setenv("ANSOR_CACHE", str(tmp_path))
-    monkeypatch.setattr(kept_data, "ENABLED", True)
+def cache(own_cache: Path) -> Path:
     torch.compiler.reset()
-    return tmp_path
+    return own_cache
 
 
 def run(word: str) -> str:

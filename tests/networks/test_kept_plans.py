@@ -19,7 +19,6 @@ from ansor.networks import compiling, kept_plans, library_choice
 from ansor.networks.network_kernel import NetworkKernel
 from ansor.run import kept_picks
 from ansor.support import kept_data
-from ansor.support.settings import cache_part
 
 pytestmark = [pytest.mark.torch, pytest.mark.compiler]
 ONE = "cpu -threads=1"
@@ -43,13 +42,9 @@ print([(kernel.kernel.schedule, kernel.kernel.origin, kernel.kernel.name, kernel
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for part in ("zig", "libraries", "kernels"):  # what is built takes longest, and is not what is looked at here
-        (tmp_path / part).symlink_to(cache_part(part))
-    monkeypatch.setenv("ANSOR_CACHE", str(tmp_path))
-    monkeypatch.setattr(kept_data, "ENABLED", True)
+def cache(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(kept_picks, "ENABLED", True)
-    return tmp_path
+    return own_cache
 
 
 def start(word: str, seed: int = 0) -> subprocess.Popen[str]:
