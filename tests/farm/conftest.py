@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from tests.farm_cluster import Cluster
 
 ABANDONED = "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
-"""Dask gives up an attempt to connect that takes a busy machine 2 s, and leaves its socket to the garbage collector."""
+"""Dask gives up an attempt to connect that takes a busy machine 2 s, or a handshake that nobody answers, and leaves its socket to the garbage collector."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -18,6 +19,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == Path(__file__).parent:
             item.add_marker(pytest.mark.filterwarnings(ABANDONED))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_left_to_others() -> Iterator[None]:
+    """Collect those sockets before another module's tests run."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="module")
