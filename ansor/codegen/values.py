@@ -12,8 +12,9 @@ from typing import NamedTuple
 from ansor.codegen.dialect import BYTES, C_TYPES, MASK, UNSIGNED, WRAPPING, Helpers, literal
 from ansor.codegen.high_words import FEWEST, high_word, high_words_function
 from ansor.codegen.pieces import pieces
-from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, atom_variables, bounds, is_opaque, of
+from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Var, atom_variables, bounds, is_opaque, of
 from ansor.ir.loops import Access, Buffer, IndexValue
+from ansor.ir.rejoin import rejoined
 from ansor.ir.simplify import simplified_index
 from ansor.support.bfloat16 import BFLOAT16
 from ansor.te.expr import COMPARISONS, DIVISIONS, Binary, Call, Cast, Const, Expr, Not, Select
@@ -326,36 +327,7 @@ def flat_index(buffer: Buffer, index: tuple[Linear, ...]) -> Linear:
     total = Linear()
     for value, stride in zip(index, buffer.strides, strict=True):
         total = total + value * stride
-    while (joined := _joined(total)) is not None:
-        total = joined
-    return total
-
-
-def _joined(linear: Linear) -> Linear | None:
-    """Merges one remainder with its quotient; None if there is no such pair.
-
-    (f / d) * c * d + (f % d) * c              ->  f * c
-    ((f / d) % e) * c * d + (f % d) * c        ->  (f % (d * e)) * c
-    """
-    for low, coefficient in linear.terms:
-        if not isinstance(low, Remainder) or is_opaque(low):
-            continue
-        for high, scale in linear.terms:
-            inner = high.value.terms[0][0] if isinstance(high, Remainder) and _is_atom(high.value) else high
-            if not isinstance(inner, Quotient) or int(scale) != int(coefficient) * int(low.divisor) or not _same_division(inner, low):
-                continue
-            rest = Linear(tuple((atom, c) for atom, c in linear.terms if atom is not low and atom is not high), linear.const)
-            whole = of(Remainder(low.value, int(low.divisor) * int(high.divisor))) if isinstance(high, Remainder) else low.value
-            return rest + whole * coefficient
-    return None
-
-
-def _is_atom(linear: Linear) -> bool:
-    return int(linear.const) == 0 and len(linear.terms) == 1 and int(linear.terms[0][1]) == 1
-
-
-def _same_division(a: Quotient, b: Remainder) -> bool:
-    return int(a.divisor) == int(b.divisor) and int(a.value.const) == int(b.value.const) and dict(a.value.terms) == dict(b.value.terms)
+    return rejoined(total)
 
 
 def depends(expr: Expr, var: Var) -> bool:

@@ -55,7 +55,7 @@ def _steps(value: Linear, divisor: int) -> tuple[Linear, Linear, int]:
     8 a + b with b < 8, divided by 32   ->   a, b, 8
     """
     terms = sorted(value.terms, key=lambda term: abs(int(term[1])), reverse=True)
-    for count in range(1, len(terms)):
+    for count in range(1, len(terms) + 1):
         step = gcd(divisor, *(int(c) for _, c in terms[:count]))
         fine = Linear(tuple(terms[count:]), int(value.const) % step)
         found = bounds(fine) if not any(is_opaque(atom) for atom, _ in fine.terms) else None
