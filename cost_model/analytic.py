@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.cache_sets import FirstCache
 from ansor.cost_model.compiler_vectors import lanes_by_compiler
+from ansor.cost_model.index_division import index_divisions
 from ansor.cost_model.nest import Nest
 from ansor.ir.columns import Flag, Row, anywhere, ceil, choose, larger, log, negated, row, smaller
 from ansor.ir.loops import Buffer, Loops
@@ -178,9 +179,10 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
     value, issue, overhead, reduction = statement.nest.store.value, core.prior.issue, core.prior.overhead, core.prior.reduction
     calls = sum(isinstance(node, Call) for node in walk(value))
     choices = sum(isinstance(node, Select) for node in walk(value))
+    divisions = overhead.division * index_divisions(statement.nest)
     work = tile.vectors / issue.arithmetic + choices * tile.vectors + calls * overhead.call * tile.vectors
     if statement.nest.store.combiner is None:
-        return tile.bodies * larger(larger(work, tile.loads / issue.loads), tile.vectors) + tile.runs
+        return tile.bodies * larger(larger(work, tile.loads / issue.loads), tile.vectors) + tile.runs + divisions
     most = row(accumulators(registers_for(statement.nest.path, statement.nest.store, core)))
     spills = overhead.spill * larger(tile.vectors - most, 0.0)
     running = choose(tile.vectors > 1, larger(reduction.together // tile.vectors, 1.0), reduction.running)
@@ -189,7 +191,7 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
     body = larger(larger(work, tile.loads / issue.loads), latency) + spills
     if issue.each:
         body = body + issue.each * (tile.vectors + tile.loads)
-    return tile.bodies * body + tile.runs * (overhead.result * tile.vectors + overhead.loop + row(tile.partial) * reduction.fold * tile.vectors)
+    return tile.bodies * body + divisions + tile.runs * (overhead.result * tile.vectors + overhead.loop + row(tile.partial) * reduction.fold * tile.vectors)
 
 
 def runs_at_once(tile: Tile, issue: Issue) -> Row:

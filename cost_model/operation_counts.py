@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from ansor.cost_model.index_division import index_divisions
 from ansor.cost_model.nest import Nest
 from ansor.ir.columns import Flag, Int, Row, choose, larger, magnitude, row
-from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, atom_variables
+from ansor.ir.linear import Linear, Opaque, Quotient, Remainder, Var
 from ansor.ir.loops import Access, IndexValue, Store
 from ansor.te.expr import BITWISE, COMPARISONS, LOGIC, Binary, Call, Cast, Expr, Not, Select, is_float
 from ansor.te.fold import walk
@@ -29,7 +28,8 @@ def operation_counts(nest: Nest) -> tuple[Counts, float]:
         tally.arithmetic(_COMBINERS[store.combiner], store.buffer.dtype, (store.value,))
     tally.value(store.value)
     for index in store.index:
-        tally.divisions(index)
+        tally.opaque(index)
+    tally.add("int_divmod", index_divisions(nest) / nest.iterations)
     tally.conditions(store)
     return tally.counts, float(tally.data)
 
@@ -60,7 +60,7 @@ class _Tally:
                 self.index_arithmetic(node.value)
             elif isinstance(node, Access):
                 for index in node.index:
-                    self.divisions(index)
+                    self.opaque(index)
             else:
                 self.node(node)
 
@@ -95,23 +95,15 @@ class _Tally:
             self.add("int_mul", row((magnitude(coefficient) > 1) & real))
             terms = terms + _count((coefficient != 0) & real)
         self.add("int_addsub", row(larger(terms, 1) - 1))
-        self.divisions(linear)
+        self.opaque(linear)
 
-    def divisions(self, linear: Linear) -> None:
-        """Quotients and remainders in an index, as often as their operand changes, and operations of data-dependent parts."""
-        for atom in _atoms(linear):
+    def opaque(self, linear: Linear) -> None:
+        """Operations of the data-dependent parts of an index."""
+        for atom, _ in linear.terms:
             if isinstance(atom, Opaque):
                 self.value(atom.value)
             elif isinstance(atom, Quotient | Remainder):
-                # Any compiler moves a division out of the loops that do not change its operand.
-                self.add("int_divmod", self._changes(atom) / self.nest.iterations * row(atom.divisor > 1))
-
-    def _changes(self, atom: Quotient | Remainder) -> Row:
-        """How often the operand changes: the iterations of the loops up to the innermost real one in it."""
-        times: Row = 1.0
-        for level in sorted({self.nest.level[var] for var in atom_variables(atom) if var in self.nest.level}):
-            times = choose(self.nest.real[level], self.nest.counts.outside[level + 1], times)
-        return times
+                self.opaque(atom.value)
 
     def conditions(self, store: Store) -> None:
         """Count one comparison if any condition is needed."""
@@ -124,10 +116,3 @@ class _Tally:
 
 def _count(flag: Flag) -> Int:
     return choose(flag, 1, 0)
-
-
-def _atoms(linear: Linear) -> Iterator[Atom]:
-    for atom, _ in linear.terms:
-        yield atom
-        if isinstance(atom, Quotient | Remainder):
-            yield from _atoms(atom.value)

@@ -395,7 +395,7 @@ def _strides(nest: Nest, dimensions: list[_Dimension], layout: Layout) -> tuple[
         for composite in dimension.composites:
             step = magnitude(row(composite.coefficient)) * stride
             for level in composite.levels:
-                here = choose(_stands(nest, composite.atom, level), math.inf, step)
+                here = choose(stands(nest, composite.atom, level), math.inf, step)
                 fused[level] = smaller(fused[level], here) if level in fused else here
     return tuple(_stride(plain.get(level), fused.get(level)) for level in range(len(nest.loops)))
 
@@ -407,7 +407,7 @@ def _stride(plain: Row | None, fused: Row | None) -> Row | None:
     return moving if plain is None else choose(plain != 0.0, magnitude(plain), moving)
 
 
-def _stands(nest: Nest, atom: Quotient | Remainder | Opaque, level: int) -> Flag:
+def stands(nest: Nest, atom: Quotient | Remainder | Opaque, level: int) -> Flag:
     """Whether a loop does not change a quotient: its whole range lies within one multiple of the divisor (tile i_1 of 4 in (i_0 * 4 + i_1) // 32);
     or a remainder: each of its steps is a multiple of the divisor."""
     if isinstance(atom, Opaque):

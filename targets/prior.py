@@ -39,13 +39,14 @@ class Overhead:
     """Cycles besides the multiply-adds.
 
     call: one vector, or one element, of exp, tanh, ...; result: to initialise and store a result vector; spill: an accumulator without a register;
-    loop: leaving and entering the loops around a tile, unless other work hides it.
+    loop: leaving and entering the loops around a tile, unless other work hides it; division: a quotient or remainder by a constant, in an index.
     """
 
     call: float = 14.0
     result: float = 1.5
     spill: float = 3.0
     loop: float = 2.0
+    division: float = 1.5
 
 
 @dataclass(frozen=True)

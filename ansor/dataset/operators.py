@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ansor import te
+from ansor.dataset.drawn import drawn
 from ansor.errors import DeclarationError
 from ansor.te import nn, workloads
 from ansor.te.tensor import Tensor
@@ -20,6 +21,9 @@ from ansor.te.tensor import Tensor
 Sizes = dict[str, int]
 MAX_FLOP = 1.2e9
 """Operation limit for random sizes: larger ones take longer to measure."""
+
+DRAWN = 240
+"""Declarations drawn at random, each of which is a task."""
 
 JITTERED = ("channels", "inputs", "outputs", "image", "rows", "columns", "batch")
 
@@ -273,13 +277,14 @@ KINDS: Mapping[str, Kind] = {
         "mobilenet_192": ("b1 c32 i96 k3 s1 p1", "b1 c96 i96 k3 s2 p1", "b1 c144 i48 k3 s1 p1", "b1 c192 i24 k3 s1 p1", "b1 c384 i12 k3 s1 p1",
                           "b1 c120 i40 k5 s1 p2"),
     }),
+    "drawn": Kind(drawn, {"random": tuple(f"z{seed}" for seed in range(DRAWN))}),
     "transposed_nhwc": Kind(transposed_nhwc, {"pix2pix": ("b1 c512 i8 o256 k4 s2 p1", "b1 c256 i16 o128 k4 s2 p1"), "unet": ("b1 c64 i28 o32 k2 s2 p0",)}),
 }  # fmt: skip
 """Sizes are written as letters and numbers, as in `_LETTERS`."""
 
 _LETTERS = {
     "b": "batch", "c": "channels", "i": "image", "o": "outputs", "k": "kernel", "s": "stride", "p": "padding", "d": "dilation", "g": "groups", "e": "epilogue",
-    "r": "rows", "m": "columns", "a": "inputs", "n": "depth", "t": "transpose", "x": "average",
+    "r": "rows", "m": "columns", "a": "inputs", "n": "depth", "t": "transpose", "x": "average", "z": "seed",
 }  # fmt: skip
 
 

@@ -1,0 +1,164 @@
+"""Divisions that indices of fused loops leave in the C code: quotients and remainders, unless the tiles of the loops align with them.
+
+The C compiler moves each out of the loops that do not change its operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ansor.cost_model.nest import Nest
+from ansor.cost_model.touched import stands
+from ansor.ir.columns import Flag, Int, Row, choose, negated, row
+from ansor.ir.linear import Atom, Linear, Quotient, Remainder, Var, bounds, variables
+from ansor.ir.loops import Access, IndexValue
+from ansor.te.fold import walk
+
+Division = Quotient | Remainder
+Terms = list[tuple[Atom, Int]]
+Constants = dict[Var, Flag]
+OPEN = 1 << 40
+"""The upper end of the first digit: more than any index."""
+
+
+@dataclass(frozen=True, eq=False)
+class Digit:
+    """(value % high) // low: what fused loops say of one of them. coefficient: its stride in memory."""
+
+    value: Linear
+    low: Int
+    high: Int
+    coefficient: Int
+
+
+def index_divisions(nest: Nest) -> Row:
+    """How many a statement computes in all its iterations: in the indices that it stores to, reads from, and uses as values."""
+    if "index divisions" not in nest.found:
+        nest.found["index divisions"] = _counted(nest)
+    found: Row = nest.found["index divisions"]
+    return found
+
+
+def _counted(nest: Nest) -> Row:
+    count: Row = 0.0
+    constants = _constants(nest)
+    for terms in _addresses(nest):
+        for computed, moved_by in _computed(nest, terms, constants):
+            times: Row = 1.0
+            for var, moves in sorted(moved_by.items(), key=lambda one: nest.level.get(one[0], -1)):
+                if var in nest.level:
+                    level = nest.level[var]
+                    times = choose(nest.real[level] & moves, nest.counts.outside[level + 1], times)  # compilers move it out of the loops that do not change it
+            count = count + times * row(computed)
+    return count
+
+
+def _addresses(nest: Nest) -> Iterator[Terms]:
+    """The position in memory of each access, as a sum."""
+    yield _flat(nest.store.index, nest.store.buffer.shape)
+    for node in walk(nest.store.value):
+        if isinstance(node, Access):
+            yield _flat(node.index, node.buffer.shape)
+        elif isinstance(node, IndexValue):
+            yield list(node.value.terms)
+
+
+def _flat(index: Sequence[Linear], shape: Sequence[Int]) -> Terms:
+    terms: Terms = []
+    stride: Int = 1
+    for linear, extent in zip(reversed(index), reversed(shape), strict=True):
+        terms += [(atom, coefficient * stride) for atom, coefficient in linear.terms]
+        stride = stride * extent
+    return terms
+
+
+def _computed(nest: Nest, terms: Terms, constants: Constants) -> Iterator[tuple[Flag, dict[Var, Flag]]]:
+    """For each division of an address whether it is computed, and the loops that change it."""
+    digits = [_digit(atom, coefficient) for atom, coefficient in terms if isinstance(atom, Division)]
+    gone: list[Flag] = [False] * len(digits)
+    # Neighbours in memory are one digit: (f / 8) * 8 + f % 8 is f. The innermost dimension comes first.
+    for place in reversed(range(len(digits))):
+        outer = digits[place]
+        for other, inner in enumerate(digits[:place]):
+            if outer.value is inner.value:
+                joined = (outer.low == inner.high) & (outer.coefficient * inner.low == inner.coefficient * inner.high)
+                digits[other] = replace(inner, high=choose(joined, outer.high, inner.high))
+                gone[place] = gone[place] | joined
+    for digit, left_out in zip(digits, gone, strict=True):
+        for computed, moved_by in _of_digit(nest, digit, constants):
+            yield computed & negated(left_out), moved_by
+        for inside in _inside(digit.value):
+            yield _is_needed(inside, constants), dict.fromkeys(variables(inside.value), True)
+
+
+def _of_digit(nest: Nest, digit: Digit, constants: Constants) -> Iterator[tuple[Flag, dict[Var, Flag]]]:
+    """The quotient and the remainder of a digit. If the quotient is exact, the remainder is one of what is left."""
+    quotient = Quotient(digit.value, digit.low)
+    divided = _is_needed(quotient, constants)
+    moves = {var: negated(stands(nest, quotient, nest.level[var])) for var in variables(digit.value) if var in nest.level}
+    yield divided, moves
+    rest = Linear(tuple((atom, choose(coefficient % digit.low == 0, coefficient // digit.low, 0)) for atom, coefficient in digit.value.terms),
+                  digit.value.const // digit.low)  # fmt: skip
+    whole = bounds(digit.value)
+    exact = _is_needed(Remainder(rest, digit.high // digit.low), constants)
+    rough: Flag = True if whole is None else whole[1] >= digit.high
+    free: dict[Var, Flag] = {atom: (coefficient % digit.high == 0) | _is_low(digit, atom, coefficient) for atom, coefficient in digit.value.terms
+                             if isinstance(atom, Var)}  # fmt: skip
+    yield (divided & rough) | (negated(divided) & exact), {var: flag & negated(free.get(var, False)) for var, flag in moves.items()}
+
+
+def _is_low(digit: Digit, var: Var, coefficient: Int) -> Flag:
+    """Whether the C code takes a variable out of the remainder: (f * 3 + v) % 6 is (f % 2) * 3 + v for v < 3."""
+    reach = bounds(Linear(((var, coefficient),)))
+    below = bounds(Linear(tuple((atom, choose(other <= coefficient, other, 0)) for atom, other in digit.value.terms), digit.value.const))
+    if reach is None or below is None:
+        return False
+    span = reach[1] + coefficient
+    low: Flag = (digit.high % span == 0) & (below[0] >= 0) & (below[1] < span)
+    for atom, other in digit.value.terms:
+        if atom is not var:
+            low = low & ((other <= coefficient) | (other % span == 0))
+    return low
+
+
+def _digit(atom: Division, coefficient: Int) -> Digit:
+    value, (low, high) = atom.value, (atom.divisor, OPEN) if isinstance(atom, Quotient) else (1, atom.divisor)
+    while len(value.terms) == 1 and isinstance(inner := value.terms[0][0], Quotient):  # of what was fused twice
+        value, low, high = inner.value, low * inner.divisor, high if high is OPEN else high * inner.divisor
+    return Digit(value, low, high, coefficient)
+
+
+def _inside(linear: Linear) -> Iterator[Division]:
+    for atom, _ in linear.terms:
+        if isinstance(atom, Division):
+            yield atom
+            yield from _inside(atom.value)
+
+
+def _is_needed(atom: Division, constants: Constants) -> Flag:
+    """Whether something is left to divide: not if all terms are multiples of the divisor, constants in unrolled code, or together smaller than it."""
+    rest: Terms = []
+    for inner, coefficient in atom.value.terms:
+        free = coefficient % atom.divisor == 0
+        if isinstance(inner, Var) and inner in constants:
+            free = free | constants[inner]
+        rest.append((inner, choose(free, 0, coefficient)))
+    found = bounds(Linear(tuple(rest), atom.value.const % atom.divisor))
+    if found is None:
+        return atom.divisor > 1
+    return (atom.divisor > 1) & negated((found[0] >= 0) & (found[1] < atom.divisor))
+
+
+def _constants(nest: Nest) -> Constants:
+    """The loops that are written out, so that their variables are constants: those inside the innermost reduction, or the vectors of other statements."""
+    found: Constants = {}
+    inside: Flag = True
+    for loop, real in zip(reversed(nest.loops), reversed(nest.real), strict=True):
+        if loop.stage != nest.store.stage:
+            break
+        if loop.kind == "reduce":
+            inside = inside & negated(real)
+        else:
+            found[loop.var] = inside if nest.store.combiner is not None else loop.vectorized
+    return found
