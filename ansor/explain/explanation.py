@@ -19,14 +19,14 @@ from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.metrics import rank_correlation
 from ansor.errors import RecordError
 from ansor.explain.rule_trace import RuleTrace, made_of, rule_trace
-from ansor.explain.steps_in_words import Said, in_words
+from ansor.explain.steps_in_words import Fact, in_words
 from ansor.explain.values import (
     AxisTiles,
     Cost,
     Explanation,
     Level,
-    Lost,
-    Main,
+    Alternatives,
+    MainStatement,
     Place,
     Program,
     Ranking,
@@ -35,7 +35,7 @@ from ansor.explain.values import (
     Rival,
     Rules,
     Trials,
-    Tried,
+    UnusedOption,
     Work,
 )
 from ansor.ir.feature_rows import FeatureRows, join
@@ -90,7 +90,7 @@ def explain(
         _rules(task, best, outcomes, statement.nest.store.stage),
         _main(space, best.pick.row, statement, task.target),
         _rankings(task, outcomes, model if len(valid) >= ENOUGH else None),
-        Lost(
+        Alternatives(
             _rival(task, program, [one for one in valid if one.pick.space != best.pick.space]),
             _rival(task, program, [one for one in valid[1:] if one.pick.space == best.pick.space and one.pick.row != best.pick.row]),
             tuple(_tried(task, outcomes, name) for name in algorithms),
@@ -117,9 +117,9 @@ def _least(outcomes: Sequence[Outcome]) -> float:
     return min((_measured(one) for one in outcomes if one.valid), default=math.inf)
 
 
-def _tried(task: SearchTask, outcomes: Sequence[Outcome], algorithm: str) -> Tried:
+def _tried(task: SearchTask, outcomes: Sequence[Outcome], algorithm: str) -> UnusedOption:
     own = [one for one in outcomes if task.spaces[one.pick.space].algorithm == algorithm]
-    return Tried(algorithm, len(own), _least(own))
+    return UnusedOption(algorithm, len(own), _least(own))
 
 
 # programs -------------------------------------------------------------------------------------------------------------------------------------------
@@ -190,13 +190,13 @@ def _main_statement(statements: Sequence[Statement]) -> Statement:
     return max(statements, key=lambda one: (one.nest.store.combiner is not None, float(one.nest.iterations)))
 
 
-def _main(space: SketchSpace, row: Sequence[int], statement: Statement, target: Target) -> Main:
+def _main(space: SketchSpace, row: Sequence[int], statement: Statement, target: Target) -> MainStatement:
     name = statement.nest.store.stage
     state = space.sketch.state
     tiles = stage_tiles(space.sketch, row, state[name], space.sketch.lower_row(row)) if name in state else ()
     loads = dict(zip(CACHES, analytic.cache_loads(statement, target), strict=True))
     loaded = tuple((cache, float(loads[cache])) for cache, _ in _caches(target))
-    return Main(name, tiles, _register_tile(statement, target), _levels(statement, target), loaded)
+    return MainStatement(name, tiles, _register_tile(statement, target), _levels(statement, target), loaded)
 
 
 def _caches(target: Target) -> tuple[tuple[str, int], ...]:
@@ -280,11 +280,11 @@ def _family(task: SearchTask, algorithm: str, main: str) -> tuple[str, ...]:
     return tuple(family)
 
 
-def _without(task: SearchTask, trace: RuleTrace, rule: str, family: Sequence[str], outcomes: Sequence[Outcome]) -> Tried | None:
+def _without(task: SearchTask, trace: RuleTrace, rule: str, family: Sequence[str], outcomes: Sequence[Outcome]) -> UnusedOption | None:
     """The best trial without a rule; None if no sketch shows the rule, because it adds no step."""
     spaces = {k for k, space in enumerate(task.spaces) if any(one.rule == rule and one.stage in family for one in trace.fired(space.sketch))}
     tried = [one for one in outcomes if one.pick.space in spaces]
-    return Tried(rule, len(tried), _least(tried)) if spaces else None
+    return UnusedOption(rule, len(tried), _least(tried)) if spaces else None
 
 
 # judges ---------------------------------------------------------------------------------------------------------------------------------------------
@@ -338,10 +338,10 @@ def _rival(task: SearchTask, best: Program, others: Sequence[Outcome]) -> Rival 
     return Rival(other, ours, theirs, tuple(pair for pair in pairs if pair[2] != pair[3]))
 
 
-def _only_in(program: Program, other: Program) -> tuple[Said, ...]:
+def _only_in(program: Program, other: Program) -> tuple[Fact, ...]:
     """Facts about one program that do not hold for the other."""
-    known = {(_role(other, one.stage), one.text) for one in other.said}
-    return tuple(one for one in program.said if (_role(program, one.stage), one.text) not in known)
+    known = {(_role(other, one.stage), one.text) for one in other.facts}
+    return tuple(one for one in program.facts if (_role(program, one.stage), one.text) not in known)
 
 
 def _role(program: Program, stage: str) -> str:

@@ -63,7 +63,7 @@ def rule_trace(dag: Dag, rules: Sequence[str | SketchRule], target: Target) -> R
     names = tuple(rule if isinstance(rule, str) else type(rule).__name__ for rule in rules)
     edges: list[_Edge] = []
     asked: set[Firing] = set()
-    watched = [_Watched(name, rule, edges, asked) for name, rule in zip(names, resolve(rules), strict=True)]
+    watched = [_TracedRule(name, rule, edges, asked) for name, rule in zip(names, resolve(rules), strict=True)]
     if watched:
         derive_sketches(dag, watched, target)
     return RuleTrace(names, tuple(edges), frozenset(asked))
@@ -80,7 +80,7 @@ def made_of(sketch: Sketch) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class _Watched:
+class _TracedRule:
     """A rule that records what it does."""
 
     name: str

@@ -38,28 +38,28 @@ TILED = 4
 
 
 @dataclass(frozen=True)
-class Said:
+class Fact:
     """A fact about a stage of a program: `text` follows the stage's name."""
 
     stage: str
     text: str
 
 
-def in_words(sketch: Sketch, row: Sequence[int]) -> tuple[Said, ...]:
+def in_words(sketch: Sketch, row: Sequence[int]) -> tuple[Fact, ...]:
     """What a program does to its stages, in the order of steps. Tile lengths are left out: they are listed separately."""
     steps = _owned(sketch, row)
     unrolled = {(owner, step.loop) for owner, step in steps if isinstance(step, Unroll)}
-    found: dict[Said, None] = {}
+    found: dict[Fact, None] = {}
     for owner, step in steps:
         if owner not in sketch.state:  # steps of other packages may name anything
-            found[Said(owner, str(step))] = None
+            found[Fact(owner, str(step))] = None
             continue
         stage = sketch.state[owner]
         if isinstance(step, (Split, SplitOuter, FollowSplit, Reorder, Unroll)):
             texts = _loops(stage, {loop for name, loop in unrolled if name == owner})
         else:
             texts = [_text(step, stage)]
-        found.update((Said(owner, text), None) for text in texts if text)
+        found.update((Fact(owner, text), None) for text in texts if text)
     return tuple(found)
 
 

@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from ansor.explain.explanation import FOLDS
-from ansor.explain.steps_in_words import Said
-from ansor.explain.values import AxisTiles, Explanation, Main, Program, Ranking, RegisterTile, Rival, Rules, Tried
+from ansor.explain.steps_in_words import Fact
+from ansor.explain.values import AxisTiles, Explanation, MainStatement, Program, Ranking, RegisterTile, Rival, Rules, UnusedOption
 from ansor.support.text import counted, format_bytes, format_count
 from ansor.tasks.origins import RULES, origin_of
 
@@ -66,7 +66,7 @@ def _of_peak(one: Explanation) -> str:
 def _how(one: Explanation) -> list[str]:
     others = [f"{other.name or 'the declaration as it is'} ({_tried(other, one.best.measured)})" for other in one.lost.algorithms]
     searched = f"; also searched: {', '.join(others)}" if others else ""
-    return [f"How: {_way(one.best.algorithm)}{searched}", *_stages(one.best.said), *_rules(one.rules, one.best)]
+    return [f"How: {_way(one.best.algorithm)}{searched}", *_stages(one.best.facts), *_rules(one.rules, one.best)]
 
 
 def _way(algorithm: str) -> str:
@@ -76,9 +76,9 @@ def _way(algorithm: str) -> str:
     return f"by another algorithm, {algorithm}" if algorithm else "as declared"
 
 
-def _stages(said: Sequence[Said]) -> list[str]:
-    stages = dict.fromkeys(one.stage for one in said)
-    return _columns((stage, "; ".join(one.text for one in said if one.stage == stage)) for stage in stages) or ["  loops as declared"]
+def _stages(facts: Sequence[Fact]) -> list[str]:
+    stages = dict.fromkeys(one.stage for one in facts)
+    return _columns((stage, "; ".join(one.text for one in facts if one.stage == stage)) for stage in stages) or ["  loops as declared"]
 
 
 def _rules(rules: Rules, best: Program) -> list[str]:
@@ -93,7 +93,7 @@ def _rules(rules: Rules, best: Program) -> list[str]:
     return _columns(rows)
 
 
-def _tried(one: Tried, best: float) -> str:
+def _tried(one: UnusedOption, best: float) -> str:
     if not one.trials:
         return "no trial"
     return f"{counted(one.trials, 'trial')}, {f'best {one.measured / best:.2f} times as long' if math.isfinite(one.measured) else 'none valid'}"
@@ -135,7 +135,7 @@ def _register_tile(tile: RegisterTile) -> str:
     return f"{shape}{offsets}: {tile.accumulators} of {tile.most} accumulators, {counted(tile.operands, 'operand')}, {tile.registers} registers"
 
 
-def _levels(main: Main) -> list[str]:
+def _levels(main: MainStatement) -> list[str]:
     name = [f"{one.loop} ({one.extent})" if one.loop else "all of it" for one in main.levels]
     wide = max(map(len, ["one iteration of", *name]))
     lines = [f"  {'one iteration of':<{wide}}     touches  fits"]
@@ -217,9 +217,9 @@ def _changed(rival: Rival) -> str:
     return ". ".join(f"{stage}: {text}" for stage, text in texts.items())
 
 
-def _listed(said: Sequence[Said]) -> str:
-    stages = dict.fromkeys(one.stage for one in said)
-    return ". ".join(f"{stage}: {'; '.join(one.text for one in said if one.stage == stage)}" for stage in stages)
+def _listed(facts: Sequence[Fact]) -> str:
+    stages = dict.fromkeys(one.stage for one in facts)
+    return ". ".join(f"{stage}: {'; '.join(one.text for one in facts if one.stage == stage)}" for stage in stages)
 
 
 def _blamed(best: Program, other: Program) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ansor.explain.steps_in_words import Said
+from ansor.explain.steps_in_words import Fact
 from ansor.targets.unit import SECONDS, Unit
 
 
@@ -70,7 +70,7 @@ class Program:
     algorithm: str
     measured: float
     main: str
-    said: tuple[Said, ...]
+    facts: tuple[Fact, ...]
     tiles: tuple[AxisTiles, ...]
     costs: tuple[Cost, ...]
     whole: bool = False
@@ -89,7 +89,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Main:
+class MainStatement:
     """The statement with the most iterations. loaded: bytes loaded into each cache over the whole run, by its name."""
 
     stage: str
@@ -100,7 +100,7 @@ class Main:
 
 
 @dataclass(frozen=True)
-class Tried:
+class UnusedOption:
     """A rule or an algorithm that the best program does not use. measured: the best cost with it, infinite if none was valid."""
 
     name: str
@@ -116,7 +116,7 @@ class Rules:
 
     fired: tuple[tuple[str, tuple[str, ...]], ...]
     idle: tuple[str, ...]
-    without: tuple[Tried, ...]
+    without: tuple[UnusedOption, ...]
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ class Rival:
     """A program that lost, and how it differs: facts about the best only, about this one only, and (stage, axis, lengths of the best, its lengths)."""
 
     program: Program
-    ours: tuple[Said, ...]
-    theirs: tuple[Said, ...]
+    ours: tuple[Fact, ...]
+    theirs: tuple[Fact, ...]
     tiles: tuple[tuple[str, str, tuple[int, ...], tuple[int, ...]], ...]
 
 
@@ -177,12 +177,12 @@ class Rankings:
 
 
 @dataclass(frozen=True)
-class Lost:
+class Alternatives:
     """What lost: the best program of another sketch, and of the same sketch with other numbers; the other algorithms searched, "" for the declaration."""
 
     other_sketch: Rival | None
     other_tiles: Rival | None
-    algorithms: tuple[Tried, ...]
+    algorithms: tuple[UnusedOption, ...]
 
 
 @dataclass(frozen=True)
@@ -194,6 +194,6 @@ class Explanation:
     trials: Trials
     best: Program
     rules: Rules
-    main: Main
+    main: MainStatement
     rankings: Rankings
-    lost: Lost
+    lost: Alternatives

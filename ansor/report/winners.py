@@ -43,8 +43,8 @@ def moved_bytes(dag: Dag) -> int:
 
 
 def _schedule(program: Program) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    stages = dict.fromkeys(said.stage for said in program.said)
-    return tuple((stage, tuple(said.text for said in program.said if said.stage == stage)) for stage in stages)
+    stages = dict.fromkeys(fact.stage for fact in program.facts)
+    return tuple((stage, tuple(fact.text for fact in program.facts if fact.stage == stage)) for stage in stages)
 
 
 def _cut(tiles: Sequence[AxisTiles]) -> list[AxisTiles]:

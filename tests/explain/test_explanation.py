@@ -153,8 +153,8 @@ def test_rivals_and_their_differences() -> None:
     one = _explained(_task())
     other, same = one.lost.other_sketch, one.lost.other_tiles
     assert other is not None and other.program.measured == 12e-6 and other.program.main == "C_local"
-    assert [said.text for said in other.ours] == []
-    assert [(said.stage, said.text) for said in other.theirs] == [
+    assert [fact.text for fact in other.ours] == []
+    assert [(fact.stage, fact.text) for fact in other.theirs] == [
         ("C", "accumulated in a private tile and written once"),
         ("C", "tiled like the stage computed inside it: i_0 j_0 | i_1 j_1"),
         ("C_local", "computed inside C at loop j_0"),

@@ -50,10 +50,10 @@ def _relu() -> list[Tensor]:
 def test_words_and_state_agree(name: str) -> None:
     for sketch in spaces(Dag(WORKLOADS[name]), TARGET):
         row = tuple(int(size) - 1 for size in sketch.sizes)
-        said = in_words(sketch, row)
+        facts = in_words(sketch, row)
         state = sketch.state
         for stage in state.stages:
-            texts = [one.text for one in said if one.stage == stage.name]
+            texts = [one.text for one in facts if one.stage == stage.name]
             place = stage.placement
             inside = f"computed inside {place.stage} at loop {place.loop}" if isinstance(place, At) else "-"
             assert [text for text in texts if text.startswith("computed inside")] == ([inside] if isinstance(place, At) else [])
@@ -64,7 +64,7 @@ def test_words_and_state_agree(name: str) -> None:
             vectors = [text for text in texts if "vectors" in text]
             assert len(vectors) == (1 if stage.annotations.vectorize else 0) and not any("no vectors" in text for text in vectors)
             assert any("(rfactor)" in text for text in texts) == (stage.role == "rfactor_final")
-        assert {one.stage for one in said} <= {stage.name for stage in state.stages}
+        assert {one.stage for one in facts} <= {stage.name for stage in state.stages}
 
 
 @pytest.mark.parametrize(
