@@ -23,7 +23,7 @@ LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ProgramResult:
     """What became of a program. status: negative for a signal, None if it timed out or was ended. cut: its output was truncated."""
 
     output: str = ""
@@ -40,11 +40,11 @@ class ProgramRunner:
         self._process: subprocess.Popen[bytes] | None = None
         self._starting = threading.Lock()
 
-    def run(self, command: Sequence[str], folder: Path, seconds: float, recipe: Path | None = None) -> Said:
+    def run(self, command: Sequence[str], folder: Path, seconds: float, recipe: Path | None = None) -> ProgramResult:
         """Run it in the folder, with the file `recipe` as its input."""
         process = self._started(command, folder, recipe)
         if process is None:
-            return Said()
+            return ProgramResult()
         deadline = time.monotonic() + seconds
         reader = _Reader(process)
         try:
@@ -55,7 +55,7 @@ class ProgramRunner:
             _kill(process)
             status = process.wait()
             reader.close()
-        return Said(*reader.texts, status if in_time and not self.closing.is_set() else None, reader.cut)
+        return ProgramResult(*reader.texts, status if in_time and not self.closing.is_set() else None, reader.cut)
 
     def interrupt(self) -> None:
         """Kill the running program; from any thread."""

@@ -20,7 +20,7 @@ from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import cached_library, find_compiler
 from ansor.errors import DeviceError, ToolchainError
 from ansor.measure.device_kinds import DeviceKind
-from ansor.measure.devices.program_runner import ProgramRunner, Said
+from ansor.measure.devices.program_runner import ProgramRunner, ProgramResult
 from ansor.measure.devices.started import StartedDevice
 from ansor.measure.failure import Failure
 from ansor.measure.trial.prepared import Prepared
@@ -152,7 +152,7 @@ def counted(lines: str) -> Mapping[str, float]:
     return {INSTRUCTIONS: float((call[1] - call[0]) - (nothing[1] - nothing[0]) + 1)}
 
 
-def _failure(said: Said, status: int) -> Failure | None:
+def _failure(said: ProgramResult, status: int) -> Failure | None:
     """Why a program gave no answer: it was killed by a signal, exited with an error status, or wrote too much."""
     complaint = clip(_SIGNAL.sub("", said.complaint).strip(), 500)
     if status < 0:

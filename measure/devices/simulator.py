@@ -21,7 +21,7 @@ from ansor.measure.boards.qemu_memory import ASKED, SECONDS, Region, check_regio
 from ansor.measure.boards.smoke import believe, cost_of, seconds_for, silence, watchdog_ticks
 from ansor.measure.device_kinds import DeviceKind, name_alone
 from ansor.measure.devices.program_runner import ProgramRunner
-from ansor.measure.devices.program_runner import Said as Ran
+from ansor.measure.devices.program_runner import ProgramResult
 from ansor.measure.devices.started import StartedDevice
 from ansor.measure.failure import Failure
 from ansor.measure.trial.proof import HostProof
@@ -101,7 +101,7 @@ class SimulatorTransport:
             program, *words = monitor_command(self._board.run.command)
             return regions_in(self._programs.run([find_program(program), *words], self._folder, SECONDS, Path(file.name)).output)
 
-    def _started(self, image: Image, program: Artifact, asked: Asked, seconds: float) -> tuple[Ran, Told]:
+    def _started(self, image: Image, program: Artifact, asked: Asked, seconds: float) -> tuple[ProgramResult, Told]:
         """Start the simulator with an image that contains its request."""
         with tempfile.NamedTemporaryFile(suffix=".elf", dir=self._folder) as file:
             asking = told(image, program, asked)

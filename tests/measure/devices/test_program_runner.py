@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from ansor.measure.devices.program_runner import ERR_BYTES, OUT_BYTES, ProgramRunner, Said
+from ansor.measure.devices.program_runner import ERR_BYTES, OUT_BYTES, ProgramRunner, ProgramResult
 
 
-def run(folder: Path, text: str, *words: str, seconds: float = 60.0, recipe: Path | None = None) -> Said:
+def run(folder: Path, text: str, *words: str, seconds: float = 60.0, recipe: Path | None = None) -> ProgramResult:
     return ProgramRunner().run([sys.executable, "-c", text, *words], folder, seconds, recipe)
 
 
 def test_what_it_says_and_how_it_ends(tmp_path: Path) -> None:
     (tmp_path / "recipe").write_text("a recipe")
     text = "import os, sys; print(sys.stdin.read(), os.getcwd()); print('oh', file=sys.stderr); sys.exit(3)"
-    assert run(tmp_path, text, recipe=tmp_path / "recipe") == Said(f"a recipe {tmp_path}\n", "oh\n", 3)
+    assert run(tmp_path, text, recipe=tmp_path / "recipe") == ProgramResult(f"a recipe {tmp_path}\n", "oh\n", 3)
     assert run(tmp_path, "import os; os.kill(os.getpid(), 11)").status == -signal.SIGSEGV
     assert run(tmp_path, "import sys; print(sys.argv[1:])", "a b", "'").output == "['a b', \"'\"]\n"
     assert run(tmp_path, "while True: pass", seconds=0.2).status is None
@@ -52,7 +52,7 @@ def _runs(process: int) -> bool:
 
 
 def test_closing_ends_what_runs_and_lets_nothing_begin(tmp_path: Path) -> None:
-    runner, found = ProgramRunner(), list[Said]()
+    runner, found = ProgramRunner(), list[ProgramResult]()
     text = f"import pathlib; pathlib.Path({str(tmp_path / 'begun')!r}).touch()\nwhile True: pass"
     thread = threading.Thread(target=lambda: found.append(runner.run([sys.executable, "-c", text], tmp_path, 60)))
     thread.start()
@@ -61,4 +61,4 @@ def test_closing_ends_what_runs_and_lets_nothing_begin(tmp_path: Path) -> None:
     runner.closing.set()
     runner.interrupt()
     thread.join(20)
-    assert found[0].status is None and runner.run(["touch", "never"], tmp_path, 60) == Said() and not (tmp_path / "never").exists()
+    assert found[0].status is None and runner.run(["touch", "never"], tmp_path, 60) == ProgramResult() and not (tmp_path / "never").exists()

@@ -18,7 +18,7 @@ from ansor.codegen.toolchain import cached_library, find_compiler
 from ansor.errors import DeviceError
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.device_kinds import find_kind
-from ansor.measure.devices.program_runner import ProgramRunner, Said
+from ansor.measure.devices.program_runner import ProgramRunner, ProgramResult
 from ansor.measure.devices.qemu import PLUGIN, SLOWER, QemuDevice, QemuTransport, cpu_of, missing, plugin
 from ansor.measure.failure import Failure
 from ansor.measure.measure_task import MeasureTask
@@ -189,7 +189,7 @@ def test_closing_ends_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(device.run(job(AARCH64)), Observation)
     called = ProgramRunner.run
 
-    def run(*given: Any, **named: Any) -> Said:
+    def run(*given: Any, **named: Any) -> ProgramResult:
         begun.set()
         return called(*given, **named)
 
