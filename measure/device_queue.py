@@ -25,7 +25,7 @@ _STOPPED = Failure("queue", "the run was stopped before a device was free")
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class JobResult:
     """A device's answer to a job, and the seconds it took."""
 
     outcome: Observation | Failure
@@ -33,7 +33,7 @@ class Ran:
 
 
 @runtime_checkable
-class StandsForOthers(Protocol):
+class ProxyDevice(Protocol):
     """A device that gives access to others."""
 
     def lines(self) -> Sequence[str]:
@@ -52,7 +52,7 @@ class DeviceQueue:
         self._usable, self._free, self._lost, self._ran = list(devices), list(devices), [0] * len(devices), [0] * len(devices)
         self._changed, self._say, self._stopping = threading.Condition(), say, False
         self._threads = ThreadPoolExecutor(len(devices), thread_name_prefix="ansor-device") if len(devices) > 1 else None
-        self._running: list[Future[Ran]] = []
+        self._running: list[Future[JobResult]] = []
         self._reasons: set[str] = set()  # why devices were left out
 
     @property
@@ -64,7 +64,7 @@ class DeviceQueue:
         """What the devices do, one line each; those that stand for others (`farm://`) report it themselves."""
         found: list[str] = []
         for device, ran in zip(self._devices, self._ran, strict=True):
-            found += device.lines() if isinstance(device, StandsForOthers) else [f"{device.name}: {self._state(device)}, {counted(ran, 'job')} done"]
+            found += device.lines() if isinstance(device, ProxyDevice) else [f"{device.name}: {self._state(device)}, {counted(ran, 'job')} done"]
         return found
 
     def _state(self, device: Device) -> str:
@@ -73,10 +73,10 @@ class DeviceQueue:
                 return "left out"
             return "free" if any(one is device for one in self._free) else "busy"
 
-    def submit(self, job: Job) -> Future[Ran]:
+    def submit(self, job: Job) -> Future[JobResult]:
         """The future of the job's result."""
         if self._threads is None:
-            return _Done(self._run(job))
+            return _ResolvedFuture(self._run(job))
         self._running = [one for one in self._running if not one.done()]
         self._running.append(self._threads.submit(self._run, job))
         return self._running[-1]
@@ -106,12 +106,12 @@ class DeviceQueue:
             for device in reversed(self._devices):
                 closing.callback(device.close)
 
-    def _run(self, job: Job) -> Ran:
+    def _run(self, job: Job) -> JobResult:
         started = time.monotonic()
         outcome, device = self._once(job, None)
         if isinstance(outcome, Failure) and outcome.kind in LINK and not self._stopping:
             outcome, _ = self._once(job, device)
-        return Ran(outcome, time.monotonic() - started)
+        return JobResult(outcome, time.monotonic() - started)
 
     def _once(self, job: Job, other_than: Device | None) -> tuple[Observation | Failure, Device]:
         """The result of a job on the next free device, and that device: not `other_than` if there is another."""
@@ -205,9 +205,9 @@ def _are_costs(costs: object) -> bool:
     return isinstance(costs, tuple) and bool(costs) and all(isinstance(cost, int | float) and 0 < cost < float("inf") for cost in costs)
 
 
-class _Done(Future[Ran]):
+class _ResolvedFuture(Future[JobResult]):
     """A future that is already done."""
 
-    def __init__(self, ran: Ran) -> None:
+    def __init__(self, ran: JobResult) -> None:
         super().__init__()
         self.set_result(ran)

@@ -23,7 +23,7 @@ from ansor.errors import DeviceError
 from ansor.measure.builder import Builder, Built
 from ansor.measure.device import Device, Job
 from ansor.measure.device_kinds import check_forms, open_devices
-from ansor.measure.device_queue import DeviceQueue, Ran
+from ansor.measure.device_queue import DeviceQueue, JobResult
 from ansor.measure.failure import PASSING, Failure
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measure_task import MeasureTask
@@ -47,7 +47,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Took:
+class Durations:
     """How long a trial took. measured_by: see Observation."""
 
     build_seconds: float = 0.0
@@ -63,7 +63,7 @@ class Measurement:
     failure: Failure | None = None
     cut_short: bool = False  # clearly slower than the best: `costs` is one coarse cost
     folded: bool = False  # the same text or machine code was measured before; this is its result
-    took: Took = Took()
+    took: Durations = Durations()
     timestamp: float = field(default_factory=time.time)  # seconds since 1970, at the end of the trial
     unit: Unit = SECONDS
     counters: tuple[tuple[str, float], ...] = ()  # anything else the device counted
@@ -210,11 +210,11 @@ class Measurer:
         """Wait for a trial's result. Trials of a batch end in its order. memory: of its batch."""
         seconds = 0.0 if trial.built is None else trial.built.seconds
         if trial.failure is not None:
-            found = Measurement(failure=trial.failure, took=Took(seconds), unit=self.unit)
+            found = Measurement(failure=trial.failure, took=Durations(seconds), unit=self.unit)
         elif trial.ran is None:
             same = memory[key if trial.code is None else trial.code]
             assert same is not None, "a batch has the result of a program before the trials that repeat it end"
-            found = replace(same, folded=True, took=Took(seconds, measured_by=same.took.measured_by), timestamp=time.time())
+            found = replace(same, folded=True, took=Durations(seconds, measured_by=same.took.measured_by), timestamp=time.time())
         else:
             found = self._told(one, trial.ran.result(), seconds)
             if trial.code is not None:
@@ -223,9 +223,9 @@ class Measurer:
         memory[key] = memory.get(key) or found
         return found
 
-    def _told(self, one: Candidate, ran: Ran, build_seconds: float) -> Measurement:
+    def _told(self, one: Candidate, ran: JobResult, build_seconds: float) -> Measurement:
         seen = ran.outcome
-        took = Took(build_seconds, ran.seconds, seen.measured_by)
+        took = Durations(build_seconds, ran.seconds, seen.measured_by)
         if isinstance(seen, Failure):
             return Measurement(failure=seen, took=took, unit=self.unit)
         self._best[one.task.key] = min(median(seen.costs), self._known_best(one) or float("inf"))
@@ -294,7 +294,7 @@ class Trial:
     built: Built | None = None
     code: Key | None = None
     failure: Failure | None = None
-    ran: "Future[Ran] | None" = None
+    ran: "Future[JobResult] | None" = None
 
     @property
     def over(self) -> bool:

@@ -42,7 +42,7 @@ class WorkerLost(MeasureError):
 
 
 @dataclass(frozen=True)
-class Filling:
+class InputOptions:
     """The input values of a task's programs, and how far results may be off: see `MeasureTask`."""
 
     reduction: int = 1
@@ -72,10 +72,10 @@ class Runner:
         *,
         reference_library: Path | None = None,
         reference: CSource | None = None,
-        how: Filling | None = None,
+        how: InputOptions | None = None,
     ) -> None:
         """Set a task's arguments (those of `declared`) and reference; nothing runs yet."""
-        how = how or Filling()
+        how = how or InputOptions()
         call = None
         if reference is not None and reference_library is not None:
             call = call_data(reference, str(reference_library))

@@ -59,23 +59,23 @@ _FARTHER = 3  # times what an element was seen to move beyond roundings of its o
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moves:
+class Sensitivity:
     """How far an output moves when inputs move by up to one eps: its sensitivity, and the farthest of each element, in the output's shape."""
 
     usual: float = 0.0
     each: NDArray[np.float32] | None = None  # None: not known
 
-    def and_of(self, expected: NDArray[np.generic], other: NDArray[np.generic]) -> "Moves":
+    def and_of(self, expected: NDArray[np.generic], other: NDArray[np.generic]) -> "Sensitivity":
         """These moves, and those from `expected` to `other`, after one more change of the inputs. Outputs that are not floats do not move."""
         if expected.dtype.kind != "f" or not expected.size:
             return self
         away = _moved(expected, other)
         farthest = np.where(np.isfinite(away), np.minimum(away, np.finfo(np.float32).max), 0.0).astype(np.float32)
         each = farthest if self.each is None else np.maximum(self.each, farthest)
-        return Moves(max(self.usual, _usual(away)), each)
+        return Sensitivity(max(self.usual, _usual(away)), each)
 
 
-STILL = Moves()
+INSENSITIVE = Sensitivity()
 
 
 def fill_unwritten(output: NDArray[np.generic]) -> None:
@@ -98,7 +98,7 @@ def tolerance(dtype: str, reduction: int, scale: float, input_scale: float = 1.0
     return float(_bound(dtype, reduction, _meant(scale, input_scale), np.asarray(sensitivity)))
 
 
-def tolerances(dtype: str, reduction: int, scale: float, input_scale: float, moves: Moves) -> NDArray[np.float64]:
+def tolerances(dtype: str, reduction: int, scale: float, input_scale: float, moves: Sensitivity) -> NDArray[np.float64]:
     """The same for each element, in the output's shape; of shape () if all have the same."""
     if moves.each is None:
         return np.asarray(tolerance(dtype, reduction, scale, input_scale, moves.usual))
@@ -131,9 +131,9 @@ def growth(dtype: str, reduction: int) -> float:
     return _AROUND + steps
 
 
-def moves_of(expected: NDArray[np.generic], moved: Sequence[NDArray[np.generic]]) -> Moves:
+def moves_of(expected: NDArray[np.generic], moved: Sequence[NDArray[np.generic]]) -> Sensitivity:
     """How far an output moves, given its values after small changes of the inputs."""
-    found = STILL
+    found = INSENSITIVE
     for other in moved:
         found = found.and_of(expected, other)
     return found
@@ -150,7 +150,7 @@ def _usual(away: NDArray[np.float64]) -> float:
 
 
 def difference(
-    name: str, found: NDArray[np.generic], expected: NDArray[np.generic], *, reduction: int = 1, input_scale: float = 1.0, moves: Moves = STILL,
+    name: str, found: NDArray[np.generic], expected: NDArray[np.generic], *, reduction: int = 1, input_scale: float = 1.0, moves: Sensitivity = INSENSITIVE,
     stated: float = 1.0, rounding: str = "",
 ) -> str:
     """A sentence about how output `name` differs from the reference (same shape), '' if it is right.

@@ -27,7 +27,7 @@ from ansor.measure.isolate import Report, isolated, limit_memory
 from ansor.measure.machine_trouble import KIND
 from ansor.measure.protocol import CallData, Message, NoiseRequest, Reply, Request, RunRequest, TaskRequest, arguments_of
 from ansor.measure.timing import Stopping, TimingOptions, relative_spread, time_repeats
-from ansor.measure.verify import STILL, Moves, difference
+from ansor.measure.verify import INSENSITIVE, Sensitivity, difference
 from ansor.support.bfloat16 import is_floating
 
 CHECK_SECONDS = 10.0  # a child that does nothing
@@ -49,16 +49,16 @@ class Task:
     reduction: int
     rounding: str
     input_scale: float
-    moves: dict[str, Moves]  # of each output, see `verify`
+    moves: dict[str, Sensitivity]  # of each output, see `verify`
     threads: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Expected:
+class _ReferenceOutputs:
     """A reference's outputs, or why there are none."""
 
     outputs: Arrays
-    moves: dict[str, Moves]
+    moves: dict[str, Sensitivity]
     failure: Failure | None
 
 
@@ -88,7 +88,7 @@ class Worker:
         dtypes = {argument.name: np.dtype(argument.dtype) for argument in arguments}
         given: Arrays = {name: _of_file(path, dtypes.get(name)) for name, path in request["files"].items()}
         inputs = make_inputs(arguments, seed=request["seed"], ranges=ranges) | given
-        found = _Expected({}, {}, None)
+        found = _ReferenceOutputs({}, {}, None)
         if request["reference"] is not None:
             found = self._reference(request, request["reference"], inputs)
             if _name_of_not_finite(found.outputs):
@@ -104,7 +104,7 @@ class Worker:
             self._tasks.popitem(last=False)
         return _reply(found.failure)
 
-    def _reference(self, request: TaskRequest, call: CallData, inputs: Arrays) -> "_Expected":
+    def _reference(self, request: TaskRequest, call: CallData, inputs: Arrays) -> "_ReferenceOutputs":
         outputs = [argument for argument in arguments_of(call["arguments"]) if argument.role == "output"]
         shared = {argument.name: shared_array(argument) for argument in outputs}
         farthest = {one.name: np.asarray(shared_array(replace(one, dtype="float32")), np.float32) for one in outputs if is_floating(np.dtype(one.dtype))}
@@ -120,7 +120,7 @@ class Worker:
                 return
             for name, array in shared.items():
                 array[...] = loaded.output(name)
-            moves = dict.fromkeys(shared, STILL)
+            moves = dict.fromkeys(shared, INSENSITIVE)
             for number in range(MOVES if seconds < LONG_SECONDS else 0):
                 loaded.move_inputs(number, request["rounding"] or "float32")
                 loaded.run(1)
@@ -131,9 +131,9 @@ class Worker:
 
         outcome = isolated(self._harness, body, timeout=request["timeout"], close=self._close)
         if outcome.failure is not None:
-            return _Expected({}, {}, Failure("reference", f"the reference failed: {outcome.failure}"))
+            return _ReferenceOutputs({}, {}, Failure("reference", f"the reference failed: {outcome.failure}"))
         sensitivity = next((message["sensitivity"] for message in outcome.messages if "sensitivity" in message), {})
-        return _Expected(shared, {name: Moves(sensitivity.get(name, 0.0), farthest.get(name)) for name in shared}, None)
+        return _ReferenceOutputs(shared, {name: Sensitivity(sensitivity.get(name, 0.0), farthest.get(name)) for name in shared}, None)
 
     def _load(self, call: CallData, inputs: Arrays, report: Report, wall: bool = True) -> Call | None:
         try:
@@ -209,7 +209,7 @@ def _name_of_not_finite(outputs: Arrays) -> str:
     return next((name for name, array in outputs.items() if array.size and np.mean(~np.isfinite(array)) > NOT_FINITE), "")
 
 
-def _meaningful(found: _Expected) -> _Expected:
+def _meaningful(found: _ReferenceOutputs) -> _ReferenceOutputs:
     """Replace a reference that verifies nothing by a failure: NaN is never compared. Infinities are (a mask has some), but alone are not enough."""
     for name, array in found.outputs.items():
         missing, infinite = float(np.mean(np.isnan(array))), float(np.mean(np.isinf(array)))
@@ -218,7 +218,7 @@ def _meaningful(found: _Expected) -> _Expected:
                 f"output {name!r} is NaN in {missing:.0%} and infinite in {infinite:.0%} of its elements, for floats from -1 to 1 and from 0.5 to 1.5: "
                 "no result can be verified; change the declaration so that it is finite there"
             )
-            return _Expected({}, {}, Failure("reference", text))
+            return _ReferenceOutputs({}, {}, Failure("reference", text))
     return found
 
 
@@ -229,7 +229,7 @@ def _mistake(call: Call, task: Task, tolerance: float) -> Failure | None:
     for name, expected in task.expected.items():
         text = difference(
             name, call.output(name), expected, reduction=task.reduction, rounding=task.rounding, input_scale=task.input_scale,
-            moves=task.moves.get(name, STILL), stated=tolerance,
+            moves=task.moves.get(name, INSENSITIVE), stated=tolerance,
         )  # fmt: skip
         if text:
             return Failure("wrong_answer", text)

@@ -11,7 +11,7 @@ from ansor.measure.agent.build import built_agent
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind
 from ansor.measure.devices.agent import EMULATED, AgentTransport
-from ansor.measure.devices.one_job import OneJob
+from ansor.measure.devices.one_job import JobLock
 from ansor.measure.devices.qemu import counted, plugin
 from ansor.measure.failure import Failure
 from ansor.measure.trial.proof import HostProof
@@ -44,7 +44,7 @@ class CountedAgent:
 
     def __init__(self, text: str, target: Target, say: Callable[[str], None]) -> None:
         del target, say
-        self.name, self._one = text, OneJob()
+        self.name, self._one = text, JobLock()
         self._transport = CountedTransport(read_address(text.partition(":")[2]), self._one.closing)
         self._runs = TrialRuns(self._transport, INSTRUCTIONS, slower=EMULATED, proof=HostProof(closing=self._one.closing))
 

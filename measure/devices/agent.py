@@ -21,7 +21,7 @@ from ansor.measure.agent.client import Limits as AgentLimits
 from ansor.measure.agent.wire import LinkLost
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind
-from ansor.measure.devices.one_job import OneJob
+from ansor.measure.devices.one_job import JobLock
 from ansor.measure.failure import Failure
 from ansor.measure.trial.proof import HostProof
 from ansor.measure.trial.runs import TrialRuns, answer_of
@@ -39,7 +39,7 @@ REFUSALS = {"busy": "queue", "start": "load", "large": "does_not_fit"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _ReferenceRecipe:
     """How the outputs of a reference were made, to recompute them if they are gone."""
 
     content: bytes
@@ -59,7 +59,7 @@ class AgentTransport:
         self._name = secrets.token_hex(4)  # the outputs we keep there are ours
         self._stored: set[str] = set()
         self._places: dict[str, Path] = {}
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _ReferenceRecipe] = {}
         self._tensor_bytes = 0
 
     def about(self) -> Mapping[str, str]:
@@ -79,7 +79,7 @@ class AgentTransport:
         except Refused as refused:
             return Ended("", Failure(REFUSALS.get(refused.kind, "machine"), f"agent: {refused.text}"))
         if mode == "reference":
-            self._kept[kept] = _Kept(content, recipe, limits)
+            self._kept[kept] = _ReferenceRecipe(content, recipe, limits)
         return Ended(_text(ended), _failure(ended, limits), moved | {"tensor_bytes_sent": float(self._tensor_bytes)})
 
     def place(self, path: Path) -> str:
@@ -229,7 +229,7 @@ class AgentDevice:
 
     def __init__(self, address: Address) -> None:
         self.name = address.text
-        self._one = OneJob()
+        self._one = JobLock()
         self._transport = AgentTransport(address, self._one.closing)
         self._runs: TrialRuns | None = None
 

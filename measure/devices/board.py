@@ -18,7 +18,7 @@ from ansor.errors import DeviceError
 from ansor.measure.boards.wire_transport import WireTransport
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind
-from ansor.measure.devices.one_job import OneJob
+from ansor.measure.devices.one_job import JobLock
 from ansor.measure.failure import LINK, Failure
 from ansor.measure.trial.proof import HostProof
 from ansor.measure.trial.recipe import MOVES
@@ -54,7 +54,7 @@ class BoardDevice:
         self.model = board.name
         self.unit = Unit.from_text(board.counter.unit)
         self._board = board
-        self._one = OneJob()
+        self._one = JobLock()
         self._transport = WireTransport(board, self.unit, lambda: opened(text), self._one.closing)
         self._kept: TrialRuns | None = None
         self._sums: TrialRuns | None = None

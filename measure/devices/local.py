@@ -12,7 +12,7 @@ from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind, name_alone
 from ansor.measure.failure import Failure
 from ansor.measure.harness import harness_library
-from ansor.measure.runner import Filling, Runner
+from ansor.measure.runner import InputOptions, Runner
 from ansor.measure.turns import Say
 from ansor.support.notices import warn
 from ansor.targets.base import LOCAL, Target
@@ -41,7 +41,7 @@ class LocalDevice:
             self._references[task.key] = reference
             runner.define(
                 task.key, job.artifact.source, reference=None if job.reference is None else called(job.reference), reference_library=reference,
-                how=Filling(
+                how=InputOptions(
                     task.reduction, {name: (low, high) for name, low, high in task.ranges}, task.seed, task.threads, dict(task.files), task.rounding
                 ),
             )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
-class OneJob:
+class JobLock:
     """Held while a job runs. `closing` is set from when somebody closes the device until the job has ended; every wait of a job checks it.
 
     A job that begins meanwhile sees it too; one that begins afterwards does not.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ansor.measure.device import Job, Observation
-from ansor.measure.devices.one_job import OneJob
+from ansor.measure.devices.one_job import JobLock
 from ansor.measure.devices.program_runner import ProgramRunner
 from ansor.measure.failure import Failure
 from ansor.measure.trial.proof import HostProof
@@ -27,7 +27,7 @@ class StartedDevice:
         self._opened = opened
         self._work: WorkDirectory | None = None
         self._runs: TrialRuns | None = None
-        self._one = OneJob()
+        self._one = JobLock()
         self._programs = ProgramRunner(self._one.closing)
 
     def run(self, job: Job) -> Observation | Failure:

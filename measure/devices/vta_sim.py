@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ansor.errors import AnsorError, DeviceError
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind
-from ansor.measure.devices.one_job import OneJob
+from ansor.measure.devices.one_job import JobLock
 from ansor.measure.failure import Failure
 from ansor.measure.inputs import make_inputs
 from ansor.measure.trial.proof import HostProof
@@ -41,7 +41,7 @@ class VtaSimulator:
     def __init__(self, name: str, model: CycleModel) -> None:
         self.name, self.model, self._model = name, f"vta-sim {model.name}", model
         self.unit: Unit = cycles(model.name)
-        self._one = OneJob()
+        self._one = JobLock()
         self._expected: dict[str, tuple[Arrays, Arrays]] = {}
         self._proof: HostProof | None = None
 

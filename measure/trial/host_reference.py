@@ -19,7 +19,7 @@ from ansor.measure.trial.fill import generated, key_of, uniform
 from ansor.measure.trial.proof import Arrays, HostProof, host_inputs
 from ansor.measure.trial.recipe import MOVES, Source, SumsRequest
 from ansor.measure.trial.sums import BLOCK, COUNT, sums_of, unsure_blocks, wrong_blocks
-from ansor.measure.verify import Moves, moves_of, tolerances
+from ansor.measure.verify import Sensitivity, moves_of, tolerances
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +27,7 @@ class HostReference:
     """A reference's results on this machine: outputs by name, how far each moves, the largest magnitude of an input."""
 
     outputs: Arrays = field(default_factory=dict)
-    moves: Mapping[str, Moves] = field(default_factory=dict)
+    moves: Mapping[str, Sensitivity] = field(default_factory=dict)
     input_scale: float = 1.0
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.codegen.source import Argument
-from ansor.measure.verify import Moves
+from ansor.measure.verify import Sensitivity
 
 MAGIC = 0x32747065736E616B
 HEADER_WORDS, ENTRY_WORDS = 4, 8  # of trial.c
@@ -22,7 +22,7 @@ class KeptFile:
     the largest magnitude of an input."""
 
     outputs: dict[str, NDArray[np.generic]]
-    moves: dict[str, Moves]
+    moves: dict[str, Sensitivity]
     input_scale: float
 
 
@@ -37,7 +37,7 @@ def read_kept(content: bytes, outputs: Sequence[Argument]) -> KeptFile:
         offset, size, kind, itemsize, usual = struct.unpack_from("<QQQQd", content, head + number * ENTRY_WORDS * 8)
         arrays[one.name] = np.frombuffer(content, f"{chr(kind)}{itemsize}", size, offset).reshape(one.shape)
         each = np.frombuffer(content, "<f4", size, offset + size * itemsize).reshape(one.shape) if chr(kind) == "f" else None
-        moves[one.name] = Moves(usual, each)
+        moves[one.name] = Sensitivity(usual, each)
     return KeptFile(arrays, moves, scale)
 
 
@@ -55,7 +55,7 @@ def kept_bytes(kept: KeptFile, outputs: Sequence[Argument]) -> bytes:
     return struct.pack("<QQdQ", MAGIC, len(outputs), kept.input_scale, 0) + entries + contents
 
 
-def _each(array: NDArray[np.generic], moves: Moves) -> bytes:
+def _each(array: NDArray[np.generic], moves: Sensitivity) -> bytes:
     """How far each element of a float output moves."""
     if array.dtype.kind != "f":
         return b""

@@ -9,7 +9,7 @@ import pytest
 from ansor.codegen.artifact import LIBRARY
 from ansor.errors import DeviceError
 from ansor.measure.device import Job, Observation
-from ansor.measure.device_queue import Ran
+from ansor.measure.device_queue import JobResult
 from ansor.measure.failure import Failure
 from ansor.measure.flight import Flight, wait_for_any
 from ansor.measure.measurer import Candidate, Measurement, Measurer, text_key
@@ -70,10 +70,10 @@ def test_what_took_too_long_is_tried_again_by_a_later_batch() -> None:
 
 
 def test_what_was_measured_before_a_device_died_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = [Future[Ran]() for _ in range(3)]
+    runs = [Future[JobResult]() for _ in range(3)]
     left = iter(runs)
     for run in runs[:2]:
-        run.set_result(Ran(Observation((1.0,), INSTRUCTIONS), 0.1))
+        run.set_result(JobResult(Observation((1.0,), INSTRUCTIONS), 0.1))
     runs[2].set_exception(DeviceError("it is off"))
     with Measurer("cpu -threads=1", [Late()], jobs=1) as measurer:
         monkeypatch.setattr(measurer.queue, "submit", lambda job: next(left))

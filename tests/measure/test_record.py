@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ansor.errors import RecordError
 from ansor.measure.failure import Failure
-from ansor.measure.measurer import Measurement, Took
+from ansor.measure.measurer import Measurement, Durations
 from ansor.measure.new_record import Trial, make_record
 from ansor.measure.record import (
     NOT_A_TRIAL,
@@ -184,7 +184,7 @@ def test_best_is_the_smallest_median(tmp_path: Path) -> None:
 
 
 def test_measurements_become_records() -> None:
-    measurement = Measurement((0.5,), took=Took(0.25, 0.5), timestamp=3.25)
+    measurement = Measurement((0.5,), took=Durations(0.25, 0.5), timestamp=3.25)
     record = make_record(measurement, Trial("w", "t", [["SP", [1, 2]]], [1]), seed=3, round=4)
     assert record == Record("w", "t", (("SP", (1, 2)),), (1,), (0.5,), None, False, 0.75, 3.25, 3, 4)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ansor.codegen.source import CSource
-from ansor.measure.runner import Filling, Run, Runner
+from ansor.measure.runner import InputOptions, Run, Runner
 
 pytestmark = pytest.mark.compiler
 GOOD = "for (long i = 0; i < n; ++i) c[i] = a[i] + b[i];"
@@ -131,7 +131,7 @@ def test_a_long_sum_near_zero(runner: Runner, build: Callable[[CSource], Path], 
     body = "{0} s = 0, t = 0; for (long i = 0; i < n; ++i) {{ s += a[i]; t += a[n - 1 - i]; }} for (long i = 0; i < n; ++i) c[i] = {1};"
     n = 100_000
     wide, good = source_of(body.format("double", "s"), dtype="float64", n=n), source_of(body.format("float", "t"), n=n)
-    runner.define("sum", good, reference=wide, reference_library=build(wide), how=Filling(n))
+    runner.define("sum", good, reference=wide, reference_library=build(wide), how=InputOptions(n))
     assert runner.run("sum", good, build(good)).failure is None
     half = source_of(body.format("float", "s / 2"), n=n)
     failure = runner.run("sum", half, build(half)).failure

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ansor.measure.verify import Moves, difference, fill_unwritten, moves_of, tolerance, tolerances
+from ansor.measure.verify import Sensitivity, difference, fill_unwritten, moves_of, tolerance, tolerances
 
 
 @given(st.integers(1, 3000), st.sampled_from(["float32", "float64"]), st.booleans(), st.integers(0, 2**32))
@@ -71,7 +71,7 @@ def test_sums_of_halves_in_order_are_right(length: int, low: int) -> None:
     found = np.zeros(32, np.float16)
     for k in range(length):
         found = found + a[:, k]
-    assert difference("C", found, a.astype(np.float64).sum(axis=1), reduction=length, moves=Moves(length**0.5 * 2.0**-10)) == ""
+    assert difference("C", found, a.astype(np.float64).sum(axis=1), reduction=length, moves=Sensitivity(length**0.5 * 2.0**-10)) == ""
     assert difference("C", np.zeros(32, np.float16), a.astype(np.float64).sum(axis=1), reduction=length)
 
 
@@ -214,7 +214,7 @@ def test_elements_that_are_not_saturated_have_the_errors_of_their_sums(apply: Ca
     moves = moves_of(wide, [np.asarray(apply((x * (1 - generator.random(x.shape) * 2**-23)).sum(-1))) for _ in range(3)])
     found = np.clip(apply(order(x)), -10, 10).astype(np.float32)
     assert moves.each is not None and difference("C", found, wide, reduction=length, moves=moves) == ""
-    assert difference("C", found, wide, reduction=length, moves=Moves(moves.usual)) or order is pairwise
+    assert difference("C", found, wide, reduction=length, moves=Sensitivity(moves.usual)) or order is pairwise
     saturated, free = int(np.argmin(moves.each)), int(np.argmax(moves.each))
     for element, by in ((saturated, 1e-3), (free, 0.8)):
         wrong = found.copy()

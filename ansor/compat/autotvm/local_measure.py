@@ -31,7 +31,7 @@ from ansor.manual.program import source_of
 from ansor.measure import builder as builders
 from ansor.measure.device import Device, Job
 from ansor.measure.device_kinds import open_devices
-from ansor.measure.device_queue import DeviceQueue, Ran
+from ansor.measure.device_queue import DeviceQueue, JobResult
 from ansor.measure.devices.local import LocalDevice
 from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import check_trouble
@@ -205,7 +205,7 @@ class RPCRunner(LocalRunner):
         return open_devices(farm_text(self.key, self.host, self.port, self.n_parallel), target)
 
 
-_Run = tuple[MeasureTask, "Future[Ran]"]
+_Run = tuple[MeasureTask, "Future[JobResult]"]
 """A program running on a device, and what the programs of its declaration share."""
 
 
@@ -261,7 +261,7 @@ class _Session:
         finally:
             build.release()
 
-    def _told(self, build: BuildResult, task: MeasureTask, ran: Ran) -> MeasureResult:
+    def _told(self, build: BuildResult, task: MeasureTask, ran: JobResult) -> MeasureResult:
         seen, elapsed = ran.outcome, build.time_cost + ran.seconds
         if isinstance(seen, Failure):
             check_trouble(seen)

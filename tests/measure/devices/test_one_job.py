@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 
-from ansor.measure.devices.one_job import OneJob
+from ansor.measure.devices.one_job import JobLock
 
 
 def test_a_job_that_runs_is_interrupted_and_waited_for() -> None:
-    one, begun, told, steps = OneJob(), threading.Event(), threading.Event(), list[str]()
+    one, begun, told, steps = JobLock(), threading.Event(), threading.Event(), list[str]()
 
     def job() -> None:
         with one.running():
@@ -26,7 +26,7 @@ def test_a_job_that_runs_is_interrupted_and_waited_for() -> None:
 
 
 def test_nothing_is_interrupted_where_no_job_runs() -> None:
-    one, told = OneJob(), list[int]()
+    one, told = JobLock(), list[int]()
     with one.ended(lambda: told.append(1)):
         assert one.closing.is_set()
     with one.running():
@@ -34,7 +34,7 @@ def test_nothing_is_interrupted_where_no_job_runs() -> None:
 
 
 def test_it_works_again_after_an_error() -> None:
-    one = OneJob()
+    one = JobLock()
     try:
         with one.ended(lambda: None):
             raise OSError("the folder is gone")

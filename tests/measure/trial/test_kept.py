@@ -8,7 +8,7 @@ from hypothesis import strategies as some
 
 from ansor.codegen.source import Argument
 from ansor.measure.trial.kept import KeptFile, kept_bytes, read_kept
-from ansor.measure.verify import Moves
+from ansor.measure.verify import Sensitivity
 
 DTYPES = some.sampled_from(["float64", "int32", "int8", "uint8"])
 
@@ -19,7 +19,7 @@ def test_what_is_written_is_read(declared: list[tuple[str, list[int], float]], s
     arguments = [Argument(f"out{number}", tuple(shape), dtype, "output") for number, (dtype, shape, _) in enumerate(declared)]
     outputs = {one.name: random.integers(0, 100, one.shape).astype(one.dtype) for one in arguments}
     each = {one.name: random.uniform(0, 1, one.shape).astype(np.float32) if one.dtype == "float64" else None for one in arguments}
-    moved = {one.name: Moves(by, each[one.name]) for one, (_, _, by) in zip(arguments, declared, strict=True)}
+    moved = {one.name: Sensitivity(by, each[one.name]) for one, (_, _, by) in zip(arguments, declared, strict=True)}
     found = read_kept(kept_bytes(KeptFile(outputs, moved, scale), arguments), arguments)
     assert found.input_scale == scale
     for name, array in outputs.items():
