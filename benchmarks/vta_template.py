@@ -22,7 +22,7 @@ from ansor.vta.compiled import NO_TENSOR, Operator, OperatorTensor
 from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.cycles import CycleModel
 from ansor.vta.instructions import Alu, AluOp, Gemm, Instruction, Loop, Uop, UopRange
-from ansor.vta.kernels import Kernel, Walk, kernels_of
+from ansor.vta.kernels import Kernel, StridedLoop, kernels_of
 from ansor.vta.stream import Stream
 from ansor.vta.tensors import TensorLayout
 from ansor.vta.transfers import Extent, loads, stores
@@ -137,7 +137,7 @@ class _Template:
         threads = list(itertools.product(range(tiles.channel_threads), range(tiles.row_threads)))
         size = tiles.out * tiles.rows * tiles.columns
         for number, _ in enumerate(threads):
-            ((uops, outer, inner),) = self._kernels((number * size, 0, 0), Walk(size, 1))
+            ((uops, outer, inner),) = self._kernels((number * size, 0, 0), StridedLoop(size, 1))
             self._add(Gemm(uops, outer, inner, reset=True), -1, (), [("acc", number)])
         for group in range(self._in // tiles.data):
             for thread in range(tiles.row_threads):
@@ -182,8 +182,9 @@ class _Template:
         height, width, plane = _inside(layer, tiles.rows), _inside(layer, tiles.columns), tiles.rows * tiles.columns
         start = (number * tiles.out * plane, row * tiles.data * height * width, channel * tiles.out * tiles.data * kernel**2)
         walks = (
-            Walk(tiles.data, 0, height * width, kernel**2), Walk(kernel, 0, width, kernel), Walk(kernel, 0, 1, 1),
-            Walk(tiles.out, plane, 0, tiles.data * kernel**2), Walk(tiles.rows, tiles.columns, layer.stride * width), Walk(tiles.columns, 1, layer.stride),
+            StridedLoop(tiles.data, 0, height * width, kernel**2), StridedLoop(kernel, 0, width, kernel), StridedLoop(kernel, 0, 1, 1),
+            StridedLoop(tiles.out, plane, 0, tiles.data * kernel**2), StridedLoop(tiles.rows, tiles.columns, layer.stride * width),
+            StridedLoop(tiles.columns, 1, layer.stride),
         )  # fmt: skip
         for each in self._kernels(start, *walks):
             self._add(Gemm(*each), -1, [("inp", row), ("wgt", channel)], [("acc", number)])
@@ -191,9 +192,9 @@ class _Template:
     def _finish(self, number: int, bias: int, thing: tuple[str, int]) -> None:
         tiles, plane = self._tiles, self._tiles.rows * self._tiles.columns
         size = tiles.out * plane
-        ((uops, outer, inner),) = self._kernels((number * size, bias, 0), Walk(tiles.out, plane, 1), Walk(plane, 1))
+        ((uops, outer, inner),) = self._kernels((number * size, bias, 0), StridedLoop(tiles.out, plane, 1), StridedLoop(plane, 1))
         self._add(Alu(AluOp.ADD, uops, None, outer, inner), -1, [thing], [("acc", number)])
-        ((uops, outer, inner),) = self._kernels((number * size, 0, 0), Walk(size, 1))
+        ((uops, outer, inner),) = self._kernels((number * size, 0, 0), StridedLoop(size, 1))
         for operation, value in ((AluOp.SHR, 9), (AluOp.MIN, 127), (AluOp.MAX, 0)):
             self._add(Alu(operation, uops, value, outer, inner), -1, (), [("acc", number)])
 
@@ -205,7 +206,7 @@ class _Template:
         for one in stores(number * tiles.out * plane, first, extents):
             self._add(one, 3, [("acc", number)], ())
 
-    def _kernels(self, start: tuple[int, int, int], *walks: Walk) -> list[tuple[UopRange, Loop, Loop]]:
+    def _kernels(self, start: tuple[int, int, int], *walks: StridedLoop) -> list[tuple[UopRange, Loop, Loop]]:
         kernels = kernels_of(start, walks)
         for kernel in kernels:
             if kernel not in self._ranges:

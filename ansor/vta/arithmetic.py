@@ -14,7 +14,7 @@ from ansor.errors import ScheduleError
 from ansor.ir.loops import Access, Buffer
 from ansor.ir.value_ranges import LIMITS
 from ansor.te.expr import Binary, Const, Expr
-from ansor.vta.buffers import Beside
+from ansor.vta.buffers import SpareElement
 from ansor.vta.instructions import AluOp
 from ansor.vta.nests import accesses, as_int32
 from ansor.vta.shared import exactly, shared_part, signature
@@ -96,10 +96,10 @@ class _Steps:
     def _twice(self, op: str, left: Expr, right: Expr, shared: Expr) -> Access:
         """An operation that needs a value on both sides: one side has it in place, the other in a copy."""
         held = self.of(shared)
-        if self._known or isinstance(held, Beside):
+        if self._known or isinstance(held, SpareElement):
             name = held.buffer.name
             raise ScheduleError(f"asked the ALU of a VTA core for a value of {name} three times; there is space for one copy only: compute a part on the host")
-        copy, key = Beside(held.buffer, held.index, held.dtype), signature(shared)
+        copy, key = SpareElement(held.buffer, held.index, held.dtype), signature(shared)
         self._add(Step(AluOp.MUL, copy, 0))
         self._add(Step(AluOp.ADD, copy, None, held))
         sides = []
@@ -141,7 +141,7 @@ class _Steps:
         if op not in TENSOR:
             raise ScheduleError(f"asked the ALU of a VTA core for {op} of two tensors; it has +, -, *, min and max")
         self._add(Step(TENSOR[op], left, None, right))
-        if not isinstance(right, Beside):
+        if not isinstance(right, SpareElement):
             self._changed.add(right.buffer)
         return left
 

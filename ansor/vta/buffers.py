@@ -17,14 +17,14 @@ MEMORIES = {"inp": Memory.INP, "wgt": Memory.WGT, "acc": Memory.ACC}
 """Scopes of buffers, and the memory of each."""
 
 
-class Beside(Access):
+class SpareElement(Access):
     """The same element of the spare space next to a buffer."""
 
     __slots__ = ()
 
 
 @dataclass(eq=False)
-class Held:
+class CopyContents:
     """The contents of a copy of a buffer. Strides of each dimension, in elements; key: what was loaded, None if it was changed since."""
 
     strides: tuple[int, ...] = ()
@@ -41,7 +41,7 @@ class Place:
     order: tuple[int, ...]
     base: int
     size: int
-    copies: list[Held] = field(default_factory=list)
+    copies: list[CopyContents] = field(default_factory=list)
     current: int = 0
     spare: int = 0
 
@@ -61,7 +61,7 @@ class Place:
         return self.memory, self.start
 
     @property
-    def held(self) -> Held:
+    def held(self) -> CopyContents:
         """The contents of the current copy."""
         return self.copies[self.current]
 
@@ -72,7 +72,7 @@ class Place:
         for dimension in reversed(self.order):
             strides[dimension] = step
             step *= counts[dimension]
-        self.copies[self.current] = Held(tuple(strides), key)
+        self.copies[self.current] = CopyContents(tuple(strides), key)
 
     def find(self, key: object) -> bool:
         """Switch to the copy that holds this, if there is one."""
@@ -84,7 +84,7 @@ class Place:
 
     def element(self, access: Access, nest: Nest) -> tuple[int, dict[Var, int]]:
         """The element of the memory at which an access begins, and its stride in each loop."""
-        start = self.spare if isinstance(access, Beside) else self.start
+        start = self.spare if isinstance(access, SpareElement) else self.start
         steps: dict[Var, int] = {}
         for dimension, (linear, stride) in enumerate(zip(access.index, self.held.strides, strict=True)):
             index, block = nest.index(linear), self.blocks.get(dimension, 1)
@@ -106,7 +106,7 @@ def places_of(loops: Loops, lanes: Mapping[Buffer, Blocks], orders: Mapping[Buff
         size = prod(-(-int(extent) // blocks.get(dimension, 1)) for dimension, extent in enumerate(buffer.shape))
         copies = int(buffer.copies)
         end = used[memory] + size * copies
-        found[buffer] = Place(buffer, blocks, orders[buffer], used[memory], size, [Held() for _ in range(copies)], copies - 1, end)
+        found[buffer] = Place(buffer, blocks, orders[buffer], used[memory], size, [CopyContents() for _ in range(copies)], copies - 1, end)
         used[memory] = end + size * (buffer in doubled)
     for memory, count in used.items():
         if count > configuration.depth(memory):

@@ -10,7 +10,7 @@ from ansor.ir.columns import Row, choose, larger, row, smaller
 from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.cycles import CycleModel
 from ansor.vta.pieces import PIECE
-from ansor.vta.work import Computing, Transfer, Work, micro_ops
+from ansor.vta.work import ComputeWork, Transfer, Work, micro_ops
 
 OUT_OF_STEP = 0.09
 """Share of loads and stores that is not hidden in spite of double buffering, as modules do not run in step. With it, the programs that the estimate picks for
@@ -67,7 +67,7 @@ def _transfer(one: Transfer, beats: Row, model: CycleModel) -> Row:
     return waits + row(one.pieces) * overhead + beats
 
 
-def _computing(one: Computing, model: CycleModel) -> Row:
+def _computing(one: ComputeWork, model: CycleModel) -> Row:
     """Cycles of compute, for all repetitions."""
     overhead = _TURN + model.control.state_cycles + model.control.token_cycles
     times, begins, results = row(one.times), row(one.begins), row(one.results)

@@ -23,7 +23,7 @@ from ansor.vta.buffers import MEMORIES, Place, places_of
 from ansor.vta.compiled import NO_TENSOR, Operator, OperatorTensor
 from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.instructions import Alu, AluOp, Gemm, Instruction, Uop, UopRange
-from ansor.vta.kernels import Kernel, Walk, kernels_of
+from ansor.vta.kernels import Kernel, StridedLoop, kernels_of
 from ansor.vta.lanes import Lanes, lanes_of, product_of
 from ansor.vta.nests import ARGUMENTS, Nest, leaf_store, multiplied, nest_of, plain
 from ansor.vta.pieces import pieces_of
@@ -154,7 +154,7 @@ class _Generator:
         if place.memory != Memory.ACC:
             raise ScheduleError(f"asked for a VTA program that pads {access.buffer.name} in {place.memory.name} with {number}: a LOAD pads with 0")
         for start, sides in borders(place.start, region, strides):
-            for kernel in kernels_of((start, 0, 0), tuple(Walk(count, stride) for count, stride in sides)):
+            for kernel in kernels_of((start, 0, 0), tuple(StridedLoop(count, stride) for count, stride in sides)):
                 self._add(Alu(AluOp.ADD, self._range(kernel), number, kernel.outer, kernel.inner), None, (), (place.thing,))
 
     def _extents(self, nest: Nest, outside: Access, inside: Access, region: Sequence[Span]) -> list[Extent]:
@@ -203,13 +203,13 @@ class _Generator:
 
     def _reset(self, nest: Nest, target: Access, counts: dict[Var, int]) -> None:
         start, steps = self._places[target.buffer].element(target, nest)
-        for kernel in kernels_of((start, 0, 0), tuple(Walk(count, steps.get(var, 0)) for var, count in counts.items())):
+        for kernel in kernels_of((start, 0, 0), tuple(StridedLoop(count, steps.get(var, 0)) for var, count in counts.items())):
             self._add(Gemm(self._range(kernel), kernel.outer, kernel.inner, reset=True), None, (), (self._places[target.buffer].thing,))
 
     def _gemm(self, nest: Nest, target: Access, data: Access, weights: Access) -> None:
         sides = [self._places[one.buffer].element(one, nest) for one in (target, data, weights)]
         lanes = {var for var in nest.along if var not in sides[0][1] and var not in sides[1][1] and var not in sides[2][1]}
-        walks = [Walk(count, *(steps.get(var, 0) for _, steps in sides)) for var, count in nest.counts().items() if var not in lanes]
+        walks = [StridedLoop(count, *(steps.get(var, 0) for _, steps in sides)) for var, count in nest.counts().items() if var not in lanes]
         things = [self._places[one.buffer].thing for one in (data, weights)]
         for kernel in kernels_of((sides[0][0], sides[1][0], sides[2][0]), tuple(walks)):
             self._add(Gemm(self._range(kernel), kernel.outer, kernel.inner), None, things, (self._places[target.buffer].thing,))
@@ -247,7 +247,7 @@ class _Generator:
     def _visit(self, nest: Nest, operation: AluOp | None, target: Moves, source: Moves | None, reads: Sequence[Thing], writes: Thing) -> None:
         """An operation on elements with others; None writes zeros."""
         start, others = (0, {}) if source is None else source
-        walks = tuple(Walk(count, target[1].get(var, 0), others.get(var, 0)) for var, count in nest.counts().items())
+        walks = tuple(StridedLoop(count, target[1].get(var, 0), others.get(var, 0)) for var, count in nest.counts().items())
         for kernel in kernels_of((target[0], start, 0), walks):
             uops = self._range(kernel)
             one = Gemm(uops, kernel.outer, kernel.inner, reset=True) if operation is None else Alu(operation, uops, None, kernel.outer, kernel.inner)
@@ -261,7 +261,7 @@ class _Generator:
         other, others = self._places[step.source.buffer].element(step.source, nest) if step.source is not None else (0, {})
         reads = () if step.source is None else (self._places[step.source.buffer].thing,)
         place.held.key = None
-        for kernel in kernels_of((start, other, 0), tuple(Walk(count, moves.get(var, 0), others.get(var, 0)) for var, count in counts.items())):
+        for kernel in kernels_of((start, other, 0), tuple(StridedLoop(count, moves.get(var, 0), others.get(var, 0)) for var, count in counts.items())):
             self._add(Alu(step.operation, self._range(kernel), step.immediate, kernel.outer, kernel.inner), None, reads, (_part_of(place, piece),))
 
     def _results(self, nest: Nest) -> None:

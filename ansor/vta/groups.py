@@ -82,8 +82,8 @@ def in_groups(dag: Dag, block: int) -> tuple[Dag, Mapping[str, Grouped]] | None:
     if found is None or found.refusal(block) or padding_of(found.data.tensor):
         return None
     try:
-        return _InGroups(dag, found, found.together(block)).made()
-    except _OtherwiseError:
+        return _GroupRewriter(dag, found, found.together(block)).made()
+    except _NotGroupedError:
         return None
 
 
@@ -162,11 +162,11 @@ def _by_number(value: Expr, operation: str) -> tuple[Expr, int]:
     return value, 1
 
 
-class _OtherwiseError(Exception):
+class _NotGroupedError(Exception):
     """Channels are used in a way that a dimension of groups cannot express."""
 
 
-class _InGroups:
+class _GroupRewriter:
     def __init__(self, dag: Dag, grouping: Grouping, together: int) -> None:
         self._dag, self._grouping, self._together = dag, grouping, together
         self._count = grouping.groups // together
@@ -183,7 +183,7 @@ class _InGroups:
         while any([self._spread(one) for one in self._dag.stages if one.compute is not None and one is not stage]):
             pass
         if weights.tensor.name in self._places or sum(weights.tensor in access.producers(one) for one in self._dag.stages) != 1:
-            raise _OtherwiseError
+            raise _NotGroupedError
         for tensor in self._dag.stages:
             self._made[tensor.name] = self._tensor(tensor)
         return Dag([self._made[tensor.name] for tensor in self._dag.tensors]), self._transforms
@@ -191,7 +191,7 @@ class _InGroups:
     def _split(self, tensor: Tensor, place: int) -> bool:
         """Note that a dimension of a tensor splits into groups and the channels of one; returns whether that was new."""
         if self._places.get(tensor.name, place) != place or tensor.shape[place] % self._count:
-            raise _OtherwiseError
+            raise _NotGroupedError
         new = tensor.name not in self._places
         self._places[tensor.name] = place
         return new
@@ -214,7 +214,7 @@ class _InGroups:
         assert stage.compute is not None
         found = next((place for place, axis in enumerate(stage.compute.axes) if axis is index), None)
         if found is None:
-            raise _OtherwiseError
+            raise _NotGroupedError
         return found
 
     def _tensor(self, tensor: Tensor) -> Tensor:
@@ -251,7 +251,7 @@ class _InGroups:
         else:
             body = transform(compute.body, self._read)
         if gone is not None and any(node is gone for node in walk(body)):
-            raise _OtherwiseError
+            raise _NotGroupedError
         return Compute(axes, reduced, body)
 
     def _columns_name(self, compute: Compute) -> str:

@@ -17,7 +17,7 @@ APART = 3
 
 
 @dataclass(frozen=True)
-class Walk:
+class StridedLoop:
     """A loop: how often it runs, and by how many elements each iteration moves the destination, the source and the weight."""
 
     extent: int
@@ -41,7 +41,7 @@ class Kernel:
 
 
 @lru_cache(maxsize=4096)  # tiles repeat themselves
-def kernels_of(start: tuple[int, int, int], walks: tuple[Walk, ...]) -> tuple[Kernel, ...]:
+def kernels_of(start: tuple[int, int, int], walks: tuple[StridedLoop, ...]) -> tuple[Kernel, ...]:
     """Kernels that together visit, from the elements `start` on, what these loops visit, in any order, and write no element again before `APART` others.
 
     There is one, with as few micro-ops as its two loops allow, unless fewer than `APART` elements are written several times: then there is one for each time.
@@ -58,29 +58,29 @@ def smallest_part(extent: int) -> int:
     return next((part for part in (3, 4, 5, 7) if extent % part == 0), extent)
 
 
-def _kernel(start: tuple[int, int, int], hardware: Sequence[Walk], rest: Sequence[Walk]) -> Kernel:
+def _kernel(start: tuple[int, int, int], hardware: Sequence[StridedLoop], rest: Sequence[StridedLoop]) -> Kernel:
     uops = tuple(Uop(*_moved(start, place, rest)) for place in _places(rest))
     outer, inner = [*([Loop()] * (2 - len(hardware))), *(Loop(walk.extent, *walk.steps) for walk in hardware)]
     return Kernel(uops, outer, inner)
 
 
-def _places(walks: Sequence[Walk]) -> Iterator[tuple[int, ...]]:
+def _places(walks: Sequence[StridedLoop]) -> Iterator[tuple[int, ...]]:
     return itertools.product(*(range(walk.extent) for walk in walks))
 
 
-def _moved(start: tuple[int, int, int], place: Sequence[int], walks: Sequence[Walk]) -> tuple[int, int, int]:
+def _moved(start: tuple[int, int, int], place: Sequence[int], walks: Sequence[StridedLoop]) -> tuple[int, int, int]:
     dst, src, wgt = (first + sum(at * walk.steps[k] for at, walk in zip(place, walks, strict=True)) for k, first in enumerate(start))
     return dst, src, wgt
 
 
 @lru_cache(maxsize=4096)
-def _order(walks: tuple[Walk, ...]) -> tuple[tuple[Walk, ...], tuple[Walk, ...]] | None:
+def _order(walks: tuple[StridedLoop, ...]) -> tuple[tuple[StridedLoop, ...], tuple[StridedLoop, ...]] | None:
     """The loops of the instruction and those of the micro-ops, outermost first: the fewest micro-ops whose writes are far enough apart. None without any."""
     found = [split for loops in _choices(walks) for split in _splits(loops) if _apart((*split[0], *split[1]))]
     return min(found, key=lambda split: prod(walk.extent for walk in split[1]), default=None)
 
 
-def _choices(walks: Sequence[Walk]) -> Iterator[list[Walk]]:
+def _choices(walks: Sequence[StridedLoop]) -> Iterator[list[StridedLoop]]:
     """Several sets of loops with the same visits: joined, unchanged, and with a loop that moves the destination split in two."""
     loops = [walk for walk in walks if walk.extent > 1]
     yield joined(loops)
@@ -90,11 +90,11 @@ def _choices(walks: Sequence[Walk]) -> Iterator[list[Walk]]:
     for one in loops:
         part = smallest_part(one.extent)
         if one.dst and part < one.extent:
-            halves = [Walk(one.extent // part, *(part * step for step in one.steps)), Walk(part, *one.steps)]
+            halves = [StridedLoop(one.extent // part, *(part * step for step in one.steps)), StridedLoop(part, *one.steps)]
             yield [*(walk for walk in loops if walk is not one), *halves]
 
 
-def _splits(loops: Sequence[Walk]) -> Iterator[tuple[tuple[Walk, ...], tuple[Walk, ...]]]:
+def _splits(loops: Sequence[StridedLoop]) -> Iterator[tuple[tuple[StridedLoop, ...], tuple[StridedLoop, ...]]]:
     """Each choice of up to two loops for the instruction; those that move the destination are innermost, the longest of them first."""
     fitting = sorted((walk for walk in loops if walk.extent <= MOST_ITERATIONS), key=lambda walk: -walk.extent)
     for count in (2, 1, 0):
@@ -103,7 +103,7 @@ def _splits(loops: Sequence[Walk]) -> Iterator[tuple[tuple[Walk, ...], tuple[Wal
             yield tuple(sorted(chosen, key=lambda walk: walk.dst != 0)), tuple(sorted(rest, key=lambda walk: walk.dst != 0))
 
 
-def _apart(loops: Sequence[Walk]) -> bool:
+def _apart(loops: Sequence[StridedLoop]) -> bool:
     """Whether an element is written again only after `APART` others, the loops outermost first."""
     between = 1
     for walk in reversed(loops):
@@ -113,17 +113,17 @@ def _apart(loops: Sequence[Walk]) -> bool:
     return True
 
 
-def joined(walks: Sequence[Walk]) -> list[Walk]:
+def joined(walks: Sequence[StridedLoop]) -> list[StridedLoop]:
     """The same visits with fewer loops: two become one if the outer one continues where the inner one ends."""
     left = [walk for walk in walks if walk.extent > 1]
     for outer, inner in itertools.permutations(left, 2):
         whole = outer.extent * inner.extent
         if whole <= MOST_ITERATIONS and outer.steps == tuple(inner.extent * step for step in inner.steps):
             rest = [walk for walk in left if walk is not outer and walk is not inner]
-            return joined([*rest, Walk(whole, *inner.steps)])
+            return joined([*rest, StridedLoop(whole, *inner.steps)])
     return left
 
 
-def count_of(walks: Sequence[Walk]) -> int:
+def count_of(walks: Sequence[StridedLoop]) -> int:
     """The number of visits."""
     return prod(walk.extent for walk in walks)

@@ -16,10 +16,10 @@ NAMES = ("on the core", "elements", "micro-ops", "instructions", "padding")
 
 def limits_of(configuration: Configuration) -> tuple[Limit, ...]:
     """The limits on programs for a core of this configuration."""
-    return tuple(Limit(name, _Holds(name, configuration)) for name in NAMES)
+    return tuple(Limit(name, _CoreLimit(name, configuration)) for name in NAMES)
 
 
-class _Holds:
+class _CoreLimit:
     def __init__(self, name: str, configuration: Configuration) -> None:
         self._name, self._configuration = name, configuration
 

@@ -39,7 +39,7 @@ class Transfer:
 
 
 @dataclass(frozen=True, eq=False)
-class Computing:
+class ComputeWork:
     """Work of the compute module. times: how often; begins: how many of these start from the identity; elements: visited each time; spatial,
     reduced: extents of its loops; steps: ALU operations, with an immediate and with two tensors; kernels: the most different sets of micro-ops."""
 
@@ -84,7 +84,7 @@ class Work:
     LOADs can move what is copied with padding."""
 
     transfers: tuple[Transfer, ...]
-    computing: tuple[Computing, ...]
+    computing: tuple[ComputeWork, ...]
     held: Mapping[Memory, Int]
     copies: Mapping[Memory, Int]
     filling: Row
@@ -130,7 +130,7 @@ class _Counter:
     def __init__(self, loops: Loops, configuration: Configuration) -> None:
         self.lanes: Mapping[Buffer, Blocks] = lanes_of(loops, configuration).blocks
         self.transfers: list[Transfer] = []
-        self.computing: list[Computing] = []
+        self.computing: list[ComputeWork] = []
         self.borders: list[Border] = []
         self.filling: Row = 1.0
         self.movable: Flag = True
@@ -185,7 +185,7 @@ class _Counter:
         shapes = product(choose(guard.needed, 2, 1) for guard in store.guards)
         times = product(loop.var.extent for loop in path)
         begins = product(loop.var.extent for loop in path if loop.kind != "reduce" or loop.stage != store.stage)
-        self.computing.append(Computing(store, times, begins, product((*spatial, *reduced)), spatial, reduced, _steps(store), turns * shapes))
+        self.computing.append(ComputeWork(store, times, begins, product((*spatial, *reduced)), spatial, reduced, _steps(store), turns * shapes))
 
 
 def _is_one(extent: Int) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from ansor.errors import ScheduleError
 from ansor.vta.configuration import Memory
 from ansor.vta.instructions import Padding, Rows
-from ansor.vta.kernels import APART, Kernel, Walk, joined, kernels_of
+from ansor.vta.kernels import APART, Kernel, StridedLoop, joined, kernels_of
 from ansor.vta.transfers import Extent, loads, stores
 from ansor.vta.uop_counts import instructions_of, uops_of
 
@@ -28,8 +28,8 @@ def visits(kernel: Kernel) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("seed", range(20))
 def test_kernels_visit_what_loops_visit(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    walks = [Walk(*map(int, (rng.integers(1, 5), *rng.integers(0, 9, 3)))) for _ in range(int(rng.integers(0, 5)))]
-    walks += [Walk(6, 4, 0, 1), Walk(4, 1, 0, 0)][: seed % 3]
+    walks = [StridedLoop(*map(int, (rng.integers(1, 5), *rng.integers(0, 9, 3)))) for _ in range(int(rng.integers(0, 5)))]
+    walks += [StridedLoop(6, 4, 0, 1), StridedLoop(4, 1, 0, 0)][: seed % 3]
     right = []
     for place in itertools.product(*(range(walk.extent) for walk in walks)):
         right.append(tuple(start + sum(at * walk.steps[k] for at, walk in zip(place, walks, strict=True)) for k, start in enumerate((1, 2, 3))))
@@ -42,9 +42,9 @@ def test_nothing_is_written_again_at_once(seed: int) -> None:
     """Where loops that move the destination give each element its own; the counts in columns are no fewer than what is there."""
     rng = np.random.default_rng(seed)
     spatial, reduced = [int(one) for one in rng.integers(1, 9, 3)], [int(one) for one in rng.integers(1, 5, 3)]
-    walks = [Walk(extent, 0, *map(int, rng.integers(1, 9, 2))) for extent in reduced]
+    walks = [StridedLoop(extent, 0, *map(int, rng.integers(1, 9, 2))) for extent in reduced]
     for place, extent in enumerate(spatial):
-        walks.append(Walk(extent, math.prod(spatial[place + 1 :]), int(rng.integers(0, 9)), int(rng.integers(0, 9))))
+        walks.append(StridedLoop(extent, math.prod(spatial[place + 1 :]), int(rng.integers(0, 9)), int(rng.integers(0, 9))))
     kernels = kernels_of((1, 2, 3), tuple(walks))
     for kernel in kernels:
         written = [dst for dst, _, _ in visits(kernel)]
@@ -55,8 +55,8 @@ def test_nothing_is_written_again_at_once(seed: int) -> None:
 
 
 def test_loops_that_go_on_are_one() -> None:
-    assert joined([Walk(3, 20), Walk(1, 7), Walk(5, 4), Walk(4, 1)]) == [Walk(60, 1)]
-    assert len(kernels_of((0, 0, 0), (Walk(3, 20, 1), Walk(5, 4, 9), Walk(4, 1, 5)))[0].uops) == 3
+    assert joined([StridedLoop(3, 20), StridedLoop(1, 7), StridedLoop(5, 4), StridedLoop(4, 1)]) == [StridedLoop(60, 1)]
+    assert len(kernels_of((0, 0, 0), (StridedLoop(3, 20, 1), StridedLoop(5, 4, 9), StridedLoop(4, 1, 5)))[0].uops) == 3
 
 
 def test_regions_have_few_instructions() -> None:
