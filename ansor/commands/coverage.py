@@ -17,7 +17,7 @@ from ansor.commands.recorded_target import target_for
 from ansor.commands.subject import OperatorSubject, Subject, resolve
 from ansor.errors import RecordError
 from ansor.measure.record import load
-from ansor.run.coverage import PICKED, PLAIN, SHAPE, TUNED, Coverage, Near, coverage
+from ansor.run.coverage import PICKED, PLAIN, SHAPE, TUNED, Coverage, UnusedRecords, coverage
 from ansor.run.progress import say
 from ansor.support.text import counted
 from ansor.targets.base import Target, parse_target
@@ -75,7 +75,7 @@ def _print(found: Coverage, console: Console) -> None:
             console.print(f"near {one.name}: {_near(one.near)}", soft_wrap=True, markup=False)
 
 
-def _near(near: Sequence[Near]) -> str:
+def _near(near: Sequence[UnusedRecords]) -> str:
     """All records of the task itself, and the first of another shape; JSON has the others."""
     own = [one for one in near if one.why != SHAPE]
     shapes = [one for one in near if one.why == SHAPE]

@@ -33,7 +33,7 @@ NEAREST = 3
 
 
 @dataclass(frozen=True)
-class Near:
+class UnusedRecords:
     """Records that do not count for a task, and why not. name: the name of their workload."""
 
     name: str
@@ -55,7 +55,7 @@ class Covered:
     trials: int
     cost: float | None
     share: float
-    near: tuple[Near, ...]
+    near: tuple[UnusedRecords, ...]
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ def coverage(tasks: Iterable[tuple[SearchTask, float]], records: str | Path) -> 
 
 def _covered(state: TaskState, trials: int, share: float, loaded: Loaded) -> Covered:
     task, tunable = state.task, is_tunable(state.task)
-    near = [Near(task.name, count, why) for why, count in state.left_out.items()]
+    near = [UnusedRecords(task.name, count, why) for why, count in state.left_out.items()]
     if tunable and state.best is None:
-        near += [Near(one.name, one.trials, SHAPE) for one in neighbours_of(task, loaded.records, loaded.names)[:NEAREST]]
+        near += [UnusedRecords(one.name, one.trials, SHAPE) for one in neighbours_of(task, loaded.records, loaded.names)[:NEAREST]]
     program = TUNED if state.best is not None else PICKED if tunable else PLAIN
     return Covered(task.name, task.workload_key, state.weight, program, trials, state.cost, share, tuple(near))
 

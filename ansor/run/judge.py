@@ -1,4 +1,4 @@
-"""Which model judges the programs of a run: the given one, that of this machine, the package's, or only the estimate."""
+"""Which cost model ranks the programs of a run: the given one, that of this machine, the package's, or only the estimate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ESTIMATE = "estimate"
 
 
 @dataclass(frozen=True)
-class Judge:
+class NamedModel:
     """name: the model's name in reports; mark: its name in records, which distinguishes versions."""
 
     model: CostModel
@@ -22,23 +22,23 @@ class Judge:
     mark: str
 
 
-def judge_of(target: Target, unit: str, asked: CostModel | str | None = None, *, seed: int = 0, here: bool = True) -> Judge:
-    """The judge of a target's programs with costs in a unit. here: programs are measured on this machine, so that a model fitted to it may be used.
+def judge_of(target: Target, unit: str, asked: CostModel | str | None = None, *, seed: int = 0, here: bool = True) -> NamedModel:
+    """The model that ranks programs of a target with costs in a unit. here: programs are measured on this machine, so that a model fitted to it may be used.
 
     asked: a model, PACKAGE, or None for the best available one.
     """
     if asked is not None and not isinstance(asked, str):
-        return Judge(asked, "the model given", f"given: {type(asked).__name__}")
+        return NamedModel(asked, "the model given", f"given: {type(asked).__name__}")
     if not knows(target.prior.family, unit):
-        return Judge(first_model(target.prior.family, unit, seed), "the estimate, corrected by measurements", ESTIMATE)
+        return NamedModel(first_model(target.prior.family, unit, seed), "the estimate, corrected by measurements", ESTIMATE)
     own = machine_model(target) if asked is None and here else None
     if own is not None:
-        return Judge(own.model, "the model of this machine", _machine_mark(own))
-    return Judge(first_model(target.prior.family, unit, seed), "the package's model", _package_mark())
+        return NamedModel(own.model, "the model of this machine", _machine_mark(own))
+    return NamedModel(first_model(target.prior.family, unit, seed), "the package's model", _package_mark())
 
 
 def mark_of(target: Target, unit: str, asked: str | None = None) -> str:
-    """The mark of the judge that a text asks for, without loading it where it is the package's."""
+    """The mark of the model that a text asks for, without loading it where it is the package's."""
     if not knows(target.prior.family, unit):
         return ESTIMATE
     own = machine_model(target) if asked is None else None

@@ -12,7 +12,7 @@ from typing import Protocol, Self
 from rich.console import Console, Group
 from rich.text import Text
 
-from ansor.run.progress import Picture
+from ansor.run.progress import ProgressPanel
 from ansor.run.states import Progress
 from ansor.targets.base import Target
 
@@ -29,7 +29,7 @@ class NotebookView:
     """Shows progress in the running cell. It needs no widgets, so that it works in every notebook and stays in a saved one."""
 
     def __init__(self, target: Target | None = None) -> None:
-        self._picture = Picture(target)
+        self._panel = ProgressPanel(target)
         self._lines: list[str] = []
         self._display: _Display | None = None
         self._last = 0.0
@@ -44,12 +44,12 @@ class NotebookView:
 
     def now(self, what: str) -> None:
         """Show the current activity when no trials run."""
-        self._picture.now(what)
+        self._panel.now(what)
         self._show()
 
     def update(self, progress: Progress) -> None:
         """Show the state after a trial."""
-        self._picture.update(progress)
+        self._panel.update(progress)
         if time.monotonic() - self._last >= SECONDS:
             self._show()
 
@@ -67,6 +67,6 @@ class NotebookView:
         """The output by MIME type; only the permanent lines remain when the run is over."""
         console = Console(file=io.StringIO(), width=WIDTH, force_terminal=False, force_jupyter=False, highlight=False)
         with console.capture() as caught:
-            console.print(Group(*(Text(line) for line in self._lines), *([] if over else [self._picture])))
+            console.print(Group(*(Text(line) for line in self._lines), *([] if over else [self._panel])))
         text = caught.get().rstrip()
         return {"text/plain": text, "text/html": f"<pre>{escape(text)}</pre>"}

@@ -25,7 +25,7 @@ from ansor.measure.new_record import Trial, make_record
 from ansor.measure.pack import Pack, PackedTask, facts_of, make_pack, tasks_of
 from ansor.measure.record import Header, Loaded, Record, RecordFile, load, make_header
 from ansor.measure.record_target import difference, is_for, is_of, options_text, record_target
-from ansor.run.judge import Judge
+from ansor.run.judge import NamedModel
 from ansor.run.zero_tuning import judge_for, log_scores, pick
 from ansor.search.tuner import Outcome
 from ansor.targets.base import LOCAL, Target
@@ -132,7 +132,7 @@ def _away(pack: Pack, target: Target) -> str:
     return difference(pack.target, target) if is_for(pack.target, target) else f"made for {options_text(pack.target)}, here {target}"
 
 
-def _expected(task: SearchTask, uses: float, records: Sequence[Record], judge: Judge | None, model: Model) -> Expected:
+def _expected(task: SearchTask, uses: float, records: Sequence[Record], judge: NamedModel | None, model: Model) -> Expected:
     outcomes = [_usable(task, record, outcome) for record, outcome in zip(records, outcomes_of(task, records), strict=True)]
     usable = tuple(outcome for outcome in outcomes if isinstance(outcome, Outcome))
     left_out = Counter(outcome for outcome in outcomes if isinstance(outcome, str))
@@ -161,7 +161,7 @@ def _instructions(record: Record) -> list[str]:
     return [step[-1] for step in steps if isinstance(step, list) and len(step) > 2 and step[0] == "TE" and isinstance(step[-1], str)]
 
 
-def _score(judge: Judge | None, space: SketchSpace, row: Sequence[int]) -> float:
+def _score(judge: NamedModel | None, space: SketchSpace, row: Sequence[int]) -> float:
     return float(log_scores(judge, space.features(np.asarray([row], np.int64).reshape(1, -1)))[0])
 
 

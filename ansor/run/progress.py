@@ -29,7 +29,7 @@ PLAIN_SECONDS = 5.0
 """Seconds between two plain lines."""
 
 
-class Picture:
+class ProgressPanel:
     """A run as a rich renderable: the current activity before the first trial, then a bar above a few lines."""
 
     def __init__(self, target: Target | None = None) -> None:
@@ -71,12 +71,12 @@ class ProgressView:
     last: float = field(default=0.0)
 
     def __post_init__(self) -> None:
-        self.picture = Picture(self.target)
+        self.panel = ProgressPanel(self.target)
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
             # The caller's prints go above the live lines, unless stdout is redirected.
-            self.live = Live(self.picture, console=self.console, refresh_per_second=8, transient=True, redirect_stdout=sys.stdout.isatty())
+            self.live = Live(self.panel, console=self.console, refresh_per_second=8, transient=True, redirect_stdout=sys.stdout.isatty())
             self.live.start()
         return self
 
@@ -88,17 +88,17 @@ class ProgressView:
     def update(self, progress: Progress) -> None:
         """Show the state after a trial."""
         if self.live is not None:
-            self.picture.update(progress)
+            self.panel.update(progress)
             return
         now = time.monotonic()
         if now - self.last >= PLAIN_SECONDS or progress.trials == progress.budget or progress.left == 0:
             self.last = now
-            self.say(" | ".join(progress_parts(progress, self.picture.peak())))
+            self.say(" | ".join(progress_parts(progress, self.panel.peak())))
 
     def now(self, what: str) -> None:
         """Show the current activity when no trials run; only on a terminal."""
         if self.live is not None:
-            self.picture.now(what)
+            self.panel.now(what)
 
     def say(self, line: str) -> None:
         """Print a permanent line above the live ones."""

@@ -34,13 +34,13 @@ class Round:
 Hear = Callable[[Round, Pick, Measurement], None]
 
 
-class RoundsOnTheirWay:
+class RoundsInFlight:
     """Rounds that have started but not ended, in order of their start. Closing it stops the rest. `ending`: no more rounds are started."""
 
     def __init__(self, measurer: Measurer) -> None:
         self.ending = False
         self._measurer = measurer
-        self._under_way: list[_UnderWay] = []
+        self._under_way: list[_RoundInFlight] = []
         self._last = time.monotonic()
 
     @property
@@ -60,7 +60,7 @@ class RoundsOnTheirWay:
 
     def start(self, round_: Round, candidates: Sequence[Candidate], failed: dict[int, Measurement], hear: Hear) -> None:
         """Build and measure a round; failed: programs that cannot be measured, by position. Passes on results of other rounds that have arrived since."""
-        self._under_way.append(_UnderWay(round_, Flight(self._measurer, candidates), failed))
+        self._under_way.append(_RoundInFlight(round_, Flight(self._measurer, candidates), failed))
         for one in self._under_way:
             one.advance(hear)
 
@@ -74,7 +74,7 @@ class RoundsOnTheirWay:
             wait_for_any([one.flight for one in self._under_way])
         return None
 
-    def _ended(self, one: _UnderWay) -> Round:
+    def _ended(self, one: _RoundInFlight) -> Round:
         now = time.monotonic()
         one.round.seconds, self._last = now - self._last, now
         self._under_way.remove(one)
@@ -90,7 +90,7 @@ class RoundsOnTheirWay:
 
 
 @dataclass(eq=False)
-class _UnderWay:
+class _RoundInFlight:
     round: Round
     flight: Flight
     failed: dict[int, Measurement]

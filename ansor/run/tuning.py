@@ -21,12 +21,12 @@ from ansor.measure.machine_trouble import KIND as MACHINE
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measurer import Candidate, Measurement, Measurer
 from ansor.run.budget import FEWEST_TRIALS, Budget
-from ansor.run.judge import Judge, judge_of
+from ansor.run.judge import NamedModel, judge_of
 from ansor.run.ledger import Ledger
 from ansor.run.options import ROUND, SMALL_ROUND, Rounds, SearchOptions, Trials
 from ansor.run.pace import Pace
 from ansor.run.refused import refusal
-from ansor.run.rounds import Round, RoundsOnTheirWay
+from ansor.run.rounds import Round, RoundsInFlight
 from ansor.run.states import Progress, Reached, Spent, TaskState, best_of, origins_of
 from ansor.run.summary import last_lines
 from ansor.run.voice import Hearers
@@ -77,7 +77,7 @@ class TuningRun:
         for state, outcomes in zip(self.states, trials.known if trials else (), strict=False):
             self._tell_known(state, outcomes)
 
-    def _judge(self, tasks: Sequence[SearchTask]) -> Judge:
+    def _judge(self, tasks: Sequence[SearchTask]) -> NamedModel:
         """The requested judge, else the best one for the tasks' target, with this machine's model if all programs run here."""
         asked = self.search.model
         if not tasks:
@@ -222,7 +222,7 @@ class TuningRun:
     def _side_by_side(self, done: int) -> None:
         """Keep enough rounds in flight to keep the devices busy. What is asked for depends on the order in which rounds end, but not otherwise on the
         clock."""
-        with closing(RoundsOnTheirWay(self.measurer)) as rounds:
+        with closing(RoundsInFlight(self.measurer)) as rounds:
             while True:
                 self._start_rounds(rounds, done)
                 ended = rounds.next_ended(self._heard, lambda: not self.pace.seconds_left)
@@ -232,7 +232,7 @@ class TuningRun:
             for left in rounds.under_way:  # the time is up
                 self._round_ended(left)
 
-    def _start_rounds(self, rounds: RoundsOnTheirWay, done: int) -> None:
+    def _start_rounds(self, rounds: RoundsInFlight, done: int) -> None:
         """Start rounds until enough are in flight, the budget is used, or no task is left."""
         usual = SMALL_ROUND if len(self.states) > 1 else ROUND  # with small rounds of one task, the search would take more time than devices wait
         while rounds.trials < self.measurer.ahead + usual and not rounds.ending:
@@ -249,7 +249,7 @@ class TuningRun:
             round_ = self._new_round(state, self.pace.round_size(state, begun, self.rounds.size))
             rounds.start(round_, *self._candidates(state, round_.picks), self._heard)
 
-    def _next_beside(self, rounds: RoundsOnTheirWay) -> int | None:
+    def _next_beside(self, rounds: RoundsInFlight) -> int | None:
         """A task for another round: one with as few rounds in flight as possible."""
         over = {index for index, state in enumerate(self.states) if self.tuners[id(state)].finished is not None}
         for most in range(1, len(rounds.under_way) + 2):

@@ -25,7 +25,7 @@ from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.pretrained import knows
 from ansor.cost_model.training_set import estimated_scores
 from ansor.ir.feature_rows import FeatureRows
-from ansor.run.judge import Judge, judge_of
+from ansor.run.judge import NamedModel, judge_of
 from ansor.run.kept_picks import kept_pick
 from ansor.run.states import Best, Guess
 from ansor.schedule.memory import check_memories
@@ -105,13 +105,13 @@ def pick(task: SearchTask, model: CostModel | str | None = None, among: Sequence
         return kept_pick(task, ESTIMATE if chosen is None else chosen.mark, seed, lambda: _picked(task, chosen, task.spaces, seed))
 
 
-def judge_for(target: Target, model: CostModel | str | None = None) -> Judge | None:
+def judge_for(target: Target, model: CostModel | str | None = None) -> NamedModel | None:
     """The judge of a target's programs without measurements; None if no model knows the target, so that only the estimate is left."""
     unit = target.unit.name
     return judge_of(target, unit, model) if _is_given(model) or knows(target.prior.family, unit) else None
 
 
-def log_scores(judge: Judge | None, features: FeatureRows) -> NDArray[np.float64]:
+def log_scores(judge: NamedModel | None, features: FeatureRows) -> NDArray[np.float64]:
     """Logarithms of the speeds that a judge, or the estimate, predicts for programs, up to a constant per task, `[n]`."""
     if judge is None:
         return _logs(estimated_scores(features))
@@ -123,7 +123,7 @@ def _is_given(model: CostModel | str | None) -> bool:
     return not (model is None or isinstance(model, str))
 
 
-def _picked(task: SearchTask, chosen: Judge | None, candidates: Sequence[SketchSpace], seed: int) -> Guess:
+def _picked(task: SearchTask, chosen: NamedModel | None, candidates: Sequence[SketchSpace], seed: int) -> Guess:
     """The pick. chosen: the judge; None if no model knows the target."""
     rng = np.random.default_rng(seed)
     if chosen is None:

@@ -8,7 +8,7 @@ import pytest
 
 from ansor import te
 from ansor.measure.record import RecordFile, foreign_header, load
-from ansor.run.coverage import PICKED, PLAIN, SHAPE, TUNED, Near, coverage
+from ansor.run.coverage import PICKED, PLAIN, SHAPE, TUNED, UnusedRecords, coverage
 from ansor.tasks.task import SearchTask
 from ansor.te.tensor import Tensor
 from ansor.zoo.operators import matmul
@@ -32,7 +32,7 @@ def test_what_was_not_measured_goes_at_the_rate_of_what_was(task: SearchTask, tm
     ratios = [found.share(PICKED) / found.share(TUNED) for found in (once, twice)]
     assert ratios[1] == pytest.approx(2 * ratios[0]) and once.share(TUNED) + once.share(PICKED) == pytest.approx(1.0)
     (picked,) = (one for one in once.tasks if one.program == PICKED)
-    assert picked.near == (Near(task.name, 3, SHAPE),) and picked.trials == 0 and picked.cost is None
+    assert picked.near == (UnusedRecords(task.name, 3, SHAPE),) and picked.trials == 0 and picked.cost is None
 
 
 def test_without_any_time_shares_are_those_of_the_estimate(task: SearchTask, tmp_path: Path) -> None:

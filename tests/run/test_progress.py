@@ -12,7 +12,7 @@ from rich.text import Text
 from ansor import te
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
-from ansor.run.progress import Picture, ProgressView, task_table
+from ansor.run.progress import ProgressPanel, ProgressView, task_table
 from ansor.run.progress_text import progress_parts, share_done
 from ansor.run.states import Best, Progress, Reached, Spent, TaskState
 from ansor.tasks.task import SearchTask
@@ -56,9 +56,9 @@ def test_a_network_shows_the_sum() -> None:
 
 def test_devices_are_lines_on_a_terminal() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=80)
-    picture = Picture()
-    picture.update(replace(progress(8, 1e-3, 5e7), devices=("board1: busy, 3 jobs done", "board2: left out, 1 job done")))
-    console.print(picture)
+    panel = ProgressPanel()
+    panel.update(replace(progress(8, 1e-3, 5e7), devices=("board1: busy, 3 jobs done", "board2: left out, 1 job done")))
+    console.print(panel)
     shown = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert [line.strip() for line in shown[-2:]] == ["board1: busy, 3 jobs done", "board2: left out, 1 job done"]
 
@@ -108,14 +108,14 @@ def test_a_terminal_has_live_lines_that_go_away() -> None:
 @pytest.mark.parametrize("width", [80, 60, 120])
 def test_lines_fit_and_nothing_is_cut(width: int) -> None:
     out, console = terminal(width)
-    picture = Picture()
+    panel = ProgressPanel()
     name = "conv2d_transpose_with_a_long_name_512x512_3x3_bias_add_relu_and_more_of_it"
     many = later(progress(398, 7.65e-3, 5e9, tasks=32, waiting=12, failures={"timeout": 1, "compile": 2}), budget=400)
     long = replace(many, task=SearchTask(matmul, name=name))
     for number in range(2):
-        picture.update(replace(later(long, trials=399 + number), gain=0.001))
-    picture.now("building 32 kernels")
-    console.print(picture)
+        panel.update(replace(later(long, trials=399 + number), gain=0.001))
+    panel.now("building 32 kernels")
+    console.print(panel)
     lines = out.getvalue().splitlines()
     assert max(cell_len(Text.from_ansi(line).plain) for line in lines) <= width and "\u2026" not in out.getvalue()
     text = " ".join(Text.from_ansi(line).plain.strip() for line in lines)
@@ -127,9 +127,9 @@ def test_lines_fit_and_nothing_is_cut(width: int) -> None:
 
 def test_what_goes_on_before_the_first_trial_is_said() -> None:
     out, console = terminal()
-    picture = Picture()
-    picture.now("reading the model")
-    console.print(picture)
+    panel = ProgressPanel()
+    panel.now("reading the model")
+    console.print(panel)
     assert "reading the model" in out.getvalue()
 
 
