@@ -32,7 +32,7 @@ from ansor.schedule.memory import check_memories
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import Inlined
 from ansor.schedule.steps import ComputeAt, Parallel, PragmaUnroll, Step, Vectorize
-from ansor.search.evolution import EvolutionOptions, Hall, Quest, Score, evolve
+from ansor.search.evolution import EvolutionOptions, HallOfFame, Quest, Score, evolve
 from ansor.search.population import sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.support.garbage import uncollected
@@ -274,7 +274,7 @@ def _combines(family: _Family, best: Sequence[_Family]) -> bool:
     return bool(known) and set(family[1]) <= known
 
 
-def _searched(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Generator) -> Hall:
+def _searched(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Generator) -> HallOfFame:
     sampled = [SampledSpace(space) for space in spaces]
     nothing = [np.zeros(0, np.uint64)] * len(spaces)
     chances = np.ones(len(spaces))
@@ -284,6 +284,6 @@ def _searched(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Genera
     return evolve(sampled, score, start, Quest.anywhere(sampled, KEPT), rng, search)
 
 
-def _program(spaces: Sequence[SketchSpace], hall: Hall, place: int) -> Best:
+def _program(spaces: Sequence[SketchSpace], hall: HallOfFame, place: int) -> Best:
     space, row = hall.members.member(place)
     return Best(spaces[space].sketch, row, math.inf, origin_of(spaces[space].algorithm))

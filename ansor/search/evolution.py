@@ -32,7 +32,7 @@ MOST_SURPLUS = 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survivors:
+class PopulationShares:
     """Shares of the population: the best, kept unchanged; new samples; and the top of the ranking, from which most parents come."""
 
     elites: float = 0.1
@@ -50,7 +50,7 @@ class EvolutionOptions:
     crossover: float = 0.3
     extra_moves: float = 0.5
     jump: float = 0.1
-    survivors: Survivors = Survivors()
+    survivors: PopulationShares = PopulationShares()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +66,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hall:
+class HallOfFame:
     """The best programs found, with their feature rows."""
 
     ranked: Ranked
@@ -82,9 +82,9 @@ class Hall:
         """Their scores, `[n]`."""
         return self.ranked.scores
 
-    def take(self, index: NDArray[np.int64]) -> Hall:
+    def take(self, index: NDArray[np.int64]) -> HallOfFame:
         """These members; `index` ascending."""
-        return Hall(self.ranked.take(index), self.features.take(index))
+        return HallOfFame(self.ranked.take(index), self.features.take(index))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,19 +109,19 @@ class Quest:
 
 def evolve(
     spaces: Sequence[SampledSpace], score: Score, start: Population, quest: Quest, rng: np.random.Generator, options: EvolutionOptions
-) -> Hall:
+) -> HallOfFame:
     """The best distinct programs found: the best `quest.wanted` overall, and the best of each space.
 
     Deterministic for the state of `rng`. The result may be smaller than wanted if the spaces are small.
     """
-    hall = Hall(Ranked(empty_population(spaces), np.zeros(0)), FeatureRows(np.zeros((0, 0), np.float32), np.zeros(0, np.int64), 0))
+    hall = HallOfFame(Ranked(empty_population(spaces), np.zeros(0)), FeatureRows(np.zeros((0, 0), np.float32), np.zeros(0, np.int64), 0))
     elites, newcomers, usable = hall.ranked, start, USABLE
     for generation in range(options.generations + 1):
         if not len(newcomers):
             break
         features = newcomers.features(spaces)
         scored = Ranked(newcomers, finite_scores(score, features))
-        hall = _admitted(hall, Hall(scored, features), spaces, quest.excluded, quest.wanted)
+        hall = _admitted(hall, HallOfFame(scored, features), spaces, quest.excluded, quest.wanted)
         if generation == options.generations:
             break
         current = _merged(elites, scored)
@@ -233,14 +233,14 @@ def _order(first: Population, second: Population) -> NDArray[np.int64]:
     return np.argsort(np.concatenate([first.owners(), second.owners()]), kind="stable")
 
 
-def _admitted(hall: Hall, newcomers: Hall, spaces: Sequence[SampledSpace], excluded: Keys, wanted: int) -> Hall:
+def _admitted(hall: HallOfFame, newcomers: HallOfFame, spaces: Sequence[SampledSpace], excluded: Keys, wanted: int) -> HallOfFame:
     """The hall of fame after a generation: the best `wanted` overall and the best of each space."""
     new = np.flatnonzero(newcomers.members.fresh(spaces, excluded))
     promising = newcomers.take(_foremost(newcomers.ranked, new, wanted))
     if not len(hall.scores):
         return promising
     order = _order(hall.members, promising.members)
-    both = Hall(_merged(hall.ranked, promising.ranked), join([hall.features, promising.features]).take(order))
+    both = HallOfFame(_merged(hall.ranked, promising.ranked), join([hall.features, promising.features]).take(order))
     return both.take(_foremost(both.ranked, _first_of_each(both.members, spaces), wanted))
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ansor.cost_model.base import CostModel
 from ansor.search.diversity import spread
-from ansor.search.evolution import EvolutionOptions, Hall, Quest, evolve
+from ansor.search.evolution import EvolutionOptions, HallOfFame, Quest, evolve
 from ansor.search.population import Population, allotted, joined, sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.search.space import Space
@@ -244,7 +244,7 @@ class Tuner:
         hall = evolve(self._spaces, self._model.predict, joined(anchors, start).distinct(self._spaces), quest, rng, evolution)
         return self._chosen(hall, wanted, late, rng)
 
-    def _chosen(self, hall: Hall, wanted: int, late: bool, rng: np.random.Generator) -> list[Pick]:
+    def _chosen(self, hall: HallOfFame, wanted: int, late: bool, rng: np.random.Generator) -> list[Pick]:
         """The best-scored programs, spread out; some are the best of a little-tried space."""
         if not len(hall.members):
             return []
@@ -254,7 +254,7 @@ class Tuner:
         chosen = spread(hall.features, hall.scores, order, explored, wanted, strength)
         return [Pick(*hall.members.member(int(index))) for index in chosen]
 
-    def _explored(self, hall: Hall, order: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def _explored(self, hall: HallOfFame, order: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
         owners = hall.members.owners()[order]
         spaces, place = np.unique(owners, return_index=True)
         _, trials = self._best_by_space()
