@@ -57,14 +57,14 @@ class TileWithSplit:
         tiled = tile(sketch, stage, self.structure, private=True, uneven=self.uneven)
         cut = [(axis.name, choice) for axis, choice in zip(shared, tiled.choices, strict=False) if choice]
         turned = one_at_a_time(target)
-        around = Around(stage, tuple(_ahead(state, stage)), tuple(one.name for one in behind), last.name)
+        around = SplitStages(stage, tuple(_ahead(state, stage)), tuple(one.name for one in behind), last.name)
         for level in self.levels:
             if cut and level < self.structure.upper().count("S"):
                 yield Derived(_placed(tiled.sketch, around, cut, level, turned))
 
 
 @dataclass(frozen=True)
-class Around:
+class SplitStages:
     """The sums, the stages that prepare their inputs (nearest first), the stages that combine them (nearest first), and the last stage."""
 
     sums: str
@@ -119,7 +119,7 @@ def _shared(split: Stage, last: Stage) -> list[Axis]:
     return found
 
 
-def _placed(sketch: Sketch, around: Around, cut: list[tuple[str, str]], level: int, turned: bool) -> Sketch:
+def _placed(sketch: Sketch, around: SplitStages, cut: list[tuple[str, str]], level: int, turned: bool) -> Sketch:
     """The sums and the stages around them, placed in the last stage's loops after `level` shared levels; `turned`: with constants outside."""
     last = around.last
     whole = [loop for loop in sketch.state[last].loops if loop not in dict(cut)]
@@ -137,7 +137,7 @@ def _placed(sketch: Sketch, around: Around, cut: list[tuple[str, str]], level: i
     return sketch.then(*steps, choices=[unroll])
 
 
-def _moving(state: State, around: Around, cut: list[tuple[str, str]]) -> int:
+def _moving(state: State, around: SplitStages, cut: list[tuple[str, str]]) -> int:
     """The number of split loops up to the last one that the prepared inputs depend on; all of them if there is none."""
     sums, last = state[around.sums].tensor, state[around.last]
     assert sums.compute is not None and last.tensor.compute is not None

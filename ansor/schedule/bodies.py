@@ -42,7 +42,7 @@ class Bodies:
 
 def bodies_of(state: State, regions: Regions, buffers: Mapping[str, Buffer], scopes: Scopes, known: Collection[str] = ()) -> Bodies:
     """The statement of every stage. known: root stages whose nests are already built."""
-    write = _Bodies(state, regions.frames, regions.reads, buffers, scopes, set(regions.names))
+    write = _BodyBuilder(state, regions.frames, regions.reads, buffers, scopes, set(regions.names))
     stores: dict[str, Store] = {}
     copies: dict[str, tuple[Node, ...]] = {}
     inside = inside_of(state)
@@ -74,7 +74,7 @@ def _nest_order(stage: Stage, inside: Inside) -> Iterator[Stage]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Made:
+class _PackedOperands:
     """What was built for packed operands so far, as in `Bodies`; copies: only those of the current root nest."""
 
     packed: dict[str, Buffer]
@@ -83,7 +83,7 @@ class _Made:
 
 
 @dataclass(frozen=True, eq=False)
-class _Bodies:
+class _BodyBuilder:
     state: State
     frames: Mapping[str, Frame]
     reads: Reads
@@ -91,7 +91,7 @@ class _Bodies:
     scopes: Scopes
     names: set[str]
     values: dict[Place, Expr] = field(default_factory=dict)
-    made: _Made = field(default_factory=lambda: _Made({}, [], []))
+    made: _PackedOperands = field(default_factory=lambda: _PackedOperands({}, [], []))
 
     def store(self, frame: Frame) -> Store:
         stage = frame.stage

@@ -23,7 +23,7 @@ __all__ = ["PASSES", "Lowering", "Numbers", "lower", "lower_with"]
 
 
 @dataclass(frozen=True, eq=False)
-class Around:
+class LoweringContext:
     """What is known before a schedule is lowered. scopes: which memories hold intermediates; known: lowered nests, by root stage; same: the shared buffer for
     a buffer.
     """
@@ -40,7 +40,7 @@ class Lowering:
     state: State
     numbers: Numbers
     name: str = "kernel"
-    around: Around = Around()
+    around: LoweringContext = LoweringContext()
     regions: Regions | None = None
     buffers: Mapping[str, Buffer] = field(default_factory=dict)
     bodies: Bodies | None = None
@@ -49,7 +49,7 @@ class Lowering:
 
 def lower(state: State, numbers: Numbers, name: str = "kernel", scopes: Scopes | None = None) -> Loops:
     """The loop nests of `state` with its choices set to `numbers`. scopes: which memories hold its intermediates."""
-    loops = run(PASSES, Lowering(state, numbers, name, Around(scopes or Scopes()))).loops
+    loops = run(PASSES, Lowering(state, numbers, name, LoweringContext(scopes or Scopes()))).loops
     assert loops is not None
     return loops
 
@@ -57,7 +57,7 @@ def lower(state: State, numbers: Numbers, name: str = "kernel", scopes: Scopes |
 def lower_with(nests: KnownNests, state: State, numbers: Numbers) -> Loops:
     """Like `lower`, but takes known nests from `nests` and adds the others to it."""
     keys = nests.keys(state, numbers)
-    done = run(PASSES, Lowering(state, numbers, around=Around(known=nests.of(keys), same=nests.same)))
+    done = run(PASSES, Lowering(state, numbers, around=LoweringContext(known=nests.of(keys), same=nests.same)))
     assert done.loops is not None and done.regions is not None
     nests.keep(keys, state, done.regions.frames, done.loops.body)
     return done.loops
