@@ -24,22 +24,22 @@ from ansor.te.fold import walk
 
 
 @dataclass(frozen=True, eq=False)
-class Outer:
+class OuterLoop:
     """A loop around several nests, or around local arrays."""
 
     loop: For
-    body: tuple[Written, ...]
+    body: tuple[WrittenNest, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Formed:
+class PatternNest:
     """A perfect nest with its pattern and form."""
 
     pattern: Pattern
     form: Form
 
 
-Written = Outer | Formed
+WrittenNest = OuterLoop | PatternNest
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Function:
     buffers: tuple[Buffer, ...]
     parallel: tuple[For, ...]
     tasks: int
-    body: tuple[Written, ...]
+    body: tuple[WrittenNest, ...]
     strips: Strips | None = None
 
     def __str__(self) -> str:
@@ -61,9 +61,9 @@ class Function:
         return "\n".join([*lines, *_text(self.body, "  ")])
 
 
-def _text(body: Sequence[Written], indent: str) -> Iterator[str]:
+def _text(body: Sequence[WrittenNest], indent: str) -> Iterator[str]:
     for one in body:
-        if isinstance(one, Outer):
+        if isinstance(one, OuterLoop):
             yield f"{indent}for {one.loop.var.name} in {one.loop.var.extent}"
             yield from _text(one.body, indent + "  ")
             continue
@@ -95,16 +95,16 @@ def _parallel_loops(node: Node, machine: Machine) -> tuple[tuple[For, ...], tupl
     return tuple(found), body
 
 
-def _written(node: Node, machine: Machine, patterns: Sequence[Pattern], sums: Mapping[Store, Access]) -> Written:
+def _written(node: Node, machine: Machine, patterns: Sequence[Pattern], sums: Mapping[Store, Access]) -> WrittenNest:
     loops, store = chain(node)
     if store is None:
         assert isinstance(node, For)
-        return Outer(node, tuple(_written(one, machine, patterns, sums) for one in node.body))
+        return OuterLoop(node, tuple(_written(one, machine, patterns, sums) for one in node.body))
     nest = Nest(loops, store, machine.vector_bytes, sums.get(store))
     for pattern in patterns:
         form = pattern.match(nest)
         if form is not None:
-            return Formed(pattern, form)
+            return PatternNest(pattern, form)
     raise AssertionError("plain loops are the last pattern")
 
 
@@ -161,10 +161,10 @@ def _task_indices(function: Function) -> Iterator[Code]:
         yield f"const long {loop.var.name} = {quotient if loop is loops[0] else f'({quotient}) % {loop.var.extent}'};"
 
 
-def _code(body: Sequence[Written], emit: Emitter) -> list[Code]:
+def _code(body: Sequence[WrittenNest], emit: Emitter) -> list[Code]:
     found: list[Code] = []
     for one in body:
-        if isinstance(one, Outer):
+        if isinstance(one, OuterLoop):
             found += emit.loop(one.loop, [*_arrays(one.loop, emit), *_code(one.body, emit)])
         else:
             found += emit.loops(one.form.around, one.form.code(emit))

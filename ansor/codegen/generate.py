@@ -30,7 +30,7 @@ from ansor.codegen.patterns.transposed_copy import TRANSPOSED_COPY
 from ansor.codegen.patterns.vector_reduction import VECTOR_REDUCTION
 from ansor.codegen.source import CSource
 from ansor.codegen.sums import with_sums
-from ansor.codegen.unit import Unit, Written, argument, entry_code, heading
+from ansor.codegen.unit import Unit, FunctionCode, argument, entry_code, heading
 from ansor.codegen.values import Writer
 from ansor.errors import DeclarationError
 from ansor.ir.loops import Access, Buffer, Loops, Store, stores
@@ -169,7 +169,7 @@ def _make_tree(draft: Draft) -> Draft:
     return replace(draft, unit=Unit(top, dialect.prelude, written, (entry,)))
 
 
-def _written(draft: Draft) -> Iterator[Written]:
+def _written(draft: Draft) -> Iterator[FunctionCode]:
     """Functions as C, each with its own helpers. Names are numbered through the whole program, but in each function if they are apart: a nest then has the
     same text in every program."""
     dialect, taken = draft.machine.dialect, _names(draft.loops)
@@ -177,7 +177,7 @@ def _written(draft: Draft) -> Iterator[Written]:
     for function in draft.functions:
         helpers = Helpers(ranges=ranges, index=dialect.index, index_bits=dialect.index_bits, hosted=dialect.hosted, apart=dialect.apart)
         emit = Emitter(draft.machine, Writer(helpers), taken, itertools.count() if dialect.apart else numbers)
-        yield Written(function, helpers, tuple(function_code(function, emit)))
+        yield FunctionCode(function, helpers, tuple(function_code(function, emit)))
 
 
 def _print(draft: Draft) -> Draft:

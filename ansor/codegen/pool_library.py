@@ -60,14 +60,14 @@ def use_openmp(library: Path | ctypes.CDLL, pool: Pool, runtime: ctypes.CDLL) ->
 
 
 @dataclass(frozen=True, slots=True)
-class _Brought:
+class _BundledLibrary:
     """A library brought by something saved. It stays loaded; its file is gone."""
 
     content: bytes
     loaded: ctypes.CDLL
 
 
-_brought: _Brought | None = None
+_bundled: _BundledLibrary | None = None
 _pools: dict[int, Pool] = {}
 _apart: set[int] = set()  # pools created before PyTorch was loaded, which do not use its threads
 _forked = False
@@ -103,9 +103,9 @@ def _library(compiler: Compiler | None) -> Path | ctypes.CDLL:
     try:
         return pool_library(compiler or find_compiler())
     except ToolchainError:
-        if _brought is None:
+        if _bundled is None:
             raise
-        return _brought.loaded
+        return _bundled.loaded
 
 
 def bring_pool(content: bytes) -> None:
@@ -113,12 +113,12 @@ def bring_pool(content: bytes) -> None:
 
     Raises OSError if it does not load.
     """
-    global _brought
-    if content and _brought is None:
+    global _bundled
+    if content and _bundled is None:
         with tempfile.TemporaryDirectory(prefix="ansor-pool-") as private:  # no other user writes to it
             library = Path(private) / "pool.so"
             library.write_bytes(content)
-            _brought = _Brought(content, ctypes.CDLL(str(library)))
+            _bundled = _BundledLibrary(content, ctypes.CDLL(str(library)))
 
 
 def pool_bytes(threads: int) -> bytes:
@@ -128,9 +128,9 @@ def pool_bytes(threads: int) -> bytes:
     try:
         return pool_library(find_compiler()).read_bytes()
     except ToolchainError:
-        if _brought is None:
+        if _bundled is None:
             raise
-        return _brought.content
+        return _bundled.content
 
 
 def _share_with_torch(library: Path | ctypes.CDLL, pool: Pool, torch: ModuleType) -> None:

@@ -40,7 +40,7 @@ def runner(tape: Tape, wanted: Sequence[Matrix], compiler: str = "") -> Run:
     if library is None:
         short, given = tape.cut(wanted)
         return lambda genes: short.matrices(genes, given)
-    return _Prepared(library, tape, wanted)
+    return _RegisterTape(library, tape, wanted)
 
 
 @lru_cache
@@ -61,7 +61,7 @@ class _Tape(ctypes.Structure):
     )  # fmt: skip
 
 
-class _Prepared:
+class _RegisterTape:
     """A tape as instructions on registers."""
 
     def __init__(self, library: ctypes.CDLL, tape: Tape, wanted: Sequence[Matrix]) -> None:

@@ -17,7 +17,7 @@ INNER = "ansor_nest"
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class FunctionCode:
     """A function as C: `code`, and the helpers that it uses."""
 
     function: Function
@@ -31,7 +31,7 @@ class Unit:
 
     heading: tuple[str, ...]
     prelude: str
-    written: tuple[Written, ...]
+    written: tuple[FunctionCode, ...]
     entry: tuple[Code, ...]
 
     @property
@@ -52,7 +52,7 @@ class Unit:
         declared = [f"void {one.name}{one.parameters};" for one in nests]
         return Parts(whole, nests, "\n".join([*declared, *lines(self.entry), ""]))
 
-    def _nest(self, one: Written, dialect: Dialect) -> Nest:
+    def _nest(self, one: FunctionCode, dialect: Dialect) -> Nest:
         function, found = one.function, one.code[0]
         assert isinstance(found, Block)
         inner = "\n".join([definitions([one.helpers]), "", *lines([found._replace(head=f"static void {INNER}{parameters(function)}")]), ""])

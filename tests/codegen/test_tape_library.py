@@ -103,5 +103,5 @@ def test_without_a_compiler_numpy_does_the_work(monkeypatch: pytest.MonkeyPatch)
     with pytest.warns(RuntimeWarning, match="programs are described by NumPy, which takes many times as long: no C compiler"):
         run = runner(tape, wanted)
     tape_library._library.cache_clear()
-    assert not isinstance(run, tape_library._Prepared)
+    assert not isinstance(run, tape_library._RegisterTape)
     np.testing.assert_array_equal(run(GENES)[0], tape.matrices(GENES, wanted)[0])

@@ -207,7 +207,7 @@ def test_threads_are_saved_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert isinstance(kernel, Kernel) and kernel.code.threads == 2
     kernel.save(place)
     assert (place / POOL).is_file()
-    for name, value in (("find_compiler", no_compiler), ("_pools", {}), ("_apart", set()), ("_brought", None)):
+    for name, value in (("find_compiler", no_compiler), ("_pools", {}), ("_apart", set()), ("_bundled", None)):
         monkeypatch.setattr(pool_library, name, value)
     again = Kernel.load(place)
     twice = Kernel.load(again.save(tmp_path / "again"))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ansor.codegen.emitter import Emitter
 from ansor.codegen.patterns.base import Nest, Pattern
 from ansor.codegen.patterns.plain_loops import PlainLoops
-from ansor.codegen.patterns.tiles import Held, Tile, tile_code, tile_of
+from ansor.codegen.patterns.tiles import TileAccumulators, Tile, tile_code, tile_of
 from ansor.codegen.tensorized import InnerProduct, TileText, inner_product, tile_text
 from ansor.codegen.tree import Code
 from ansor.ir.linear import Var
@@ -51,10 +51,10 @@ class Instruction:
     def lanes(self, widest: int) -> int:
         return min(widest, max(self.inner.intrinsic.lanes))
 
-    def ahead(self, held: Held, emit: Emitter) -> TileText | None:
+    def ahead(self, held: TileAccumulators, emit: Emitter) -> TileText | None:
         return tile_text(self.inner, held.places, held.names, emit.writer, held.store, held.before)
 
-    def each(self, held: Held, emit: Emitter) -> list[Code]:
+    def each(self, held: TileAccumulators, emit: Emitter) -> list[Code]:
         return []
 
 

@@ -15,7 +15,7 @@ from ansor.codegen.by_element import elements_together
 from ansor.codegen.emitter import Emitter
 from ansor.codegen.patterns.base import Nest, Pattern
 from ansor.codegen.patterns.plain_loops import PlainLoops
-from ansor.codegen.patterns.tiles import Held, Tile, tile_code, tile_of
+from ansor.codegen.patterns.tiles import TileAccumulators, Tile, tile_code, tile_of
 from ansor.codegen.tensorized import TileText
 from ansor.codegen.tree import Code
 from ansor.ir.linear import Var
@@ -47,10 +47,10 @@ class Arithmetic:
     def lanes(self, widest: int) -> int:
         return widest
 
-    def ahead(self, held: Held, emit: Emitter) -> TileText | None:
+    def ahead(self, held: TileAccumulators, emit: Emitter) -> TileText | None:
         return None
 
-    def each(self, held: Held, emit: Emitter) -> list[Code]:
+    def each(self, held: TileAccumulators, emit: Emitter) -> list[Code]:
         code: list[Code] = []
         shared, elements = emit.shared(held.number, code), elements_together(held.store, held.places, emit, held.number, code)
 

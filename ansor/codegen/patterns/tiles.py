@@ -137,7 +137,7 @@ def _lane_loop(loops: Sequence[For], store: Store) -> For | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class TileAccumulators:
     """Accumulators of one tile. `before`: outer reduction loops, across which results are stored and reloaded; `number` identifies the tile."""
 
     number: int
@@ -157,10 +157,10 @@ class Step(Protocol):
     def group(self) -> tuple[Var, ...]:
         """Reduction loops that it runs itself."""
 
-    def ahead(self, held: Held, emit: Emitter) -> TileText | None:
+    def ahead(self, held: TileAccumulators, emit: Emitter) -> TileText | None:
         """Its code, if known before the reduction loops are opened."""
 
-    def each(self, held: Held, emit: Emitter) -> list[Code]:
+    def each(self, held: TileAccumulators, emit: Emitter) -> list[Code]:
         """Its code otherwise."""
 
 
@@ -191,10 +191,10 @@ def _held(found: Sequence[Place], reductions: Sequence[For], tile: Tile, step: S
     before = tuple(var for var in tile.store.reduce_vars if var not in held)
     number = next(emit.numbers)
     accumulators = tuple(emit.own(f"acc{number}_{k}") for k in range(len(found)))
-    return [opened(_accumulating(Held(number, accumulators, tuple(found), tile.store, before), reductions, tile.within, step, emit))]
+    return [opened(_accumulating(TileAccumulators(number, accumulators, tuple(found), tile.store, before), reductions, tile.within, step, emit))]
 
 
-def _accumulating(held: Held, reductions: Sequence[For], within: tuple[Guard, ...], step: Step, emit: Emitter) -> list[Code]:
+def _accumulating(held: TileAccumulators, reductions: Sequence[For], within: tuple[Guard, ...], step: Step, emit: Emitter) -> list[Code]:
     code: list[Code] = []
     for name, (fixed, lanes) in zip(held.names, held.places, strict=True):
         code += accumulator(emit, name, emit.writer.at(fixed, lanes), held.store, held.before)

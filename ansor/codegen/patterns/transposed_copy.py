@@ -31,7 +31,7 @@ START = Linear()
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class GuardedValue:
     """A value and its conditions; if they do not hold, the store has another value."""
 
     value: Expr
@@ -58,7 +58,7 @@ class TransposedCopy:
     along: For
     store: Store
     reads: tuple[Access, ...]
-    chosen: Chosen
+    chosen: GuardedValue
     limits: Limits
     lanes: int
 
@@ -106,7 +106,7 @@ def transposed_copy(loops: Sequence[For], store: Store, lanes: int) -> Transpose
     if ends is None or min(int(across.var.extent), int(along.var.extent)) < LEAST:
         return None
     around = tuple(loop for loop in others if loop is not across)
-    return TransposedCopy(around, across, along, replace(store, guards=()), reads, Chosen(value, tests), Limits(conditions, tuple(ends)), lanes)
+    return TransposedCopy(around, across, along, replace(store, guards=()), reads, GuardedValue(value, tests), Limits(conditions, tuple(ends)), lanes)
 
 
 def _match(nest: Nest) -> TransposedCopy | None:
