@@ -89,7 +89,7 @@ def convert(
     to = to or holds or DEFAULT[kind]
     if holds not in (None, to):
         raise RecordError(f"asked to write {to} to {out}, which holds {holds}; name another file")
-    left = _Left()
+    left = _LeftOutCounts()
     if kind == to == LogKind.RECORDS:
         raise RecordError(f"asked to convert {source} to records, which it holds already; give --to auto_scheduler, or join files with cat")
     if to == LogKind.RECORDS:
@@ -107,7 +107,7 @@ def convert(
     return Converted(kind, to, written, left.found())
 
 
-class _Left:
+class _LeftOutCounts:
     """Counts what is left out, by reason."""
 
     def __init__(self) -> None:
@@ -144,27 +144,27 @@ def _printable(reason: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-def _states(source: Path, left: _Left) -> tuple[state_line.LogRecord, ...]:
+def _states(source: Path, left: _LeftOutCounts) -> tuple[state_line.LogRecord, ...]:
     return left.read(states.load(source))
 
 
-def _configs(source: Path, left: _Left) -> tuple[config_line.LogRecord, ...]:
+def _configs(source: Path, left: _LeftOutCounts) -> tuple[config_line.LogRecord, ...]:
     return left.read(configs.load(source, old=True))
 
 
-def _of_trials(source: Path, left: _Left) -> tuple[Record, ...]:
+def _of_trials(source: Path, left: _LeftOutCounts) -> tuple[Record, ...]:
     loaded = trials.load(source)
     for reason, count in loaded.skipped.items():
         left.add(reason, count)
     return loaded.records
 
 
-def _count(source: Path, kind: LogKind, left: _Left) -> int:
+def _count(source: Path, kind: LogKind, left: _LeftOutCounts) -> int:
     read = {LogKind.RECORDS: _of_trials, LogKind.AUTO_SCHEDULER: _states, LogKind.AUTOTVM: _configs}[kind]
     return len(read(source, left))
 
 
-def _lines(source: Path, kind: LogKind, to: LogKind, left: _Left, workloads: Mapping[str, tuple[Tensor, ...]]) -> list[str]:
+def _lines(source: Path, kind: LogKind, to: LogKind, left: _LeftOutCounts, workloads: Mapping[str, tuple[Tensor, ...]]) -> list[str]:
     if kind == to == LogKind.AUTO_SCHEDULER:
         return left.made(_states(source, left), _state_line)
     if kind == to == LogKind.AUTOTVM:

@@ -14,7 +14,7 @@ from ansor.manual.loop import AnyLoop
 from ansor.manual.schedule import Schedule, Scheduled
 
 
-class Refusing(Protocol):
+class SupportsRaiseError(Protocol):
     """The part of a configuration that its values need."""
 
     def raise_error(self, msg: str) -> None:
@@ -92,7 +92,7 @@ class AnnotateEntity:
         axis_lens: Sequence[int] | None = None,
         max_unroll: int | None = None,
         vec_size: Collection[int] | None = None,
-        cfg: Refusing | None = None,
+        cfg: SupportsRaiseError | None = None,
         source: Sequence[Scheduled] | None = None,
     ) -> list[AnyLoop]:
         """Annotate the loops, and return them; a fused loop takes the position of its last part.
@@ -140,7 +140,7 @@ def _check_number(axes: Sequence[AnyLoop], values: Sequence[object], verb: str) 
         raise ConfigError(f"asked to {verb} {len(axes)} loops by {list(values)}; give the {len(values)} loops that the knob was defined over")
 
 
-def _check_length(length: int | None, allowed: bool, become: str, cfg: Refusing | None) -> None:
+def _check_length(length: int | None, allowed: bool, become: str, cfg: SupportsRaiseError | None) -> None:
     if allowed:
         return
     reason = f"a loop of {length} iterations must not be {become}"

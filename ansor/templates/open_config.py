@@ -28,10 +28,10 @@ class OpenConfig(ConfigEntity):
         for name, knob in space.space_map.items():
             if isinstance(knob, SplitSpace) and name not in digits:
                 values[name] = _OpenSplit(name, knob, self.looked_at)
-        self._entities = _Noting(values, self.looked_at)
+        self._entities = _ReadRecorder(values, self.looked_at)
 
 
-class _Noting(dict[str, Entity]):
+class _ReadRecorder(dict[str, Entity]):
     """The values of knobs, which records the names of those read. Open splits record reads themselves."""
 
     def __init__(self, values: Mapping[str, Entity], looked_at: dict[str, None]) -> None:

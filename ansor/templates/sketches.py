@@ -41,7 +41,7 @@ Block: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Run:
+class TemplateResult:
     """The result of a template for all configurations in which the knobs it read have these digits."""
 
     digits: Mapping[str, int]
@@ -60,12 +60,12 @@ def template_sketches(task: Task, dag: Dag) -> list[Sketch]:
 
     Raises ScheduleError if no configuration is possible, or the template reads too many values, and DeclarationError if it computes other arrays than `dag`.
     """
-    groups: dict[object, list[Run]] = {}
+    groups: dict[object, list[TemplateResult]] = {}
     dags = {_identity(dag): dag}
     refused = list[str]()
     for run in _runs(task, {}, [0], refused):
         known = dags.setdefault(_identity(run.sketch.dag), run.sketch.dag)
-        settled = Run(run.digits, Sketch(known, run.sketch.steps, run.sketch.choices))
+        settled = TemplateResult(run.digits, Sketch(known, run.sketch.steps, run.sketch.choices))
         groups.setdefault(settled.structure, []).append(settled)
     if not groups:
         count = counted(task.config_space.range_length, "configuration")
@@ -80,7 +80,7 @@ def _identity(dag: Dag) -> object:
     return dag.key, str(dag), tuple(tensor.name for tensor in dag.tensors)
 
 
-def _runs(task: Task, digits: Mapping[str, int], count: list[int], refused: list[str]) -> Iterator[Run]:
+def _runs(task: Task, digits: Mapping[str, int], count: list[int], refused: list[str]) -> Iterator[TemplateResult]:
     """Give every value in turn to each knob that the template reads, and so on for those it reads then. `count`: runs so far; `refused`: reasons."""
     count[0] += 1
     config = OpenConfig(task.config_space, digits)
@@ -90,7 +90,7 @@ def _runs(task: Task, digits: Mapping[str, int], count: list[int], refused: list
             "values, or apply splits without reading their sizes"
         )
     try:
-        found = Run(digits, _sketch(task, config))
+        found = TemplateResult(digits, _sketch(task, config))
     except InstantiationError as error:
         refused.append(str(error))
         found = None
@@ -110,7 +110,7 @@ def _sketch(task: Task, config: OpenConfig) -> Sketch:
 # runs as rows -----------------------------------------------------------------------------------------------------------------------------------------
 
 
-def _merged(runs: Sequence[Run], space: ConfigSpace) -> Sketch:
+def _merged(runs: Sequence[TemplateResult], space: ConfigSpace) -> Sketch:
     """One sketch of runs that differ only in numbers. Numbers that depend on a single knob become a choice of its name; those of knobs that depend on each
     other become one joint choice."""
     first = runs[0].sketch
@@ -147,7 +147,7 @@ def _choice(block: Block, columns: Sequence[Sequence[Numbers | None]], space: Co
     return Choice(name, table)
 
 
-def _blocks(runs: Sequence[Run]) -> list[Block]:
+def _blocks(runs: Sequence[TemplateResult]) -> list[Block]:
     """The knobs that were read, grouped if the runs do not have all combinations of their values."""
     blocks: list[Block] = []
     for name in runs[0].digits:
@@ -161,15 +161,15 @@ def _blocks(runs: Sequence[Run]) -> list[Block]:
     return blocks if whole else [tuple(runs[0].digits)]
 
 
-def _seen(runs: Sequence[Run], block: Block) -> set[Numbers]:
+def _seen(runs: Sequence[TemplateResult], block: Block) -> set[Numbers]:
     return {_digits(run, block) for run in runs}
 
 
-def _digits(run: Run, block: Block) -> Numbers:
+def _digits(run: TemplateResult, block: Block) -> Numbers:
     return tuple(run.digits[name] for name in block)
 
 
-def _owner(runs: Sequence[Run], blocks: Sequence[Block], values: Sequence[Numbers | None]) -> Block | None:
+def _owner(runs: Sequence[TemplateResult], blocks: Sequence[Block], values: Sequence[Numbers | None]) -> Block | None:
     """The block that determines a number by itself; None if several do."""
     for block in blocks:
         pairs = {(_digits(run, block), value) for run, value in zip(runs, values, strict=True)}

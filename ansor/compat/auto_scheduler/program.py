@@ -67,7 +67,7 @@ def program_of(dag: Declaration, state: StateObject, layout_rewrite: LayoutRewri
     state.check()
     for stage in state.stages:
         _check_processor(stage)
-    ending = _Ending(with_reductions_fused(state))
+    ending = _FinalSteps(with_reductions_fused(state))
     placed = ending.placed()
     running = placed.then(*ending.annotations())
     packed = running.then(*packing_steps(dag, running.sketch.state, layout_rewrite))
@@ -82,7 +82,7 @@ def _check_processor(stage: Stage) -> None:
                                 f"which processors do not have; use a state made for llvm")  # fmt: skip
 
 
-class _Ending:
+class _FinalSteps:
     """The steps at the end of a program. notes: what is left out."""
 
     def __init__(self, structure: StateObject) -> None:

@@ -206,7 +206,7 @@ class SketchPolicy(SearchPolicy):
 
     def sample_initial_population(self) -> list[State]:
         """Random programs that fit the machine: at least `sample_init_min_population`, if the space has so many."""
-        rng, spaces = np.random.default_rng([self.seed, 1]), [SampledSpace(space) for space in self._told.local.spaces]
+        rng, spaces = np.random.default_rng([self.seed, 1]), [SampledSpace(space) for space in self._scored.local.spaces]
         nothing, wanted = [np.zeros(0, np.uint64)] * len(spaces), 2 * int(self.params["sample_init_min_population"])
         members = sample_population(spaces, wanted, np.ones(len(spaces)), rng, nothing)
         states = (self._state(*members.member(index)) for index in rng.permutation(len(members)))
@@ -214,11 +214,11 @@ class SketchPolicy(SearchPolicy):
 
     def evolutionary_search(self, init_populations: Sequence[State], out_size: int) -> list[State]:
         """Evolve these states, and return those with the best scores, best first."""
-        local = self._told.local
+        local = self._scored.local
         spaces = [SampledSpace(space) for space in local.spaces]
         start = self._population(spaces, init_populations)
         rng = np.random.default_rng([self.seed, 2])
-        hall = evolve(spaces, self._told.model.predict, start, Quest.anywhere(spaces, out_size), rng, self.evolution)
+        hall = evolve(spaces, self._scored.model.predict, start, Quest.anywhere(spaces, out_size), rng, self.evolution)
         best = [hall.members.member(int(index)) for index in np.argsort(-hall.scores, kind="stable")]
         states = (self._state(number, row) for number, row in best)
         return list(islice((state for state in states if state is not None), out_size))
@@ -237,22 +237,22 @@ class SketchPolicy(SearchPolicy):
         return inputs, results
 
     @cached_property
-    def _told(self) -> _Told:
+    def _scored(self) -> _ScoredTask:
         """The spaces that states can express, and a model of them."""
         if isinstance(self.model, PythonBasedModel):
             model = StateModel(self.model, [self.task], [self.local])
-            return _Told(model.locals[0], model)
-        return _Told(self.local, self.model.model)
+            return _ScoredTask(model.locals[0], model)
+        return _ScoredTask(self.local, self.model.model)
 
     @cached_property
     def _tuner(self) -> Tuner:
-        tuner = Tuner(self._told.local.spaces, self._told.model, seed=self.seed, options=self.options)
+        tuner = Tuner(self._scored.local.spaces, self._scored.model, seed=self.seed, options=self.options)
         tuner.tell(self.search_of.known)
         return tuner
 
     def _population(self, spaces: Sequence[SampledSpace], states: Sequence[State]) -> Population:
         """The states as rows. Those outside our search space are left out."""
-        sketches = [space.sketch for space in self._told.local.spaces]
+        sketches = [space.sketch for space in self._scored.local.spaces]
         found = [found_among(self.task.compute_dag.replay(state).sketch, sketches) for state in states]
         rows: list[list[tuple[int, ...]]] = [[] for _ in spaces]
         for place in found:
@@ -263,13 +263,13 @@ class SketchPolicy(SearchPolicy):
 
     def _state(self, number: int, row: tuple[int, ...]) -> State | None:
         try:
-            return state_of_row(self.task, self._told.local.spaces[number], row)
+            return state_of_row(self.task, self._scored.local.spaces[number], row)
         except ScheduleError:
             return None
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
+class _ScoredTask:
     """A task as our search takes it, and a model that scores its programs."""
 
     local: tasks.SearchTask

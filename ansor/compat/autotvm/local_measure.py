@@ -115,7 +115,7 @@ class LocalBuilder:
         return replace(result, filename=filename, time_cost=spent, built=built, release=lambda: builder.release([built]))
 
 
-class Submits(Protocol):
+class SupportsSubmit(Protocol):
     """An executor of calls: `concurrent.futures.ThreadPoolExecutor`, or your own."""
 
     def submit(self, fn: Callable[..., MeasureResult], /, *args: object, **kwargs: object) -> Future[MeasureResult]:
@@ -145,7 +145,7 @@ class LocalRunner(TimedRunner):
             raise ConfigError(f"asked for a LocalRunner with {found}; give number and repeat of at least 1, and a timeout above 0")
         super().__init__(timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush)
         self.ref_input: Sequence[ArrayLike] | None = None
-        self.executor: Submits | None = None
+        self.executor: SupportsSubmit | None = None
         self._turn = Lock()
         self._session: _Session | None = None
 

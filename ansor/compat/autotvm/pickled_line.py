@@ -31,7 +31,7 @@ VALUES = 1 << 16
 """The most values in a pickle; a list held twice counts twice."""
 
 
-class _Held:
+class _StateStub:
     """Stands for an object, and holds only its state."""
 
     state: object = None
@@ -40,11 +40,11 @@ class _Held:
         self.state = state
 
 
-class _Config(_Held):
+class _Config(_StateStub):
     """A configuration."""
 
 
-_HOLDERS: dict[str, type[_Held]] = {tag: type(name, (_Held,), {}) for tag, (name, _) in KNOBS.items()}
+_HOLDERS: dict[str, type[_StateStub]] = {tag: type(name, (_StateStub,), {}) for tag, (name, _) in KNOBS.items()}
 _CLASSES: dict[tuple[str, str], type] = {
     (MODULE, "ConfigEntity"): _Config, ("collections", "OrderedDict"): dict, **{(MODULE, KNOBS[tag][0]): held for tag, held in _HOLDERS.items()},
 }  # fmt: skip

@@ -27,7 +27,7 @@ Records: TypeAlias = str | Path | Iterable[str | Path | Pair]
 
 
 @dataclass(frozen=True)
-class _Known:
+class _BestConfig:
     """A configuration and its seconds; one set by a user beats all others."""
 
     cost: float
@@ -41,7 +41,7 @@ class ApplyHistoryBest(DispatchContext):
     """
 
     def __init__(self, records: Records | None, n_lines: int | None = None) -> None:
-        self._best: dict[tuple[str, str, str], _Known] = {}
+        self._best: dict[tuple[str, str, str], _BestConfig] = {}
         if records is not None:
             self.load(records, n_lines)
 
@@ -49,14 +49,14 @@ class ApplyHistoryBest(DispatchContext):
         """Add these records. Raises RecordError if a file cannot be read."""
         for inp, result in islice(_pairs(records), n_lines):
             if not math.isinf(result.mean_cost):
-                self._keep(inp.target, inp.task.workload, _Known(result.mean_cost, inp.config))
+                self._keep(inp.target, inp.task.workload, _BestConfig(result.mean_cost, inp.config))
 
     def update(self, target: str, workload: Workload, cfg: Config) -> None:
         """From now on use this configuration for that workload, regardless of logs. Its cost counts as 0."""
-        self._keep(target, workload, _Known(-math.inf, cfg))
+        self._keep(target, workload, _BestConfig(-math.inf, cfg))
         cfg.cost = 0.0
 
-    def _keep(self, target: str, workload: Workload, known: _Known) -> None:
+    def _keep(self, target: str, workload: Workload, known: _BestConfig) -> None:
         for name in _names(target):
             place = (*name, repr(workload))
             if place not in self._best or known.cost < self._best[place].cost or known.cost == -math.inf:

@@ -19,7 +19,7 @@ from ansor.te.tensor import Tensor
 Value = Tensor | Expr | Number
 
 
-class OfTwo(Protocol):
+class BinaryOperator(Protocol):
     """A binary operator."""
 
     __name__: str
@@ -32,7 +32,7 @@ class OfTwo(Protocol):
     def __call__(self, lhs: Expr | Number, rhs: Expr | Number) -> Expr: ...
 
 
-def of_two(name: str, function: Callable[[Expr, Expr], Expr], meaning: str) -> OfTwo:
+def of_two(name: str, function: Callable[[Expr, Expr], Expr], meaning: str) -> BinaryOperator:
     """The operator that applies `function` elementwise."""
 
     def applied(lhs: Value, rhs: Value) -> Tensor | Expr:
