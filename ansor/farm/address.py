@@ -28,7 +28,7 @@ _OPTIONS = ("key", "certificates", "slots", "canary")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SchedulerAddress:
     """A scheduler. certificates: their folder; None for a farm on this machine only, which needs none."""
 
     host: str
@@ -47,25 +47,25 @@ class FarmText:
     program whose cost is known; 0 for never."""
 
     text: str
-    place: Place
+    place: SchedulerAddress
     key: str
     slots: int = 0
     canary: int = 1
 
 
-def read_place(text: str, certificates: str = "") -> Place:
+def read_place(text: str, certificates: str = "") -> SchedulerAddress:
     """HOST, HOST:PORT or [HOST]:PORT. Certificates are those in the folder, or in `settings.farm_certificates()` if there are some. Raises DeviceError for any
     other text, and for a farm on another machine without certificates."""
     host, port = _host_and_port(text)
     folder = Path(certificates).expanduser() if certificates else settings.farm_certificates()
     if certificates or (folder / f"{AUTHORITY}.pem").exists():
-        return Place(host, port, folder)
+        return SchedulerAddress(host, port, folder)
     if not is_loopback(host):
         raise DeviceError(
             f"asked for a farm at {text}, on another machine, without certificates: `ansor farm init` creates them in {folder}; each machine needs a copy of "
             f"that folder without {AUTHORITY}.key"
         )
-    return Place(host, port, None)
+    return SchedulerAddress(host, port, None)
 
 
 def read_farm(text: str) -> FarmText:
@@ -124,7 +124,7 @@ def loopback_of(host: str) -> str:
     return "127.0.0.1" if host == "localhost" else bracketed(host)
 
 
-def no_answer(place: Place, error: BaseException) -> str:
+def no_answer(place: SchedulerAddress, error: BaseException) -> str:
     """Why there is no connection, in words: of what Dask raises, without its objects."""
     cause = error.__cause__ or error
     why = " ".join(clip(re.sub(r"in <[^>]*>: ", "", str(cause)), 300).split()) or type(cause).__name__
@@ -137,7 +137,7 @@ def no_answer(place: Place, error: BaseException) -> str:
     return f"no scheduler answers there, or it refuses this machine's certificate, from {place.certificates} ({why})"
 
 
-def security(place: Place) -> Security | None:
+def security(place: SchedulerAddress) -> Security | None:
     """What Dask needs to know about certificates; None for a farm without. Raises DeviceError if files are missing, or other users may read a key."""
     from distributed.security import Security
 

@@ -88,17 +88,17 @@ def _scheduler(given: argparse.Namespace) -> int:
 
 def _worker(given: argparse.Namespace) -> int:
     from ansor.farm.address import read_key, read_place
-    from ansor.farm.worker import Post, serve, supervise
+    from ansor.farm.worker import WorkerSettings, serve, supervise
     from ansor.measure.device_kinds import usable_kind
 
     def say(text: str) -> None:
         print(text, flush=True)
 
-    post = Post(read_place(given.scheduler, given.certificates), read_key(given.key), given.device)
+    settings = WorkerSettings(read_place(given.scheduler, given.certificates), read_key(given.key), given.device)
     if usable_kind(given.device).several is not None:  # before it joins, and clients meet it
         raise DeviceError(f"asked for a worker with the device {given.device}, which stands for several; name one device, and start a worker for each")
     if given.supervised:
-        serve(post, say)
+        serve(settings, say)
         return 0
     words = ["-m", "ansor", "farm", "worker", given.scheduler, "--key", given.key, "--device", given.device, "--supervised"]
     return supervise([*words, *(["--certificates", given.certificates] if given.certificates else [])], say)

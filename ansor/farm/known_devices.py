@@ -14,7 +14,7 @@ MOST_LINES = 16  # for people
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownDevice:
     """One device. name: for people. worker: its address. done: jobs. canary: what it usually costs there, 0 if that is not known or does not count."""
 
     name: str
@@ -28,12 +28,12 @@ class KnownDevices:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._known: OrderedDict[str, KnownDevice] = OrderedDict()
 
     def hear(self, identity: str, name: str, worker: str, canary: float = 0.0) -> None:
         """A device answered. canary: 0 if it did not say what that costs."""
         with self._lock:
-            known = self._known.get(identity, Known(name, worker))
+            known = self._known.get(identity, KnownDevice(name, worker))
             self._known[identity] = replace(known, worker=worker, canary=canary or known.canary)
             self._known.move_to_end(identity)
             while len(self._known) > MOST_DEVICES:

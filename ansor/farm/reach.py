@@ -6,16 +6,16 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 from ansor.errors import DeviceError
-from ansor.farm.address import Place, no_answer, security
+from ansor.farm.address import SchedulerAddress, no_answer, security
 
 
-def reach(place: Place, role: str, seconds: float) -> None:
+def reach(place: SchedulerAddress, role: str, seconds: float) -> None:
     """Connect, and hang up. role: whose certificate is shown. Raises DeviceError if there is no connection within that time."""
     with ThreadPoolExecutor(1) as other:  # this thread may have a loop that runs, as in notebooks
         other.submit(asyncio.run, reached(place, role, seconds)).result()
 
 
-async def reached(place: Place, role: str, seconds: float) -> None:
+async def reached(place: SchedulerAddress, role: str, seconds: float) -> None:
     """The same, in a loop."""
     from distributed.comm import connect
 

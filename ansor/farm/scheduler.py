@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ansor.errors import DeviceError
-from ansor.farm.address import Place, bracketed, check_dashboard, is_loopback, security
+from ansor.farm.address import SchedulerAddress, bracketed, check_dashboard, is_loopback, security
 
 if TYPE_CHECKING:
     from distributed.security import Security
@@ -52,7 +52,7 @@ def configure(others: Mapping[str, Any] | None = None) -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is reported as sentences
 
 
-def serve(place: Place, dashboard: str, patience: float, handshake: float, ready: Callable[[str, str], None]) -> None:
+def serve(place: SchedulerAddress, dashboard: str, patience: float, handshake: float, ready: Callable[[str, str], None]) -> None:
     """Run a scheduler until Ctrl-C. A worker that is silent for `patience` seconds counts as gone; a connection that shows no certificate within `handshake`
     seconds is closed. `ready` gets its address, and that of its dashboard or ''.
 
@@ -74,7 +74,7 @@ def serve(place: Place, dashboard: str, patience: float, handshake: float, ready
         raise DeviceError(f"asked for the scheduler of a farm at {place.url}: {words}; choose another address with --listen") from error
 
 
-async def _serve(place: Place, guarded: Security | None, dashboard: str, ready: Callable[[str, str], None]) -> None:
+async def _serve(place: SchedulerAddress, guarded: Security | None, dashboard: str, ready: Callable[[str, str], None]) -> None:
     from distributed import Scheduler
     from distributed.scheduler import DEFAULT_EXTENSIONS
 

@@ -83,7 +83,7 @@ class Station:
 
     def describe(self, target: str) -> dict[str, Any]:
         """What costs from here depend on. Opens the device."""
-        with self._lock, _patience():
+        with self._lock, _Watchdog():
             device = self._device(target)
             return self.about() | self._kind(device)
 
@@ -100,7 +100,7 @@ class Station:
 
         Returns its outcome with what it depends on; {"missing": digests} if files have to be sent, {"refused": why} if the device is suspended.
         """
-        with self._lock, _patience():
+        with self._lock, _Watchdog():
             self._keep(files)
             wanted = [*digests_of(text), *(digests_of(canary["text"]) if canary else ())]
             missing = [digest for digest in dict.fromkeys(wanted) if not self._has(digest)]
@@ -112,7 +112,7 @@ class Station:
 
     def probe(self) -> None:
         """Check whether a suspended device is well again: by its canary, or by opening it again if there is none."""
-        with self._lock, _patience():
+        with self._lock, _Watchdog():
             if not self._health.suspended or not self._target:
                 return
             if self._thread.left > MOST_LEFT:
@@ -128,7 +128,7 @@ class Station:
     def judge(self, target: str, canary: str, files: Mapping[str, bytes], others: float) -> dict[str, Any]:
         """Run the canary now, which ends a shift. others: its usual cost on the other devices of the key, to compare with instead of its usual cost here, which
         is wrong for a device that was slow from its start; 0 for none. Returns what it usually costs here, or {"refused": why} like `run`."""
-        with self._lock, _patience():
+        with self._lock, _Watchdog():
             self._keep(files)
             if self._health.suspended:
                 return self._refusal()
@@ -312,7 +312,7 @@ def _is_by_device(outcome: Observation | Failure) -> bool:
 
 
 @dataclass(slots=True)
-class _patience:
+class _Watchdog:
     """Ends the process if the block does not end."""
 
     timer: threading.Timer = field(init=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ansor.farm import station
-from ansor.farm.address import SUSPENDED, FarmText, Place
+from ansor.farm.address import SUSPENDED, FarmText, SchedulerAddress
 from ansor.farm.session import connect, dashboard_of
 from ansor.farm.versions import difference
 from ansor.support.text import clip
@@ -21,7 +21,7 @@ MOST_ASKED = 64  # workers at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class JobCounts:
     """What a device did: jobs, how many of them failed, and how many ended in the last 60 seconds."""
 
     jobs: int = 0
@@ -38,7 +38,7 @@ class DeviceStatus:
     key: str
     device: str
     busy: bool
-    done: Done
+    done: JobCounts
     suspended: str = ""
 
 
@@ -51,7 +51,7 @@ class FarmStatus:
     dashboard: str = ""
 
 
-def farm_status(place: Place) -> FarmStatus:
+def farm_status(place: SchedulerAddress) -> FarmStatus:
     """Ask the scheduler and all workers; those that do not answer are told as such. Raises DeviceError when no scheduler answers."""
     client = connect(FarmText(place.url, place, ""))
     try:
@@ -96,9 +96,9 @@ def _device(address: str, worker: Mapping[str, Any], said: object, tasks: int) -
 
 def _read(address: str, key: str, tasks: int, said: Any) -> DeviceStatus:
     """The status in an answer of `station.status`. Raises KeyError, TypeError or ValueError for anything else."""
-    done = Done(int(said["jobs"]), int(said["failures"]), int(said["last_minute"]), str(said["last_failure"]))
+    done = JobCounts(int(said["jobs"]), int(said["failures"]), int(said["last_minute"]), str(said["last_failure"]))
     return DeviceStatus(address, key, str(said["device"]), tasks > 0, done, str(said["suspended"]))
 
 
 def _stranger(address: str, key: str, tasks: int, why: str) -> DeviceStatus:
-    return DeviceStatus(address, key, "?", tasks > 0, Done(last_failure=clip(why, 200)))
+    return DeviceStatus(address, key, "?", tasks > 0, JobCounts(last_failure=clip(why, 200)))

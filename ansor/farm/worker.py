@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ansor.errors import DeviceError
-from ansor.farm.address import SUSPENDED, Place, loopback_of, security
+from ansor.farm.address import SUSPENDED, SchedulerAddress, loopback_of, security
 from ansor.farm.reach import reached
 from ansor.farm.scheduler import configure
 from ansor.farm.station import Station, become
@@ -35,22 +35,22 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class WorkerSettings:
     """What a worker serves: the farm, the key and the text of its device."""
 
-    place: Place
+    place: SchedulerAddress
     key: str
     device: str
 
 
-def serve(post: Post, say: Say) -> None:
+def serve(settings: WorkerSettings, say: Say) -> None:
     """Be a worker until Ctrl-C or SIGTERM."""
     from ansor.farm import listener
 
     configure()
     listener.install()
     with WorkDirectory() as work, suppress(asyncio.CancelledError):
-        asyncio.run(_serve(post, work.path, say))
+        asyncio.run(_serve(settings, work.path, say))
 
 
 def supervise(command: Sequence[str], say: Say) -> int:
@@ -77,7 +77,7 @@ def _watched(process: subprocess.Popen[bytes]) -> int:
         signal.signal(signal.SIGTERM, told)
 
 
-async def _serve(post: Post, folder: Path, say: Say) -> None:
+async def _serve(settings: WorkerSettings, folder: Path, say: Say) -> None:
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
     ending = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -88,12 +88,12 @@ async def _serve(post: Post, folder: Path, say: Say) -> None:
         loop.call_soon_threadsafe(changed.set)
 
     told = _once(say)
-    station = Station(post.device, post.key, folder, on_change)
+    station = Station(settings.device, settings.key, folder, on_change)
     become(station)
     try:
         while not ending.is_set():
             changed.clear()
-            await _joined(post, station, folder, changed, ending, told)
+            await _joined(settings, station, folder, changed, ending, told)
     finally:
         orphaned.cancel()
         station.close()
@@ -121,35 +121,36 @@ async def _orphaned(ending: asyncio.Event) -> None:
     ending.set()
 
 
-async def _joined(post: Post, station: Station, folder: Path, changed: asyncio.Event, ending: asyncio.Event, say: Say) -> None:
+async def _joined(settings: WorkerSettings, station: Station, folder: Path, changed: asyncio.Event, ending: asyncio.Event, say: Say) -> None:
     """One membership: until the device's health changes, the scheduler is gone, or this process is told to end."""
     from distributed import Worker
 
     suspended = station.health.suspended
-    options: dict[str, Any] = {"security": security(post.place)} if post.place.certificates is not None else {"host": loopback_of(post.place.host)}
+    options: dict[str, Any] = {"security": security(settings.place)} if settings.place.certificates is not None else {"host": loopback_of(settings.place.host)}
     try:
-        await reached(post.place, "worker", REACH_SECONDS)
+        await reached(settings.place, "worker", REACH_SECONDS)
     except DeviceError as error:
         say(f"{error}{AGAIN}")
         await asyncio.sleep(AGAIN_SECONDS)
         return
     worker = Worker(
-        post.place.url, nthreads=2, resources={f"{SUSPENDED}{post.key}" if suspended else post.key: 1}, dashboard=False, dashboard_address="127.0.0.1:0",
+        settings.place.url, nthreads=2, resources={f"{SUSPENDED}{settings.key}" if suspended else settings.key: 1}, dashboard=False,
+        dashboard_address="127.0.0.1:0",
         memory_limit=0, local_directory=str(folder), death_timeout=JOIN_SECONDS, extensions={}, **options,
     )  # fmt: skip
     try:
         await asyncio.wait_for(_started(worker), JOIN_SECONDS)
         wrong = scheduler_difference(await asyncio.wait_for(worker.scheduler.versions(), REACH_SECONDS))
     except (OSError, TimeoutError) as error:
-        say(f"no scheduler answers at {post.place.url} ({type(error).__name__}){AGAIN}")
+        say(f"no scheduler answers at {settings.place.url} ({type(error).__name__}){AGAIN}")
         with suppress(Exception):
             await asyncio.wait_for(worker.close(), 5)
         await asyncio.sleep(AGAIN_SECONDS)
         return
     if wrong:
         await worker.close()
-        raise DeviceError(f"asked for a worker of the farm at {post.place.url}, whose scheduler has {wrong}")
-    say(f"{post.device} is suspended: {suspended}" if suspended else f"{post.device} serves {post.key} at {post.place.url}")
+        raise DeviceError(f"asked for a worker of the farm at {settings.place.url}, whose scheduler has {wrong}")
+    say(f"{settings.device} is suspended: {suspended}" if suspended else f"{settings.device} serves {settings.key} at {settings.place.url}")
     waits = [asyncio.create_task(one) for one in (worker.finished(), changed.wait(), ending.wait())]
     probing = asyncio.create_task(_probing(station)) if suspended else None
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ansor.farm.status import DeviceStatus, Done, FarmStatus
+from ansor.farm.status import DeviceStatus, JobCounts, FarmStatus
 from ansor.farm.status_text import WIDTH, status_lines
 
 WHY = "a program of known cost takes 2.00 times as long as usual: throttled, or other work is running; if that is its speed from now on, restart its worker"
@@ -10,9 +10,9 @@ WHY = "a program of known cost takes 2.00 times as long as usual: throttled, or 
 
 def test_a_table_with_whole_reasons_below() -> None:
     devices = (
-        DeviceStatus("tcp://a", "rk3399", "ssh://pi@board1", True, Done(12, 1, 3, "crash: SIGSEGV")),
-        DeviceStatus("tcp://b", "a-key-that-is-too-long", "agent://board17.laboratory.example.com:9190", False, Done(), WHY),
-        DeviceStatus("tcp://c", "rk3399", "local", False, Done(7)),
+        DeviceStatus("tcp://a", "rk3399", "ssh://pi@board1", True, JobCounts(12, 1, 3, "crash: SIGSEGV")),
+        DeviceStatus("tcp://b", "a-key-that-is-too-long", "agent://board17.laboratory.example.com:9190", False, JobCounts(), WHY),
+        DeviceStatus("tcp://c", "rk3399", "local", False, JobCounts(7)),
     )
     lines = status_lines(FarmStatus(devices, 4, "http://127.0.0.1:8787/status"))
     assert lines[0].split() == ["key", "device", "state", "trials", "failed", "per", "min"]
