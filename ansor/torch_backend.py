@@ -94,7 +94,7 @@ def _is_weight(given: object) -> bool:
 
 
 @dataclass
-class _Made:
+class _CachedNetwork:
     """A network, or None; the strides of its results if they differ from those of networks; the weights when it was made, or at a later call.
 
     `outdated`: the weights have changed since the network was made. `alive`: references to them, which discard this once they die. `name`: its name in the
@@ -123,7 +123,7 @@ class _Networks(Locked):
         super().__init__()
         self._minutes = minutes
         self._graph, self._weights, self._target, self._options = graph, frozenset(weights), target, options
-        self._made: dict[tuple[object, ...], _Made] = {}
+        self._made: dict[tuple[object, ...], _CachedNetwork] = {}
         self._said: set[str] = set()
         self._calls: Counter[tuple[object, ...]] = Counter()
         calls = [node for part in graph.modules() if isinstance(part, torch.fx.GraphModule) for node in part.graph.nodes if node.op == "call_function"]
@@ -159,7 +159,7 @@ class _Networks(Locked):
         other = next((one.device for one in tensors if one.device.type != "cpu"), None)
         return "" if other is None else f"its tensors are on {other}"
 
-    def _network(self, given: Sequence[Any]) -> tuple[_Made | None, Any]:
+    def _network(self, given: Sequence[Any]) -> tuple[_CachedNetwork | None, Any]:
         """The network for a call, or None for PyTorch; also the results, if they had to be computed on the way."""
         weights = tuple(given[place] for place in sorted(self._weights))
         inputs = (one for place, one in enumerate(given) if place not in self._weights)
@@ -193,7 +193,7 @@ class _Networks(Locked):
         self._calls[key] += 1
         return self._calls[key] >= CALLS
 
-    def _tune(self, key: tuple[object, ...], made: _Made) -> None:
+    def _tune(self, key: tuple[object, ...], made: _CachedNetwork) -> None:
         """Request a faster network, if background tuning is on."""
         if self._minutes is None or made.network is None or not made.name:
             return
@@ -208,7 +208,7 @@ class _Networks(Locked):
                "library": bool(self._options.get("library", True)), "seed": self._options.get("seed", 0)}  # fmt: skip
         background.tune(background.Wish(job, better, lambda line: warn(f"torch.compile with ansor: {line}")))
 
-    def _take(self, key: tuple[object, ...], made: _Made) -> None:
+    def _take(self, key: tuple[object, ...], made: _CachedNetwork) -> None:
         """Replace the network with the one now in the cache; the next call uses it."""
         weights = [one() for one in made.alive]
         if any(one is None for one in weights):
@@ -222,7 +222,7 @@ class _Networks(Locked):
         """Called when a weight dies: another tensor may get its id."""
         self._made.pop(key, None)
 
-    def _compiled(self, given: Sequence[Any], weights: Sequence[torch.Tensor]) -> tuple[_Made, Any]:
+    def _compiled(self, given: Sequence[Any], weights: Sequence[torch.Tensor]) -> tuple[_CachedNetwork, Any]:
         """A network for such a call; None, with a warning, if there is none. Also PyTorch's results, if the call must not run again."""
         name, state = self._name(given, weights), WeightState(weights)
         kept = self._kept(name, weights, state) if name else None
@@ -236,7 +236,7 @@ class _Networks(Locked):
             network = compile(extracted, (), self._target, **self._options)
         except Exception as error:  # PyTorch can run this in any case
             self._say(clip(" ".join(str(error).split()), 300))
-            return _Made(None), None
+            return _CachedNetwork(None), None
         finally:
             for line in lines:
                 warn(line)
@@ -246,9 +246,9 @@ class _Networks(Locked):
         if why := "it writes to its inputs or weights" if written else _apart(given, results):
             self._say(why)
             self._keep(name, {"why": why}, given, weights)
-            return _Made(None), results
+            return _CachedNetwork(None), results
         torch.set_rng_state(numbers)
-        made = _Made(network, tuple(map(_strides, results)), state)
+        made = _CachedNetwork(network, tuple(map(_strides, results)), state)
         if state.is_of(weights):
             self._keep(name, {"why": "", "strides": made.strides, "lines": lines}, given, weights, extracted, network)
             made.name = name
@@ -272,18 +272,18 @@ class _Networks(Locked):
         except Exception:  # unusual tensors may raise anything; compiling reports mistakes in the options
             return ""
 
-    def _kept(self, name: str, weights: Sequence[torch.Tensor], state: WeightState) -> _Made | None:
+    def _kept(self, name: str, weights: Sequence[torch.Tensor], state: WeightState) -> _CachedNetwork | None:
         """The network that another process made for such a call."""
         found = kept_networks.found(name, self._target, [_array(one) for one in weights])
         if found is None:
             return None
         if found.network is None:
             self._say(found.about["why"])
-            return _Made(None)
+            return _CachedNetwork(None)
         for line in found.about["lines"]:
             warn(line)
         strides = tuple(None if one is None else tuple(one) for one in found.about["strides"])
-        return _Made(found.network, strides, state, name="" if found.about.get(TUNED) else name)
+        return _CachedNetwork(found.network, strides, state, name="" if found.about.get(TUNED) else name)
 
     def _keep(
         self, name: str, about: object, given: Sequence[Any], weights: Sequence[torch.Tensor],

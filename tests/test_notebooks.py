@@ -59,11 +59,11 @@ def test_networks(tmp_path: Path) -> None:
 def test_reports(tmp_path: Path) -> None:
     from ansor.report.runs import read_run
     from ansor.report.sections import make_report
-    from ansor.report.values import Known
+    from ansor.report.values import TaskFacts
     from tests.commands.record_files import recorded
 
     file = recorded(tmp_path / "r.jsonl", ansor.SearchTask(row_sums, (16,), ONE, name=HOSTILE))
-    report = make_report(read_run([file]), None, lambda task: Known(1.0, None), lambda where: None)
+    report = make_report(read_run([file]), None, lambda task: TaskFacts(1.0, None), lambda where: None)
     assert "<td>1 ms</td><td>3</td><td>100.0 %</td>" in shown(report) and "&lt;script&gt;" in shown(report)
 
 

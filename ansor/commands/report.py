@@ -19,7 +19,7 @@ from ansor.measure.record_target import is_of, options_text
 from ansor.report.page import page
 from ansor.report.runs import read_run
 from ansor.report.sections import make_report
-from ansor.report.values import Known, Roof, Run, Tuned, Where
+from ansor.report.values import TaskFacts, Roof, Run, TunedWorkload, CostScope
 from ansor.report.winners import winner_of
 from ansor.run.machine_peak import machine_peak
 from ansor.run.voice import Report as Say
@@ -94,23 +94,23 @@ class _Programs:
         self._subject: Subject | None = resolve(given.of, given.args) if given.of else None
         self.name = "" if self._subject is None else self._subject.title
 
-    def known(self, task: Tuned, run: Run) -> Known:
+    def known(self, task: TunedWorkload, run: Run) -> TaskFacts:
         """Its weight and its best program, or why there is none."""
         try:
             target = self._target(task.where)
             if isinstance(target, str):
-                return Known(1.0, None, target)
+                return TaskFacts(1.0, None, target)
             found, weight = self._found(task, target)
             if found is None:
                 reason = UNNAMED if self._subject is None else f"It is not part of {self.name}."
-                return Known(weight, None, reason)
+                return TaskFacts(weight, None, reason)
             roof = self.roof(task.where)
             winner = winner_of(found, run.files, task.where, None if roof is None else round(roof.gflops, 1))
         except AnsorError as error:
-            return Known(1.0, None, f"Its best program is not shown: {error}.")
-        return Known(weight, None, winner) if isinstance(winner, str) else Known(weight, winner)
+            return TaskFacts(1.0, None, f"Its best program is not shown: {error}.")
+        return TaskFacts(weight, None, winner) if isinstance(winner, str) else TaskFacts(weight, winner)
 
-    def roof(self, where: Where) -> Roof | None:
+    def roof(self, where: CostScope) -> Roof | None:
         """The roofline. None if costs are not times, and for another machine, whose limits are known only from the options."""
         if where.unit != SECONDS:
             return None
@@ -122,7 +122,7 @@ class _Programs:
         peak = machine_peak(target)
         return None if peak is None else Roof(peak.gflops, peak.gbytes)
 
-    def _target(self, where: Where) -> Target | str:
+    def _target(self, where: CostScope) -> Target | str:
         """The target of the options, else that of the records; a sentence if a file may not name it."""
         given = self._given
         if given.target is not None or given.threads is not None or given.cc:
@@ -135,7 +135,7 @@ class _Programs:
         except AnsorError as error:
             return f"Its target is not known here: {error}."
 
-    def _found(self, task: Tuned, target: Target) -> tuple[SearchTask | None, float | None]:
+    def _found(self, task: TunedWorkload, target: Target) -> tuple[SearchTask | None, float | None]:
         """The task and how often it is used; once each if no network is named."""
         if self._subject is None:
             place = task.workload, target

@@ -135,8 +135,7 @@ async def _joined(settings: WorkerSettings, station: Station, folder: Path, chan
         return
     worker = Worker(
         settings.place.url, nthreads=2, resources={f"{SUSPENDED}{settings.key}" if suspended else settings.key: 1}, dashboard=False,
-        dashboard_address="127.0.0.1:0",
-        memory_limit=0, local_directory=str(folder), death_timeout=JOIN_SECONDS, extensions={}, **options,
+        dashboard_address="127.0.0.1:0", memory_limit=0, local_directory=str(folder), death_timeout=JOIN_SECONDS, extensions={}, **options,
     )  # fmt: skip
     try:
         await asyncio.wait_for(_started(worker), JOIN_SECONDS)

@@ -14,7 +14,7 @@ DONE = {"parallel": "run in parallel", "vectorize": "run as vectors", "unroll": 
 
 
 @dataclass
-class Running:
+class StageAnnotations:
     """For one stage. runs: loop -> the method called for it; intrinsic: of the tensorized loop; limit: statements up to which
     reductions are unrolled; align: (factor, offset) of its rows."""
 
@@ -37,7 +37,7 @@ class Running:
 
     def refuse_all(self, stage: str, verb: str) -> None:
         """Raises ScheduleError if a stage whose loops are to be replaced was already annotated."""
-        if self != Running():
+        if self != StageAnnotations():
             raise ScheduleError(f"asked to {verb} stage {stage}, of which was said already how it runs; {verb} first")
 
     def order(self, stage: Stage) -> Step | None:

@@ -22,7 +22,7 @@ from ansor.errors import DeclarationError, ScheduleError
 from ansor.ir import access
 from ansor.ir.dag import Dag
 from ansor.manual.loop import AnyLoop
-from ansor.manual.running import Running
+from ansor.manual.running import StageAnnotations
 from ansor.manual.scheduled_stage import Placing, ScheduledStage, StageOperation, as_list, check_scope
 from ansor.schedule.choice import Choice
 from ansor.schedule.extents import axis_extent, loop_extents
@@ -74,7 +74,7 @@ class Schedule:
         self.state: State = initial_state(dag)
         self._changes: list[Step] = []
         self._places: dict[str, Placing] = {}
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, StageAnnotations] = {}
         self._factored: dict[str, tuple[tuple[AnyLoop, ...], tuple[AnyLoop, ...]]] = {}
         self._names = {id(tensor): stage.name for tensor, stage in zip(dag.declared + dag.stages, dag.stages * 2, strict=True)}
         self._made: list[Tensor] = []
@@ -213,9 +213,9 @@ class Schedule:
         """Record where a stage is computed."""
         self._places[step.stage] = step
 
-    def running(self, stage: str) -> Running:
+    def running(self, stage: str) -> StageAnnotations:
         """The mutable record of how a stage's loops run."""
-        return self._running.setdefault(stage, Running())
+        return self._running.setdefault(stage, StageAnnotations())
 
     def axes(self, name: str) -> tuple[tuple[AnyLoop, ...], tuple[AnyLoop, ...]]:
         """The axes and reduction axes of a stage."""

@@ -10,7 +10,7 @@ from typing import NoReturn, Protocol, SupportsIndex
 from ansor.errors import ScheduleError
 from ansor.ir.intrinsics import Intrinsic
 from ansor.manual.loop import AnyLoop, Loop
-from ansor.manual.running import Running
+from ansor.manual.running import StageAnnotations
 from ansor.schedule.state import FuseRelation, Lengths, Relation, SplitRelation, Stage, State
 from ansor.schedule.steps import ComputeAt, ComputeInline, ComputeRoot, Fuse, Reorder, Split, SplitOuter, Step
 from ansor.targets.base import find_intrinsic
@@ -34,7 +34,7 @@ class OwnSchedule(Protocol):
         """Record where a stage is computed."""
         ...
 
-    def running(self, stage: str) -> Running:
+    def running(self, stage: str) -> StageAnnotations:
         """The mutable record of how a stage's loops run."""
         ...
 

@@ -65,7 +65,7 @@ class AluRescale:
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _RescaledSum:
     """The computation on sums within `reach`, bias included: (x * factors + half) >> shift."""
 
     rescale: Rescale
@@ -125,7 +125,7 @@ def alu_rescale(rescale: Rescale, bias: NDArray[np.signedinteger], most: Numbers
     return asked.made(parts[0], limits if np.any(reach < asked.reach) else None, parts[1])
 
 
-def _asked(rescale: Rescale, bias: Numbers, most: Numbers) -> _Asked:
+def _asked(rescale: Rescale, bias: Numbers, most: Numbers) -> _RescaledSum:
     """The computation without common powers of two, and with the half in the bias if it divides."""
     factors = np.broadcast_to(rescale.multipliers, bias.shape).astype(np.int64)
     together = int(np.bitwise_or.reduce(factors))
@@ -133,7 +133,7 @@ def _asked(rescale: Rescale, bias: Numbers, most: Numbers) -> _Asked:
     factors, half = factors >> out, rescale.half >> out
     if factors.min() > 0 and np.all(half % factors == 0) and np.all(most + np.abs(bias + half // factors) < LIMIT):
         bias, half = bias + half // factors, 0
-    return _Asked(rescale, bias, most + np.abs(bias), factors, half, rescale.shift - out)
+    return _RescaledSum(rescale, bias, most + np.abs(bias), factors, half, rescale.shift - out)
 
 
 def _part(factors: Numbers, half: int, shift: int, *, plain: bool = True) -> Part:

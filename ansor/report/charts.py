@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ansor.report.axes import Axis, cost_axis
-from ansor.report.values import Entry, Roof, Section, Tuned
+from ansor.report.values import Entry, Roof, Section, TunedWorkload
 from ansor.targets.unit import SECONDS, Unit
 
 WIDTH, LEFT, RIGHT, TOP = 360, 62, 350, 12
@@ -84,7 +84,7 @@ def _cost_text(unit: Unit, value: float) -> str:
     return unit.text(value) if unit == SECONDS else unit.text(value).removesuffix(f" {unit.name}")
 
 
-def _steps(task: Tuned, across: Axis, up: Axis | None) -> str:
+def _steps(task: TunedWorkload, across: Axis, up: Axis | None) -> str:
     if up is None or not task.steps:
         return ""
     corners: list[tuple[float, float]] = []
@@ -94,7 +94,7 @@ def _steps(task: Tuned, across: Axis, up: Axis | None) -> str:
     return _line([*corners, (across.place(len(task.costs)), corners[-1][1])])
 
 
-def _failed(task: Tuned, across: Axis) -> str:
+def _failed(task: TunedWorkload, across: Axis) -> str:
     failed = task.failed[:: 1 + len(task.failed) // MOST_FAILURES]
     return " ".join(f"M{across.place(number)} {CURVE_BOTTOM}v-5" for number in failed)
 

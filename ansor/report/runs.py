@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ansor.errors import RecordError
 from ansor.measure.record import MODEL, Header, Loaded, Record, load
-from ansor.report.values import Failures, Run, Tuned, Where
+from ansor.report.values import Failures, Run, TunedWorkload, CostScope
 
 WRITE = "name a record file that `ansor tune` wrote"
 
@@ -16,14 +16,14 @@ WRITE = "name a record file that `ansor tune` wrote"
 def read_run(files: Sequence[str | Path]) -> Run:
     """The trials of all files, in order. Raises RecordError for a file that is missing, is not a record file, or holds no trials."""
     loaded = [(str(path), _load(path)) for path in dict.fromkeys(map(str, files))]
-    groups: dict[tuple[str, Where], list[Record]] = {}
+    groups: dict[tuple[str, CostScope], list[Record]] = {}
     left_out: Counter[str] = Counter()
     names: dict[str, str] = {}
     for _, one in loaded:
         left_out.update(one.skipped)
         names |= one.names
         for record in one.records:
-            groups.setdefault((record.workload, Where(record.target, record.device, record.unit)), []).append(record)
+            groups.setdefault((record.workload, CostScope(record.target, record.device, record.unit)), []).append(record)
     tasks = tuple(_tuned(workload, names.get(workload, ""), where, records) for (workload, where), records in groups.items())
     made = tuple(dict.fromkeys(_made(header) for _, one in loaded for header in one.headers[-1:]))
     return Run(tuple(path for path, _ in loaded), tasks, made, tuple(left_out.most_common()))
@@ -38,9 +38,9 @@ def _load(path: str | Path) -> Loaded:
     return loaded
 
 
-def _tuned(workload: str, name: str, where: Where, records: Sequence[Record]) -> Tuned:
+def _tuned(workload: str, name: str, where: CostScope, records: Sequence[Record]) -> TunedWorkload:
     costs = tuple(record.cost if record.costs else None for record in records)
-    return Tuned(workload, name or workload, where, costs, _failures(records))
+    return TunedWorkload(workload, name or workload, where, costs, _failures(records))
 
 
 def _failures(records: Iterable[Record]) -> tuple[Failures, ...]:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ansor.report.values import Compared, Entry, Known, Report, Roof, Run, Section, Tuned, Where
+from ansor.report.values import TaskComparison, Entry, TaskFacts, Report, Roof, Run, Section, TunedWorkload, CostScope
 
 SUM = "all tasks in both runs"
 
 
-def make_report(run: Run, against: Run | None, known: Callable[[Tuned], Known], roof: Callable[[Where], Roof | None], of: str = "") -> Report:
+def make_report(run: Run, against: Run | None, known: Callable[[TunedWorkload], TaskFacts], roof: Callable[[CostScope], Roof | None], of: str = "") -> Report:
     """known: what is known of a task besides its trials; roof: what limits programs; of: the network or operator, "" if none was named."""
     sections = tuple(_sections(run, against, known, roof))
     compared = () if against is None else tuple(_compared(section, against) for section in sections)
     return Report(run, against, sections, compared, of)
 
 
-def _sections(run: Run, against: Run | None, known: Callable[[Tuned], Known], roof: Callable[[Where], Roof | None]) -> Iterator[Section]:
+def _sections(run: Run, against: Run | None, known: Callable[[TunedWorkload], TaskFacts], roof: Callable[[CostScope], Roof | None]) -> Iterator[Section]:
     first = 1
     for where in run.places:
         tasks = [task for task in run.tasks if task.where == where]
@@ -25,7 +25,7 @@ def _sections(run: Run, against: Run | None, known: Callable[[Tuned], Known], ro
         yield Section(where, entries, roof(where) if any(entry.known.winner for entry in entries) else None)
 
 
-def _entries(tasks: Sequence[tuple[Tuned, Known]], against: Run | None, first: int) -> tuple[Entry, ...]:
+def _entries(tasks: Sequence[tuple[TunedWorkload, TaskFacts]], against: Run | None, first: int) -> tuple[Entry, ...]:
     """Entries, the most expensive task first."""
     times = [_time(task, known.weight) for task, known in tasks]
     total = sum(time for time in times if time is not None)
@@ -37,19 +37,19 @@ def _entries(tasks: Sequence[tuple[Tuned, Known]], against: Run | None, first: i
     )
 
 
-def _time(task: Tuned, weight: float | None) -> float | None:
+def _time(task: TunedWorkload, weight: float | None) -> float | None:
     return None if task.best is None or weight is None else task.best * weight
 
 
-def _compared(section: Section, against: Run) -> tuple[Compared, ...]:
+def _compared(section: Section, against: Run) -> tuple[TaskComparison, ...]:
     rows = [_row(entry.task, entry.before, entry.known.weight or 1.0) for entry in section.entries]
     ours = {entry.task.workload for entry in section.entries}
     both = [(row.now, row.before) for row in rows if row.now is not None and row.before is not None]
-    rows += [Compared(task.name, None, task.best) for task in against.tasks if task.where == section.where and task.workload not in ours]
+    rows += [TaskComparison(task.name, None, task.best) for task in against.tasks if task.where == section.where and task.workload not in ours]
     if len(both) > 1:
-        rows.append(Compared(SUM, sum(now for now, _ in both), sum(before for _, before in both)))
+        rows.append(TaskComparison(SUM, sum(now for now, _ in both), sum(before for _, before in both)))
     return tuple(rows)
 
 
-def _row(task: Tuned, before: Tuned | None, weight: float) -> Compared:
-    return Compared(task.name, _time(task, weight), None if before is None else _time(before, weight))
+def _row(task: TunedWorkload, before: TunedWorkload | None, weight: float) -> TaskComparison:
+    return TaskComparison(task.name, _time(task, weight), None if before is None else _time(before, weight))

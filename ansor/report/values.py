@@ -10,7 +10,7 @@ from ansor.targets.unit import Unit
 
 
 @dataclass(frozen=True)
-class Where:
+class CostScope:
     """The scope in which costs are comparable: the target as records name it, the device's model, the unit."""
 
     target: str
@@ -28,12 +28,12 @@ class Failures:
 
 
 @dataclass(frozen=True)
-class Tuned:
+class TunedWorkload:
     """One workload in one run. costs: of its trials in file order, None for a failure."""
 
     workload: str
     name: str
-    where: Where
+    where: CostScope
     costs: tuple[float | None, ...]
     failures: tuple[Failures, ...]
 
@@ -62,16 +62,16 @@ class Run:
     """One or more record files as one run. made: sentences on who wrote them; left_out: lines that are not trials, by reason."""
 
     files: tuple[str, ...]
-    tasks: tuple[Tuned, ...]
+    tasks: tuple[TunedWorkload, ...]
     made: tuple[str, ...]
     left_out: tuple[tuple[str, int], ...]
 
-    def find(self, workload: str, where: Where) -> Tuned | None:
+    def find(self, workload: str, where: CostScope) -> TunedWorkload | None:
         """The task of that workload with comparable costs."""
         return next((task for task in self.tasks if task.workload == workload and task.where == where), None)
 
     @property
-    def places(self) -> tuple[Where, ...]:
+    def places(self) -> tuple[CostScope, ...]:
         """The scopes, each once, in file order."""
         return tuple(dict.fromkeys(task.where for task in self.tasks))
 
@@ -97,7 +97,7 @@ class Roof:
 
 
 @dataclass(frozen=True)
-class Known:
+class TaskFacts:
     """What is known of a task besides its trials. weight: uses in the network, None if the task is not in it; reason: why there is no winner."""
 
     weight: float | None
@@ -110,17 +110,17 @@ class Entry:
     """A task in the report. share: of the total time; before: the same task in the run to compare with."""
 
     number: int
-    task: Tuned
-    known: Known
+    task: TunedWorkload
+    known: TaskFacts
     share: float | None
-    before: Tuned | None
+    before: TunedWorkload | None
 
 
 @dataclass(frozen=True)
 class Section:
     """Tasks with comparable costs, and the limits of their programs."""
 
-    where: Where
+    where: CostScope
     entries: tuple[Entry, ...]
     roof: Roof | None
 
@@ -131,7 +131,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Compared:
+class TaskComparison:
     """A task in two runs, or all tasks in both: best costs times weights, None if a run does not have it or has nothing valid."""
 
     name: str
@@ -146,7 +146,7 @@ class Report:
     run: Run
     against: Run | None
     sections: tuple[Section, ...]
-    compared: tuple[tuple[Compared, ...], ...]
+    compared: tuple[tuple[TaskComparison, ...], ...]
     of: str
 
     def _repr_html_(self) -> str:

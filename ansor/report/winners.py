@@ -10,7 +10,7 @@ from ansor.explain.text import explanation_text
 from ansor.explain.values import AxisTiles, Program
 from ansor.ir.dag import Dag
 from ansor.measure.record_target import difference, is_for, is_of
-from ansor.report.values import Where, Winner
+from ansor.report.values import CostScope, Winner
 from ansor.run.kernels import schedule_text
 from ansor.run.states import best_of_recorded
 from ansor.schedule.memory import BYTES
@@ -18,7 +18,7 @@ from ansor.tasks.recorded import Recorded, recorded_outcomes
 from ansor.tasks.task import SearchTask
 
 
-def winner_of(task: SearchTask, files: Sequence[str], where: Where, peak_gflops: float | None = None) -> Winner | str:
+def winner_of(task: SearchTask, files: Sequence[str], where: CostScope, peak_gflops: float | None = None) -> Winner | str:
     """The best program of a task in the files, or why it cannot be shown."""
     if not is_for(where.target, task.target):
         return f"Its trials are not for {task.target}."

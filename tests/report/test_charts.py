@@ -5,15 +5,17 @@ from __future__ import annotations
 from itertools import combinations
 
 from ansor.report.charts import CURVE_BOTTOM, LABEL, LEFT, MOST_FAILURES, MOST_NUMBERS, RIGHT, ROOF_BOTTOM, TOP, curve, roofline
-from ansor.report.values import Entry, Known, Roof, Section, Tuned, Where, Winner
+from ansor.report.values import Entry, TaskFacts, Roof, Section, TunedWorkload, CostScope, Winner
 from ansor.targets.unit import INSTRUCTIONS, SECONDS
 
-HERE = Where("cpu", "local", SECONDS)
+HERE = CostScope("cpu", "local", SECONDS)
 
 
-def entry(number: int = 1, costs: tuple[float | None, ...] = (4.0, None, 2.0), flop: int = 1000, bytes: int = 100, before: Tuned | None = None) -> Entry:
-    task = Tuned(f"w{number}", f"task {number}", HERE, costs, ())
-    return Entry(number, task, Known(1.0, Winner(flop, bytes, task.best or 1.0, (), (), ())), 1.0, before)
+def entry(
+    number: int = 1, costs: tuple[float | None, ...] = (4.0, None, 2.0), flop: int = 1000, bytes: int = 100, before: TunedWorkload | None = None,
+) -> Entry:  # fmt: skip
+    task = TunedWorkload(f"w{number}", f"task {number}", HERE, costs, ())
+    return Entry(number, task, TaskFacts(1.0, Winner(flop, bytes, task.best or 1.0, (), (), ())), 1.0, before)
 
 
 def corners(line: str) -> list[tuple[float, float]]:
@@ -29,7 +31,7 @@ def test_a_curve_steps_down_and_ends_at_the_last_trial() -> None:
 
 
 def test_curves_of_two_runs_share_their_axes() -> None:
-    other = Tuned("w1", "task 1", HERE, (8.0, 1.0), ())
+    other = TunedWorkload("w1", "task 1", HERE, (8.0, 1.0), ())
     chart = curve(entry(before=other))
     assert corners(chart.before)[-1][1] > corners(chart.now)[-1][1] and corners(chart.before)[-1][0] < RIGHT
 
@@ -41,8 +43,8 @@ def test_a_task_without_valid_trials_only_has_failure_marks() -> None:
 
 
 def test_costs_in_another_unit_are_written_in_it() -> None:
-    task = Tuned("w", "task", Where("cpu", "qemu", INSTRUCTIONS), (4e6, 1e6), ())
-    assert {mark.text for mark in curve(Entry(1, task, Known(1.0, None), 1.0, None)).marks} >= {"2.00 M", "3.00 M"}
+    task = TunedWorkload("w", "task", CostScope("cpu", "qemu", INSTRUCTIONS), (4e6, 1e6), ())
+    assert {mark.text for mark in curve(Entry(1, task, TaskFacts(1.0, None), 1.0, None)).marks} >= {"2.00 M", "3.00 M"}
 
 
 def test_kernels_are_under_a_known_roof() -> None:
@@ -57,7 +59,7 @@ def test_kernels_are_under_a_known_roof() -> None:
 
 def test_without_a_roof_or_programs_there_is_no_roofline() -> None:
     assert roofline(Section(HERE, (entry(),), None)) is None
-    unknown = Entry(1, entry().task, Known(1.0, None), 1.0, None)
+    unknown = Entry(1, entry().task, TaskFacts(1.0, None), 1.0, None)
     assert roofline(Section(HERE, (unknown,), Roof(10.0, 2.0))) is None
 
 

@@ -30,7 +30,7 @@ from ansor.te.tensor import Tensor, declared
 def conv1d(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1, groups: int = 1, data_layout: str = "NCW",
            kernel_layout: str = "", out_dtype: str | None = None, name: str = "conv1d") -> Tensor:
     """Convolution over one spatial dimension, see `conv2d`. Layouts NCW with kernel OIW, NWC with kernel WIO."""
-    return convolution("W", data, kernel, How(strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype), name)
+    return convolution("W", data, kernel, ConvOptions(strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype), name)
 
 
 def conv2d(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1, groups: int = 1, data_layout: str = "NCHW",
@@ -40,17 +40,17 @@ def conv2d(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 
     `padding`: an integer, (height, width), (top, left, bottom, right), "VALID" or "SAME". Depthwise: `groups` equal to C.
     `out_dtype`: both operands are converted to it before multiplying (int8 to int32, say); needed when their dtypes differ.
     """
-    return convolution("HW", data, kernel, How(strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype), name)
+    return convolution("HW", data, kernel, ConvOptions(strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype), name)
 
 
 def conv3d(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1, groups: int = 1, data_layout: str = "NCDHW",
            kernel_layout: str = "", out_dtype: str | None = None, name: str = "conv3d") -> Tensor:
     """Convolution over three spatial dimensions, see `conv2d`. Layouts NCDHW with kernel OIDHW, NDHWC with kernel DHWIO."""
-    return convolution("DHW", data, kernel, How(strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype), name)
+    return convolution("DHW", data, kernel, ConvOptions(strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype), name)
 
 
 @dataclass(frozen=True)
-class How:
+class ConvOptions:
     """How a kernel slides over data, and how both are stored: the arguments that all convolutions share. groups: 0 for a depthwise convolution."""
 
     strides: Sizes
@@ -62,7 +62,7 @@ class How:
     out_dtype: str | None
 
 
-def convolution(spatial: str, data: Tensor, kernel: Tensor, how: How, name: str) -> Tensor:
+def convolution(spatial: str, data: Tensor, kernel: Tensor, how: ConvOptions, name: str) -> Tensor:
     """The convolution over the `spatial` letters, for the functions above."""
     data_layout, kernel_layout, groups = how.data_layout, how.kernel_layout, how.groups
     checked_layout(name, "data_layout", data_layout, "NC" + spatial, f"NC{spatial} or N{spatial}C")
@@ -88,28 +88,28 @@ def convolution(spatial: str, data: Tensor, kernel: Tensor, how: How, name: str)
 def conv2d_nchw(data: Tensor, kernel: Tensor, stride: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1, out_dtype: str | None = None,
                 name: str = "conv2d") -> Tensor:
     """`conv2d` of NCHW data with an OIHW kernel."""
-    return convolution("HW", data, kernel, How(stride, padding, dilation, 1, "NCHW", "OIHW", out_dtype), name)
+    return convolution("HW", data, kernel, ConvOptions(stride, padding, dilation, 1, "NCHW", "OIHW", out_dtype), name)
 
 
 def conv2d_nhwc(data: Tensor, kernel: Tensor, stride: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1, out_dtype: str | None = None,
                 name: str = "conv2d") -> Tensor:
     """`conv2d` of NHWC data with an HWIO kernel."""
-    return convolution("HW", data, kernel, How(stride, padding, dilation, 1, "NHWC", "HWIO", out_dtype), name)
+    return convolution("HW", data, kernel, ConvOptions(stride, padding, dilation, 1, "NHWC", "HWIO", out_dtype), name)
 
 
 def depthwise_conv2d_nchw(data: Tensor, kernel: Tensor, stride: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1, out_dtype: str | None = None,
                           name: str = "depthwise_conv2d") -> Tensor:
     """Depthwise convolution of NCHW data; kernel [C, multiplier, KH, KW], output channel c * multiplier + m."""
-    return _depthwise(data, kernel, How(stride, padding, dilation, 0, "NCHW", "CMHW", out_dtype), name)
+    return _depthwise(data, kernel, ConvOptions(stride, padding, dilation, 0, "NCHW", "CMHW", out_dtype), name)
 
 
 def depthwise_conv2d_nhwc(data: Tensor, kernel: Tensor, stride: Sizes = 1, padding: Padding = 0, dilation: Sizes = 1, out_dtype: str | None = None,
                           name: str = "depthwise_conv2d") -> Tensor:
     """Depthwise convolution of NHWC data; kernel [KH, KW, C, multiplier], output channel c * multiplier + m."""
-    return _depthwise(data, kernel, How(stride, padding, dilation, 0, "NHWC", "HWCM", out_dtype), name)
+    return _depthwise(data, kernel, ConvOptions(stride, padding, dilation, 0, "NHWC", "HWCM", out_dtype), name)
 
 
-def _depthwise(data: Tensor, kernel: Tensor, how: How, name: str) -> Tensor:
+def _depthwise(data: Tensor, kernel: Tensor, how: ConvOptions, name: str) -> Tensor:
     data_layout, kernel_layout = how.data_layout, how.kernel_layout
     sizes, taps = extents(name, data, "data", data_layout), extents(name, kernel, "kernel", kernel_layout)
     if sizes["C"] != taps["C"]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from ansor.errors import DeclarationError
 from ansor.te.expr import Axis, Const, Expr
-from ansor.te.nn.conv import How, input_channel
+from ansor.te.nn.conv import ConvOptions, input_channel
 from ansor.te.nn.layout import Padding, Sizes, checked_layout, extents, in_layout, paddings, product, product_dtype, sizes, summed, tap_axis
 from ansor.te.nn.padding import pad
 from ansor.te.tensor import Tensor, declared
@@ -28,7 +28,7 @@ from ansor.te.tensor import Tensor, declared
 def conv1d_transpose(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 0, out_dtype: str | None = None, output_padding: Sizes = 0,
                      groups: int = 1, data_layout: str = "NCW", kernel_layout: str = "", name: str = "conv1d_transpose") -> Tensor:
     """Transposed convolution over one spatial dimension, see `conv2d_transpose`. Layouts NCW with kernel IOW, NWC with kernel WIO."""
-    return transposed("W", data, kernel, How(strides, padding, 1, groups, data_layout, kernel_layout, out_dtype), output_padding, name)
+    return transposed("W", data, kernel, ConvOptions(strides, padding, 1, groups, data_layout, kernel_layout, out_dtype), output_padding, name)
 
 
 def conv2d_transpose(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 0, out_dtype: str | None = None, output_padding: Sizes = 0,
@@ -37,13 +37,13 @@ def conv2d_transpose(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: 
 
     Output height: (H - 1) * stride - top - bottom + KH + output_padding, as PyTorch's.
     """
-    return transposed("HW", data, kernel, How(strides, padding, 1, groups, data_layout, kernel_layout, out_dtype), output_padding, name)
+    return transposed("HW", data, kernel, ConvOptions(strides, padding, 1, groups, data_layout, kernel_layout, out_dtype), output_padding, name)
 
 
 def conv3d_transpose(data: Tensor, kernel: Tensor, strides: Sizes = 1, padding: Padding = 0, out_dtype: str | None = None, output_padding: Sizes = 0,
                      groups: int = 1, data_layout: str = "NCDHW", kernel_layout: str = "", name: str = "conv3d_transpose") -> Tensor:
     """Transposed convolution over three spatial dimensions, see `conv2d_transpose`. Layouts NCDHW with kernel IODHW, NDHWC with kernel DHWIO."""
-    return transposed("DHW", data, kernel, How(strides, padding, 1, groups, data_layout, kernel_layout, out_dtype), output_padding, name)
+    return transposed("DHW", data, kernel, ConvOptions(strides, padding, 1, groups, data_layout, kernel_layout, out_dtype), output_padding, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class _Phases:
         return phase if self.stride == 2 else (phase + crop) // self.stride
 
 
-def transposed(spatial: str, data: Tensor, kernel: Tensor, how: How, output_padding: Sizes, name: str) -> Tensor:
+def transposed(spatial: str, data: Tensor, kernel: Tensor, how: ConvOptions, output_padding: Sizes, name: str) -> Tensor:
     """The transposed convolution over the `spatial` letters, for the functions above."""
     data_layout, kernel_layout, groups = how.data_layout, how.kernel_layout, how.groups
     checked_layout(name, "data_layout", data_layout, "NC" + spatial, f"NC{spatial} or N{spatial}C")
