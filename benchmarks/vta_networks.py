@@ -23,7 +23,7 @@ from ansor.integer.network import IntegerNetwork
 from ansor.integer.reference import run
 from ansor.offload.annotation import middle
 from ansor.offload.build import ByCost, build
-from ansor.offload.program import Placed, Running
+from ansor.offload.program import PlacedNetwork, Running
 from ansor.run.keywords import RunOptions
 from ansor.targets.base import parse_target
 from ansor.targets.vta import configuration_of
@@ -59,7 +59,7 @@ def difference(before: QueueCounts, after: QueueCounts, names: tuple[str, ...]) 
     return sum(new.count - old.count for old, new in pairs), sum(new.bytes - old.bytes for old, new in pairs)
 
 
-def row(placed: Placed, driver: Driver, wait: bool) -> list[str]:
+def row(placed: PlacedNetwork, driver: Driver, wait: bool) -> list[str]:
     """The row for one run, after the weights are on the device."""
     network = placed.network
     generator = np.random.default_rng(0)

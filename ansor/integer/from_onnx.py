@@ -13,7 +13,7 @@ from ansor.integer.network import IntegerNetwork, Quantisation
 from ansor.integer.onnx_constants import FOLDED, folded
 from ansor.integer.onnx_file import Array, OnnxGraph, OnnxNode, read_file
 from ansor.integer.onnx_operators import OPERATORS
-from ansor.integer.onnx_values import Left, Padded, Raw, Stored, Values, Weights
+from ansor.integer.onnx_values import CallerComputed, Padded, RealInput, IntegerValue, Values, Weights
 from ansor.integer.pending import Function, Pending
 from ansor.integer.rescale import Doubles
 
@@ -54,7 +54,7 @@ class _Reader(Values):
     def _quantise(self, node: OnnxNode) -> None:
         source, result = node.inputs[0], node.outputs[0]
         value = self.known.get(source)
-        if isinstance(value, Left):
+        if isinstance(value, CallerComputed):
             self.known[result] = value
             return
         if isinstance(value, Padded):
@@ -75,19 +75,19 @@ class _Reader(Values):
             return
         quantisation, unsigned = self._parameters(node)
         if value is None and source in self.graph.inputs:
-            self.known[source] = Stored(self.build.input(source, self.graph.inputs[source][0], quantisation, unsigned))
-        if isinstance(value, Raw):
-            self.known[source] = Stored(self.build.reshaped(self._input(value.source, quantisation, unsigned), value.shape))
+            self.known[source] = IntegerValue(self.build.input(source, self.graph.inputs[source][0], quantisation, unsigned))
+        if isinstance(value, RealInput):
+            self.known[source] = IntegerValue(self.build.reshaped(self._input(value.source, quantisation, unsigned), value.shape))
         made = self._made(node, source, result, quantisation)
         self.build.tensors[made] = replace(self.build.tensors[made], unsigned=unsigned)
-        self.known[result] = Stored(made)
+        self.known[result] = IntegerValue(made)
 
     def _input(self, name: str, quantisation: Quantisation, unsigned: bool) -> str:
         """The integer tensor of an input that was reshaped before it is quantised."""
         known = self.known.get(name)
         if known is None:
-            known = self.known[name] = Stored(self.build.input(name, self.graph.inputs[name][0], quantisation, unsigned))
-        if not isinstance(known, Stored) or self.build.quantisation(known.tensor) != quantisation:
+            known = self.known[name] = IntegerValue(self.build.input(name, self.graph.inputs[name][0], quantisation, unsigned))
+        if not isinstance(known, IntegerValue) or self.build.quantisation(known.tensor) != quantisation:
             raise ModelError(f"the input {name} is quantised in two ways; quantise it once, before it is reshaped")
         return known.tensor
 
@@ -113,10 +113,10 @@ class _Reader(Values):
             if dtype not in ("int8", "uint8"):
                 raise ModelError(f"the input {source} has dtype {dtype} and is dequantised; give int8, uint8, or float32 that is quantised")
             quantisation, unsigned = self._parameters(node)
-            self.known[source] = value = Stored(self.build.input(source, shape, quantisation, unsigned))
-        if not isinstance(value, (Stored, Padded, Left)):
+            self.known[source] = value = IntegerValue(self.build.input(source, shape, quantisation, unsigned))
+        if not isinstance(value, (IntegerValue, Padded, CallerComputed)):
             raise ModelError(f"the {node} reads {source}, which nothing quantised")
-        if not isinstance(value, Left):
+        if not isinstance(value, CallerComputed):
             self._check_same(node, value.tensor)
         self.known[result] = value
 
@@ -146,9 +146,9 @@ class _Reader(Values):
 
     def _output(self, name: str) -> str:
         value = self.known.get(name)
-        if isinstance(value, Left):
+        if isinstance(value, CallerComputed):
             self.build.left_out.append(value.operator)
             return value.tensor
-        if isinstance(value, Stored):
+        if isinstance(value, IntegerValue):
             return value.tensor
         raise ModelError(f"the output {name} is not quantised: quantise every result (QuantizeLinear, DequantizeLinear), including the last one")

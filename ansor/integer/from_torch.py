@@ -23,7 +23,7 @@ from ansor.integer.builder import Builder
 from ansor.integer.network import IntegerNetwork, Quantisation
 from ansor.integer.observed import FUNCTIONS, Ranges, observed
 from ansor.integer.operators import Window
-from ansor.integer.pending import Average, Function, Greatest, Joined, Pending, Sum, Weighted
+from ansor.integer.pending import Average, Function, Maximum, Concatenation, Pending, Sum, WeightedSum
 from ansor.integer.rescale import Doubles
 from ansor.support.text import with_article
 
@@ -117,7 +117,7 @@ class _Quantiser:
         if len(readers) == 1 and readers[0].op in ("relu", "clip") and node.name not in self.graph.outputs:
             self.pending[node.name] = made
             return
-        same = isinstance(made, Greatest) and (made.low, made.high) == FREE
+        same = isinstance(made, Maximum) and (made.low, made.high) == FREE
         quantisation = self.build.quantisation(made.sources[0]) if same else quantisation_of(*self.ranges[node.name], self.powers)
         self.stored[node.name] = made.quantised(self.build, node.name, quantisation)
 
@@ -136,7 +136,7 @@ class _Quantiser:
         if node.op in ("add", "sub"):
             return self._sum(node, 1 if node.op == "add" else -1)
         if node.op == "concat":
-            return Joined(tuple(self._source(node, place) for place in range(len(node.inputs))), *FREE, node.integer("axis"))
+            return Concatenation(tuple(self._source(node, place) for place in range(len(node.inputs))), *FREE, node.integer("axis"))
         if node.op in FUNCTIONS:
             return Function((self._source(node),), *FREE, lambda values: FUNCTIONS[node.op](node, torch.from_numpy(values)).numpy())
         source, image = self._source(node), self.graph.value(node.inputs[0]).shape
@@ -170,14 +170,14 @@ class _Quantiser:
         if node.op == "dense":
             if len(node.shape) != 2:
                 raise ModelError(f"asked to quantise the dense layer {node.name} of {len(node.shape)} dimensions; supported are 2")
-            return Weighted((source,), *FREE, np.ascontiguousarray(weights.T), scales, bias)
+            return WeightedSum((source,), *FREE, np.ascontiguousarray(weights.T), scales, bias)
         groups, channels = node.integer("groups"), self.graph.value(node.inputs[0]).shape[1]
         depthwise = groups > 1 and groups == channels
         stored = weights.transpose(2, 3, 1, 0)
         if depthwise:
             stored = weights.reshape(groups, -1, *weights.shape[2:]).transpose(2, 3, 0, 1)
         window = replace(_window(node, (weights.shape[2], weights.shape[3])), groups=1 if depthwise else groups)
-        return Weighted((source,), *FREE, np.ascontiguousarray(stored), scales, bias, window, depthwise)
+        return WeightedSum((source,), *FREE, np.ascontiguousarray(stored), scales, bias, window, depthwise)
 
     def _pool(self, node: Node, source: str) -> Pending:
         kernel = node.integers("kernel")
@@ -186,7 +186,7 @@ class _Quantiser:
         if window.output(height, width) != node.shape[2:]:
             raise ModelError(f"asked to quantise the pool {node.name} with ceil_mode, whose windows leave the image; supported are windows inside it")
         if node.text("kind") == "max":
-            return Greatest((source,), *FREE, window)
+            return Maximum((source,), *FREE, window)
         if any(window.padding) and not node.attributes["count_include_pad"] or window.dilation != (1, 1):
             raise ModelError(f"asked to quantise the pool {node.name}, whose padding does not count in its means; supported is count_include_pad=True")
         return Average((source,), *FREE, window)

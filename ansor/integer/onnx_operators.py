@@ -11,9 +11,9 @@ import numpy as np
 
 from ansor.errors import ModelError
 from ansor.integer.onnx_file import Array, OnnxNode
-from ansor.integer.onnx_values import Known, Left, Padded, Raw, Stored, Values, Weights
+from ansor.integer.onnx_values import Known, CallerComputed, Padded, RealInput, IntegerValue, Values, Weights
 from ansor.integer.operators import Window
-from ansor.integer.pending import Affine, Average, Function, Greatest, Joined, Pending, Sum, Weighted
+from ansor.integer.pending import Affine, Average, Function, Maximum, Concatenation, Pending, Sum, WeightedSum
 from ansor.integer.rescale import Doubles
 
 FREE = (-math.inf, math.inf)
@@ -71,7 +71,7 @@ def convolution(read: Values, node: OnnxNode) -> Pending:
     if depthwise:
         weights = found.values.reshape(groups, outputs // groups, *window.kernel).transpose(2, 3, 0, 1)
     bias = whole_bias(read, node, 2, found.scales * read.build.quantisation(source).scale, outputs)
-    return Weighted((source,), *FREE, np.ascontiguousarray(weights), found.scales, bias, window, depthwise)
+    return WeightedSum((source,), *FREE, np.ascontiguousarray(weights), found.scales, bias, window, depthwise)
 
 
 def pad(read: Values, node: OnnxNode) -> Known:
@@ -103,13 +103,13 @@ def dense(read: Values, node: OnnxNode, found: Weights, transposed: bool) -> Pen
         raise ModelError(f"the {node} is of shapes {list(shape)} and {list(found.values.shape)}; supported are two matrices, the second one constant")
     weights = np.ascontiguousarray(found.values.T if transposed else found.values).astype(np.int8)
     bias = whole_bias(read, node, 2, found.scales * read.build.quantisation(source).scale, weights.shape[1])
-    return Weighted((source,), *FREE, weights, found.scales, bias)
+    return WeightedSum((source,), *FREE, weights, found.scales, bias)
 
 
 def add(read: Values, node: OnnxNode) -> Pending:
     for one, other in ((0, 1), (1, 0)):
         before = read.known.get(node.inputs[one])
-        if isinstance(before, Weighted) and isinstance(read.known.get(node.inputs[other]), (np.ndarray, Weights)):
+        if isinstance(before, WeightedSum) and isinstance(read.known.get(node.inputs[other]), (np.ndarray, Weights)):
             return _with_bias(node, before, read.constant(node, other))
     return two(1, read, node)
 
@@ -129,10 +129,10 @@ def concat(read: Values, node: OnnxNode) -> Pending:
     axis = int(node.number("axis", 1)) % len(shapes[0])
     if len({(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}) != 1:
         raise ModelError(f"the {node} joins tensors of shapes {' and '.join(map(str, map(list, shapes)))} along {axis}, where the others have to be equal")
-    return Joined(sources, *FREE, axis)
+    return Concatenation(sources, *FREE, axis)
 
 
-def _with_bias(node: OnnxNode, before: Weighted, constant: Array) -> Pending:
+def _with_bias(node: OnnxNode, before: WeightedSum, constant: Array) -> Pending:
     outputs = before.bias.size
     if constant.size not in (1, outputs) or (before.low, before.high) != FREE or before.window is not None and constant.size > 1 and constant.ndim < 3:
         raise ModelError(f"the {node} adds a constant of shape {list(constant.shape)}; supported is one number for each of the {outputs} outputs before it")
@@ -194,7 +194,7 @@ def _image(read: Values, node: OnnxNode, source: str) -> tuple[int, int]:
 
 def max_pool(read: Values, node: OnnxNode) -> Pending:
     source = read.stored(node)
-    return Greatest((source,), *FREE, window_of(node, _image(read, node, source), None))
+    return Maximum((source,), *FREE, window_of(node, _image(read, node, source), None))
 
 
 def flatten(read: Values, node: OnnxNode) -> Known:
@@ -232,22 +232,22 @@ def unsqueeze(read: Values, node: OnnxNode) -> Known:
 def _shape(read: Values, node: OnnxNode) -> tuple[int, ...]:
     """The shape of what is reshaped: a tensor, a function of each of its elements, or an input that is not quantised yet."""
     value = read.known.get(node.inputs[0], read.raw(node.inputs[0]))
-    if isinstance(value, Raw):
+    if isinstance(value, RealInput):
         return value.shape
     return read.build.shape(value.sources[0] if isinstance(value, Function) else read.stored(node))
 
 
 def _reshaped(read: Values, node: OnnxNode, shape: Sequence[int]) -> Known:
     value = read.known.get(node.inputs[0], read.raw(node.inputs[0]))
-    if isinstance(value, Raw):
+    if isinstance(value, RealInput):
         return replace(value, shape=tuple(shape))
     if isinstance(value, Function):  # the same of the reshaped tensor
         return replace(value, sources=(read.build.reshaped(value.sources[0], tuple(shape)),))
-    return Stored(read.build.reshaped(read.stored(node), tuple(shape)))
+    return IntegerValue(read.build.reshaped(read.stored(node), tuple(shape)))
 
 
 def same(read: Values, node: OnnxNode) -> Known:
-    return read.known[node.inputs[0]] if node.inputs[0] in read.known else Stored(read.stored(node))
+    return read.known[node.inputs[0]] if node.inputs[0] in read.known else IntegerValue(read.stored(node))
 
 
 def constant(read: Values, node: OnnxNode) -> Known:
@@ -258,7 +258,7 @@ def constant(read: Values, node: OnnxNode) -> Known:
 
 
 def left(read: Values, node: OnnxNode) -> Known:
-    return Left(read.stored(node), node.op.lower())
+    return CallerComputed(read.stored(node), node.op.lower())
 
 
 def function(call: Callable[[Doubles], Doubles], read: Values, node: OnnxNode) -> Known:

@@ -37,14 +37,14 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Stored:
+class IntegerValue:
     """A value that is an integer tensor, or the real numbers that it stands for."""
 
     tensor: str
 
 
 @dataclass(frozen=True)
-class Left:
+class CallerComputed:
     """A value that the caller has to compute from the tensor, by `operator`."""
 
     tensor: str
@@ -60,14 +60,14 @@ class Padded:
 
 
 @dataclass(frozen=True)
-class Raw:
+class RealInput:
     """An input of the graph that is not quantised yet, under another shape."""
 
     source: str
     shape: tuple[int, ...]
 
 
-Known = Array | Weights | Stored | Padded | Left | Raw | Pending
+Known = Array | Weights | IntegerValue | Padded | CallerComputed | RealInput | Pending
 
 
 class Values:
@@ -78,9 +78,9 @@ class Values:
         self.build = Builder(graph.name)
         self.known: dict[str, Known] = dict(graph.constants)
 
-    def raw(self, name: str) -> Raw | None:
+    def raw(self, name: str) -> RealInput | None:
         """An input of the graph about which nothing is known yet; None for anything else."""
-        return Raw(name, tuple(self.graph.inputs[name][0])) if name in self.graph.inputs and name not in self.known else None
+        return RealInput(name, tuple(self.graph.inputs[name][0])) if name in self.graph.inputs and name not in self.known else None
 
     def constant(self, node: OnnxNode, place: int) -> Array:
         """An input that has to be a constant."""
@@ -95,14 +95,14 @@ class Values:
         """The integer tensor that an input stands for."""
         name = node.inputs[place]
         value = self.known.get(name)
-        if isinstance(value, Stored):
+        if isinstance(value, IntegerValue):
             return value.tensor
         if isinstance(value, Pending):
             raise ModelError(f"the {node} reads {name}, which is not quantised: quantise every result (QuantizeLinear, DequantizeLinear) before it is read")
         if isinstance(value, Padded):
             raise ModelError(f"the {node} reads {name}, which is padded; padding is supported before convolutions")
-        if value is None or isinstance(value, Raw):
+        if value is None or isinstance(value, RealInput):
             quantise = "quantise the model in QDQ format (QuantizeLinear, DequantizeLinear), as onnxruntime.quantization.quantize_static does"
             raise ModelError(f"the {node} reads {name}, which is not known, or not quantised: {quantise}")
-        what = f"the result of {value.operator}" if isinstance(value, Left) else "a constant"
+        what = f"the result of {value.operator}" if isinstance(value, CallerComputed) else "a constant"
         raise ModelError(f"the {node} reads {name}, which is {what}; this is not supported")

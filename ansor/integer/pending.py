@@ -42,7 +42,7 @@ class Pending:
 
 
 @dataclass(frozen=True, eq=False)
-class Weighted(Pending):
+class WeightedSum(Pending):
     """A convolution, or a dense layer where there is no window.
 
     weights: int8, as `Convolution` and `Dense` have them, the last dimension being the outputs; scales: of each output's weights, [1] or [out];
@@ -94,7 +94,7 @@ class Sum(Pending):
 
 
 @dataclass(frozen=True, eq=False)
-class Joined(Pending):
+class Concatenation(Pending):
     """Tensors concatenated along a dimension of the model's order."""
 
     axis: int
@@ -126,7 +126,7 @@ class Average(Pending):
 
 
 @dataclass(frozen=True, eq=False)
-class Greatest(Pending):
+class Maximum(Pending):
     """The maximum over a window."""
 
     window: Window
@@ -164,5 +164,5 @@ class Affine(Pending):
         source = build.reshaped(self.sources[0], (*shape, *(1,) * (4 - len(shape))))
         scales = np.maximum(np.abs(self.factors), np.abs(self.factors).max() * 2.0**-10 + 1e-30) / 127
         weights = np.rint(self.factors / scales).astype(np.int8).reshape(1, 1, -1, 1)
-        made = Weighted((source,), self.low, self.high, weights, scales, self.summands, Window((1, 1)), depthwise=True)
+        made = WeightedSum((source,), self.low, self.high, weights, scales, self.summands, Window((1, 1)), depthwise=True)
         return build.reshaped(made.quantised(build, name if len(shape) == 4 else f"{name}_image", output), shape)

@@ -19,7 +19,7 @@ from ansor.offload.annotation import Annotation, Names, Seconds, cheapest, middl
 from ansor.offload.compiling import Compiled, compiled, forms_of
 from ansor.offload.host import Runs, as_c, by_reference
 from ansor.offload.phases import phases_of
-from ansor.offload.program import Placed
+from ansor.offload.program import PlacedNetwork
 from ansor.run.keywords import ModelKeywords, RunOptions
 from ansor.run.voice import Voice
 from ansor.targets.base import Target, parse_target
@@ -52,7 +52,7 @@ class ByCost:
 def build(
     network: object, target: str | Target = "vta", place: Marked | ByCost = middle, asked: RunOptions | ModelKeywords | None = None,
     host: str | Target | None = None,
-) -> Placed:
+) -> PlacedNetwork:
     """network: an integer network, or what `ansor.integer.reading.network_of` makes one of without calibration, such as the path of an ONNX file in QDQ format.
 
     place: chooses the operators for the device, or `ByCost()`; those that a core cannot compute run on the host, and `annotation.refused` says why. asked: how
@@ -73,7 +73,7 @@ def build(
         phases = phases_of(network, there)
         annotation = Annotation(there, {**refused, **unfit})
         hosts = [None if phase.on_device or not phase.operators else _host(network, phase.operators, ours, voice) for phase in phases]
-    return Placed(network, annotation, phases, {name: programs[name] for name in there}, hosts)
+    return PlacedNetwork(network, annotation, phases, {name: programs[name] for name in there}, hosts)
 
 
 def _options(asked: RunOptions | ModelKeywords | None) -> RunOptions:

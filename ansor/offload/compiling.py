@@ -13,7 +13,7 @@ from ansor.integer.network import IntegerNetwork
 from ansor.integer.operators import Add, AveragePool, Convolution, Dense, Table
 from ansor.integer.operators import Operator as IntegerOperator
 from ansor.offload.annotation import Names
-from ansor.offload.forms import Form, Given, form_of
+from ansor.offload.forms import Form, OperatorInput, form_of
 from ansor.run.choosing import chosen, recorded_states
 from ansor.run.keywords import RunOptions
 from ansor.run.session import tune_states
@@ -48,7 +48,7 @@ def forms_of(network: IntegerNetwork, wanted: Names) -> tuple[dict[str, Form], d
     forms, refused = dict[str, Form](), dict[str, str]()
     for one in network.operators:
         if one.output in wanted:
-            found = form_of(one, [Given(network.tensors[name].shape, least[name]) for name in one.inputs])
+            found = form_of(one, [OperatorInput(network.tensors[name].shape, least[name]) for name in one.inputs])
             if isinstance(found, str):
                 refused[one.output] = found
             else:

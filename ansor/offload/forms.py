@@ -42,7 +42,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Given:
+class OperatorInput:
     """An input of an operator: its stored shape, and the least number in it."""
 
     shape: Shape
@@ -50,7 +50,7 @@ class Given:
 
 
 @singledispatch
-def form_of(operator: Operator, given: Sequence[Given]) -> Form | str:
+def form_of(operator: Operator, given: Sequence[OperatorInput]) -> Form | str:
     """The operator for the core, or why the core cannot compute it exactly."""
     return f"a core has no {operator.kind}"
 
@@ -61,7 +61,7 @@ def on_device(shape: Shape) -> Shape:
 
 
 @form_of.register
-def _(operator: Convolution, given: Sequence[Given]) -> Form | str:
+def _(operator: Convolution, given: Sequence[OperatorInput]) -> Form | str:
     if operator.added is not None:
         return "it also adds, which is another operator for a core"
     window, weights = operator.window, operator.weights
@@ -105,7 +105,7 @@ def _borders(operator: Convolution, shape: Shape) -> NDArray[np.int64] | None:
 
 
 @form_of.register
-def _(operator: Dense, given: Sequence[Given]) -> Form | str:
+def _(operator: Dense, given: Sequence[OperatorInput]) -> Form | str:
     rescale = alu_rescale(operator.rescale, operator.bias, 128 * np.abs(operator.weights.astype(np.int64)).sum(axis=0))
     if isinstance(rescale, str):
         return rescale
@@ -118,7 +118,7 @@ def _(operator: Dense, given: Sequence[Given]) -> Form | str:
 
 
 @form_of.register
-def _(operator: AveragePool, given: Sequence[Given]) -> Form | str:
+def _(operator: AveragePool, given: Sequence[OperatorInput]) -> Form | str:
     channels, taps = given[0].shape[3], int(np.prod(operator.window.kernel))
     bias, most = np.full(channels, operator.bias, np.int32), np.full(channels, 128 * taps, np.int64)
     rescale, refused = alu_rescale(operator.rescale, bias, most), _padding_refused(operator.window)
@@ -130,7 +130,7 @@ def _(operator: AveragePool, given: Sequence[Given]) -> Form | str:
 
 
 @form_of.register
-def _(operator: MaxPool, given: Sequence[Given]) -> Form | str:
+def _(operator: MaxPool, given: Sequence[OperatorInput]) -> Form | str:
     if refused := _padding_refused(operator.window):
         return refused
     if not all(np.all(one.any(axis=1)) for one in _seen(operator.window, given[0].shape)):
@@ -141,7 +141,7 @@ def _(operator: MaxPool, given: Sequence[Given]) -> Form | str:
 
 
 @form_of.register
-def _(operator: Add, given: Sequence[Given]) -> Form | str:
+def _(operator: Add, given: Sequence[OperatorInput]) -> Form | str:
     shape = on_device(given[0].shape)
     if len(shape) not in (2, 4):
         return f"its tensors have {len(shape)} dimensions, and those of a core 2 or 4"
@@ -161,7 +161,7 @@ def _(operator: Add, given: Sequence[Given]) -> Form | str:
 
 
 @form_of.register
-def _(operator: Reshape, given: Sequence[Given]) -> Form | str:
+def _(operator: Reshape, given: Sequence[OperatorInput]) -> Form | str:
     shapes = given[0].shape, operator.to
     if all(len(shape) in (2, 4) and sum(extent > 1 for extent in shape[1:]) <= 1 for shape in shapes) and shapes[0][0] == shapes[1][0]:
         return Form(operator, ())

@@ -23,7 +23,7 @@ TO_DEVICE, TO_HOST = (0, 3, 1, 2), (0, 2, 3, 1)
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedNetwork:
     """A network, the placement of its operators, the phases, and what runs them: programs of the device, and the host's part of each phase."""
 
     network: IntegerNetwork
@@ -49,7 +49,7 @@ class Placed:
 class Running:
     """A placed network in the memory of a device: weights are written once, and each tensor of the device has a buffer of its own."""
 
-    def __init__(self, placed: Placed, queue: Queue) -> None:
+    def __init__(self, placed: PlacedNetwork, queue: Queue) -> None:
         """Raises ArgumentError for anything but a placed network and a queue of its core."""
         _check_opened(placed, queue)
         self.placed, self.queue = placed, queue
@@ -127,8 +127,8 @@ def _checked(network: IntegerNetwork, name: str, inputs: Mapping[str, Int8]) -> 
     return one
 
 
-def _check_opened(placed: Placed, queue: Queue) -> None:
-    if not isinstance(placed, Placed) or not isinstance(queue, Queue):
+def _check_opened(placed: PlacedNetwork, queue: Queue) -> None:
+    if not isinstance(placed, PlacedNetwork) or not isinstance(queue, Queue):
         given = f"Running({type(placed).__name__}, {type(queue).__name__})"
         raise ArgumentError(f"asked for {given}; give what ansor.offload.build made, and a Queue of a driver, such as Queue(FunctionalDriver())")
     core = next((one.program.configuration for one in placed.compiled.values() if one.program is not None), queue.driver.configuration)

@@ -20,7 +20,7 @@ from ansor.integer.operators import Convolution, MaxPool, Reshape, Table, Window
 from ansor.integer.reference import run
 from ansor.offload.annotation import Names, between
 from ansor.offload.build import ByCost, Rates, build, measured_seconds
-from ansor.offload.program import Placed, Running
+from ansor.offload.program import PlacedNetwork, Running
 from ansor.run.keywords import RunOptions
 from ansor.targets.base import parse_target
 from ansor.vta.configuration import CORE_32, DEFAULT
@@ -46,7 +46,7 @@ def opencl() -> Driver:
 DRIVERS: dict[str, Callable[[], Driver]] = {"random order": lambda: FunctionalDriver(seed=5), "cycles": CycleDriver, "opencl": opencl}
 
 
-def checked(placed: Placed, driver: Driver | None = None, *, wait: bool = False, times: int = 2) -> QueueCounts:
+def checked(placed: PlacedNetwork, driver: Driver | None = None, *, wait: bool = False, times: int = 2) -> QueueCounts:
     """What running it so often did, each time with the bytes of the reference."""
     running = Running(placed, Queue(driver or FunctionalDriver(seed=1)))
     for seed in range(times):
@@ -62,7 +62,7 @@ def checked(placed: Placed, driver: Driver | None = None, *, wait: bool = False,
 
 
 @pytest.fixture(scope="module")
-def block() -> Placed:
+def block() -> PlacedNetwork:
     return build(residual())
 
 
@@ -72,11 +72,11 @@ def network() -> IntegerNetwork:
 
 
 @pytest.fixture(scope="module")
-def placed(network: IntegerNetwork) -> Placed:
+def placed(network: IntegerNetwork) -> PlacedNetwork:
     return build(network)
 
 
-def test_a_residual_block_runs_with_one_synchronisation(block: Placed) -> None:
+def test_a_residual_block_runs_with_one_synchronisation(block: PlacedNetwork) -> None:
     assert str(block).splitlines() == [
         "host    stem = convolution(x) 3x3 padding (1, 1, 1, 1)", "stem -> device",
         "device  body1 = convolution(stem) 3x3 padding (1, 1, 1, 1)", "device  body2 = convolution(body1) 3x3 padding (1, 1, 1, 1)",
@@ -98,7 +98,7 @@ def test_other_cores(core: str) -> None:
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_a_whole_resnet18_runs_with_one_synchronisation(placed: Placed, driver: str) -> None:
+def test_a_whole_resnet18_runs_with_one_synchronisation(placed: PlacedNetwork, driver: str) -> None:
     counts = checked(placed, DRIVERS[driver](), times=1)
     assert {one.kind for phase in placed.phases if not phase.on_device for one in phase.operators} == {"convolution", "reshape", "dense"}
     assert len(placed.copies) == 2 and counts.synchronisations == 1 and counts.operators >= 28
@@ -115,7 +115,7 @@ def test_a_resnet18_of_a_quantiser_with_any_scales_and_zero_points(unsigned: boo
     assert counts.synchronisations == 1 and counts.operators == 29
 
 
-def test_waiting_for_each_operator_takes_far_more(placed: Placed) -> None:
+def test_waiting_for_each_operator_takes_far_more(placed: PlacedNetwork) -> None:
     lazy, waiting = (checked(placed, FunctionalDriver(), wait=wait, times=1) for wait in (False, True))
     assert waiting.synchronisations == lazy.operators >= 10 * lazy.synchronisations
     assert waiting.transfers["instructions"].count >= 10 * lazy.transfers["instructions"].count
@@ -191,7 +191,7 @@ def test_programs_are_tuned_and_recorded(tmp_path: Path) -> None:
     def body2(network: IntegerNetwork) -> Names:
         return between(network, "body2", "body2")
 
-    records, tuned = tmp_path / "vta.json", list[Placed]()
+    records, tuned = tmp_path / "vta.json", list[PlacedNetwork]()
     for trials in (2, 0):
         tuned.append(build(residual(), place=body2, asked={"trials": trials, "records": records}))
         assert len(records.read_text().splitlines()) >= 2
@@ -204,7 +204,7 @@ def test_a_core_alone_runs_no_network() -> None:
         ansor.compile_int8(residual(), (), "vta")
 
 
-def test_inputs_that_do_not_fit(block: Placed) -> None:
+def test_inputs_that_do_not_fit(block: PlacedNetwork) -> None:
     running = Running(block, Queue(FunctionalDriver()))
     with pytest.raises(ArgumentError, match="^asked to run residual with nothing as x; give int8"):
         running.run({})
@@ -237,8 +237,8 @@ def test_what_cannot_be_meant(options: Mapping[str, Any], kind: type[AnsorError]
         build(residual(), **options)
 
 
-def test_a_network_is_opened_on_a_queue_of_its_core(block: Placed) -> None:
-    with pytest.raises(ArgumentError, match=r"^asked for Running\(Placed, FunctionalDriver\); give what ansor.offload.build made, and a Queue"):
+def test_a_network_is_opened_on_a_queue_of_its_core(block: PlacedNetwork) -> None:
+    with pytest.raises(ArgumentError, match=r"^asked for Running\(PlacedNetwork, FunctionalDriver\); give what ansor.offload.build made, and a Queue"):
         Running(block, FunctionalDriver())  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="^asked to run residual, which was built for VTA 1x16x16.*, on VTA 1x32x32.*: give the driver the same core$"):
         Running(block, Queue(FunctionalDriver(CORE_32)))

@@ -14,7 +14,7 @@ from ansor.integer.reference import computed
 from ansor.integer.rescale import rescale_of
 from ansor.ir.dag import Dag
 from ansor.ir.evaluate import evaluate
-from ansor.offload.forms import Form, Given, form_of, on_device
+from ansor.offload.forms import Form, OperatorInput, form_of, on_device
 from tests.integer.networks import convolutions, others
 
 SHAPE = (1, 6, 6, 8)
@@ -22,7 +22,7 @@ SHAPE = (1, 6, 6, 8)
 
 def check(operator: Operator, shapes: tuple[tuple[int, ...], ...], least: int = -128) -> str:
     """'' where the declaration gives the bytes of the reference; why there is none."""
-    form = form_of(operator, [Given(shape, least) for shape in shapes])
+    form = form_of(operator, [OperatorInput(shape, least) for shape in shapes])
     if isinstance(form, str):
         return form
     generator = np.random.default_rng(1)
@@ -75,8 +75,8 @@ def test_what_a_core_does_not_compute_is_said() -> None:
         (Reshape("y", ("x",), (1, 288)), "it puts the bytes of [1, 6, 6, 8] in another order of channels"),
     ]  # fmt: skip
     for operator, why in asked:
-        assert form_of(operator, [Given(SHAPE, -128)] * len(operator.inputs)) == why
-    points = form_of(Reshape("y", ("x",), (1, 8, 1, 1)), [Given((1, 1, 1, 8), -128)])
+        assert form_of(operator, [OperatorInput(SHAPE, -128)] * len(operator.inputs)) == why
+    points = form_of(Reshape("y", ("x",), (1, 8, 1, 1)), [OperatorInput((1, 1, 1, 8), -128)])
     assert isinstance(points, Form) and points.renames
-    flat = form_of(Reshape("y", ("x",), (1, 8)), [Given((1, 1, 1, 8), -128)])
+    flat = form_of(Reshape("y", ("x",), (1, 8)), [OperatorInput((1, 1, 1, 8), -128)])
     assert isinstance(flat, Form) and flat.renames
