@@ -30,7 +30,7 @@ from ansor.codegen.patterns.transposed_copy import TRANSPOSED_COPY
 from ansor.codegen.patterns.vector_reduction import VECTOR_REDUCTION
 from ansor.codegen.source import CSource
 from ansor.codegen.sums import with_sums
-from ansor.codegen.unit import Unit, FunctionCode, argument, entry_code, heading
+from ansor.codegen.unit import FunctionCode, Unit, argument, entry_code, heading
 from ansor.codegen.values import Writer
 from ansor.errors import DeclarationError
 from ansor.ir.loops import Access, Buffer, Loops, Store, stores

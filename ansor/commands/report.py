@@ -19,7 +19,7 @@ from ansor.measure.record_target import is_of, options_text
 from ansor.report.page import page
 from ansor.report.runs import read_run
 from ansor.report.sections import make_report
-from ansor.report.values import TaskFacts, Roof, Run, TunedWorkload, CostScope
+from ansor.report.values import CostScope, Roof, Run, TaskFacts, TunedWorkload
 from ansor.report.winners import winner_of
 from ansor.run.machine_peak import machine_peak
 from ansor.run.voice import Report as Say

@@ -21,11 +21,11 @@ from ansor.errors import RecordError
 from ansor.explain.rule_trace import RuleTrace, made_of, rule_trace
 from ansor.explain.steps_in_words import Fact, in_words
 from ansor.explain.values import (
+    Alternatives,
     AxisTiles,
     Cost,
     Explanation,
     Level,
-    Alternatives,
     MainStatement,
     Place,
     Program,

@@ -13,7 +13,7 @@ from ansor.integer.network import IntegerNetwork, Quantisation
 from ansor.integer.onnx_constants import FOLDED, folded
 from ansor.integer.onnx_file import Array, OnnxGraph, OnnxNode, read_file
 from ansor.integer.onnx_operators import OPERATORS
-from ansor.integer.onnx_values import CallerComputed, Padded, RealInput, IntegerValue, Values, Weights
+from ansor.integer.onnx_values import CallerComputed, IntegerValue, Padded, RealInput, Values, Weights
 from ansor.integer.pending import Function, Pending
 from ansor.integer.rescale import Doubles
 

@@ -23,7 +23,7 @@ from ansor.integer.builder import Builder
 from ansor.integer.network import IntegerNetwork, Quantisation
 from ansor.integer.observed import FUNCTIONS, Ranges, observed
 from ansor.integer.operators import Window
-from ansor.integer.pending import Average, Function, Maximum, Concatenation, Pending, Sum, WeightedSum
+from ansor.integer.pending import Average, Concatenation, Function, Maximum, Pending, Sum, WeightedSum
 from ansor.integer.rescale import Doubles
 from ansor.support.text import with_article
 

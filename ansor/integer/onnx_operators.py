@@ -11,9 +11,9 @@ import numpy as np
 
 from ansor.errors import ModelError
 from ansor.integer.onnx_file import Array, OnnxNode
-from ansor.integer.onnx_values import Known, CallerComputed, Padded, RealInput, IntegerValue, Values, Weights
+from ansor.integer.onnx_values import CallerComputed, IntegerValue, Known, Padded, RealInput, Values, Weights
 from ansor.integer.operators import Window
-from ansor.integer.pending import Affine, Average, Function, Maximum, Concatenation, Pending, Sum, WeightedSum
+from ansor.integer.pending import Affine, Average, Concatenation, Function, Maximum, Pending, Sum, WeightedSum
 from ansor.integer.rescale import Doubles
 
 FREE = (-math.inf, math.inf)

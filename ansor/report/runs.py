@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ansor.errors import RecordError
 from ansor.measure.record import MODEL, Header, Loaded, Record, load
-from ansor.report.values import Failures, Run, TunedWorkload, CostScope
+from ansor.report.values import CostScope, Failures, Run, TunedWorkload
 
 WRITE = "name a record file that `ansor tune` wrote"
 

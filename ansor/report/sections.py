@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ansor.report.values import TaskComparison, Entry, TaskFacts, Report, Roof, Run, Section, TunedWorkload, CostScope
+from ansor.report.values import CostScope, Entry, Report, Roof, Run, Section, TaskComparison, TaskFacts, TunedWorkload
 
 SUM = "all tasks in both runs"
 

@@ -20,7 +20,7 @@ from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import cached_library, find_compiler
 from ansor.errors import DeviceError, ToolchainError
 from ansor.measure.device_kinds import DeviceKind
-from ansor.measure.devices.program_runner import ProgramRunner, ProgramResult
+from ansor.measure.devices.program_runner import ProgramResult, ProgramRunner
 from ansor.measure.devices.started import StartedDevice
 from ansor.measure.failure import Failure
 from ansor.measure.trial.prepared import Prepared

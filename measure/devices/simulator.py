@@ -20,8 +20,7 @@ from ansor.measure.boards.fit import misfit
 from ansor.measure.boards.qemu_memory import ASKED, SECONDS, Region, check_regions, monitor_command, regions_in
 from ansor.measure.boards.smoke import believe, cost_of, seconds_for, silence, watchdog_ticks
 from ansor.measure.device_kinds import DeviceKind, name_alone
-from ansor.measure.devices.program_runner import ProgramRunner
-from ansor.measure.devices.program_runner import ProgramResult
+from ansor.measure.devices.program_runner import ProgramResult, ProgramRunner
 from ansor.measure.devices.started import StartedDevice
 from ansor.measure.failure import Failure
 from ansor.measure.trial.proof import HostProof

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ansor.errors import RecordError
 from ansor.measure.failure import Failure
-from ansor.measure.measurer import Measurement, Durations
+from ansor.measure.measurer import Durations, Measurement
 from ansor.measure.new_record import Trial, make_record
 from ansor.measure.record import (
     NOT_A_TRIAL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from ansor.report.charts import CURVE_BOTTOM, LABEL, LEFT, MOST_FAILURES, MOST_NUMBERS, RIGHT, ROOF_BOTTOM, TOP, curve, roofline
-from ansor.report.values import Entry, TaskFacts, Roof, Section, TunedWorkload, CostScope, Winner
+from ansor.report.values import CostScope, Entry, Roof, Section, TaskFacts, TunedWorkload, Winner
 from ansor.targets.unit import INSTRUCTIONS, SECONDS
 
 HERE = CostScope("cpu", "local", SECONDS)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ansor.codegen.emitter import Emitter
 from ansor.codegen.patterns.base import Nest, Pattern
 from ansor.codegen.patterns.plain_loops import PlainLoops
-from ansor.codegen.patterns.tiles import TileAccumulators, Tile, tile_code, tile_of
+from ansor.codegen.patterns.tiles import Tile, TileAccumulators, tile_code, tile_of
 from ansor.codegen.tensorized import InnerProduct, TileText, inner_product, tile_text
 from ansor.codegen.tree import Code
 from ansor.ir.linear import Var

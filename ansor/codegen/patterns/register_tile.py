@@ -15,7 +15,7 @@ from ansor.codegen.by_element import elements_together
 from ansor.codegen.emitter import Emitter
 from ansor.codegen.patterns.base import Nest, Pattern
 from ansor.codegen.patterns.plain_loops import PlainLoops
-from ansor.codegen.patterns.tiles import TileAccumulators, Tile, tile_code, tile_of
+from ansor.codegen.patterns.tiles import Tile, TileAccumulators, tile_code, tile_of
 from ansor.codegen.tensorized import TileText
 from ansor.codegen.tree import Code
 from ansor.ir.linear import Var

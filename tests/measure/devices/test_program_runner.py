@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ansor.measure.devices.program_runner import ERR_BYTES, OUT_BYTES, ProgramRunner, ProgramResult
+from ansor.measure.devices.program_runner import ERR_BYTES, OUT_BYTES, ProgramResult, ProgramRunner
 
 
 def run(folder: Path, text: str, *words: str, seconds: float = 60.0, recipe: Path | None = None) -> ProgramResult:

@@ -18,7 +18,7 @@ from ansor.codegen.toolchain import cached_library, find_compiler
 from ansor.errors import DeviceError
 from ansor.measure.device import Device, Job, Observation
 from ansor.measure.device_kinds import find_kind
-from ansor.measure.devices.program_runner import ProgramRunner, ProgramResult
+from ansor.measure.devices.program_runner import ProgramResult, ProgramRunner
 from ansor.measure.devices.qemu import PLUGIN, SLOWER, QemuDevice, QemuTransport, cpu_of, missing, plugin
 from ansor.measure.failure import Failure
 from ansor.measure.measure_task import MeasureTask
