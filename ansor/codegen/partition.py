@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ansor.codegen.values import computable, depends
 from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import IndexValue
-from ansor.ir.simplify import conjuncts, index_of
-from ansor.te.expr import Binary, Expr, Select
+from ansor.ir.simplify import comparison_of, conjuncts
+from ansor.te.expr import Expr, Select
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +44,10 @@ def partition(value: Expr, var: Var) -> Partition | None:
 
 def _bound(test: Expr, var: Var) -> tuple[str, Linear] | None:
     """`low`: the first value for which the test holds; `high`: the first for which it no longer does."""
-    if not isinstance(test, Binary) or test.op not in ("lt", "le", "gt", "ge"):
+    compared = comparison_of(test)
+    if compared is None:
         return None
-    left, right = index_of(test.left), index_of(test.right)
-    if left is None or right is None:
-        return None
+    op, left, right = compared
     # test  <=>  difference (op) 0, where difference = var + rest
     difference = left - right
     coefficient = int(difference.coefficient(var))
@@ -57,7 +56,6 @@ def _bound(test: Expr, var: Var) -> tuple[str, Linear] | None:
         return None
     if coefficient not in (1, -1):
         return None
-    op = test.op
     if coefficient == -1:
         rest = -rest
         op = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}[op]

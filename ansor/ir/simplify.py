@@ -188,16 +188,25 @@ def index_of(expr: Expr) -> Linear | None:
     return None
 
 
+def comparison_of(test: object) -> tuple[str, Linear, Linear] | None:
+    """A comparison of two indices by order: "lt", "le", "gt" or "ge", and both sides; None for anything else."""
+    if not isinstance(test, Binary) or test.op not in ("lt", "le", "gt", "ge"):
+        return None
+    left, right = index_of(test.left), index_of(test.right)
+    return None if left is None or right is None else (test.op, left, right)
+
+
 def _always(test: Expr) -> bool:
     """True for a comparison of indices that holds in every iteration."""
-    if not isinstance(test, Binary) or test.op not in ("lt", "le", "gt", "ge"):
+    compared = comparison_of(test)
+    if compared is None:
         return False
-    left, right = index_of(test.left), index_of(test.right)
-    found = bounds(left - right) if left is not None and right is not None else None
+    op, left, right = compared
+    found = bounds(left - right)
     if found is None:
         return False
     low, high = found
-    return bool({"lt": high < 0, "le": high <= 0, "gt": low > 0, "ge": low >= 0}[test.op])
+    return bool({"lt": high < 0, "le": high <= 0, "gt": low > 0, "ge": low >= 0}[op])
 
 
 def chain(node: Node) -> tuple[tuple[For, ...], Store | None]:

@@ -10,8 +10,8 @@ from ansor.errors import ScheduleError
 from ansor.ir.columns import Flag, Int, choose, negated
 from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import Access
-from ansor.ir.simplify import conjuncts, index_of
-from ansor.te.expr import Binary, Const, Expr, Select
+from ansor.ir.simplify import comparison_of, conjuncts
+from ansor.te.expr import Const, Expr, Select
 from ansor.vta.buffers import Place
 from ansor.vta.nests import Nest, Sum, plain, sum_of
 from ansor.vta.tensors import TensorLayout
@@ -131,13 +131,12 @@ def check_padding(value: Select, access: Access, nest: Nest) -> None:
 
 def _at_least_zero(test: object, nest: Nest) -> tuple[int, dict[Var, int], int] | None:
     """A comparison as "this sum is at least 0": its start, its steps, and their sign."""
-    if not isinstance(test, Binary) or test.op not in ("lt", "le", "gt", "ge"):
+    compared = comparison_of(test)
+    if compared is None:
         return None
-    left, right = index_of(test.left), index_of(test.right)
-    if left is None or right is None:
-        return None
-    difference = left - right if test.op in ("gt", "ge") else right - left
-    less = 1 if test.op in ("lt", "gt") else 0
+    op, left, right = compared
+    difference = left - right if op in ("gt", "ge") else right - left
+    less = 1 if op in ("lt", "gt") else 0
     if any(int(coefficient) < 0 for _, coefficient in difference.terms):
         negated = sum_of(-difference, nest.values, nest.extents)
         return -negated.start - less, negated.steps, -1

@@ -20,7 +20,7 @@ from ansor.codegen.tree import Code, nested
 from ansor.codegen.values import Lanes, Writer, computable, contiguous, depends, flat_index, in_bounds, linear_in, vectorizable
 from ansor.ir.linear import Linear, Var, of
 from ansor.ir.loops import Access, For, Guard, Store
-from ansor.ir.simplify import chain, conjuncts, index_of
+from ansor.ir.simplify import chain, comparison_of, conjuncts
 from ansor.te.expr import Binary, Expr, Select
 from ansor.te.fold import walk
 
@@ -145,12 +145,11 @@ def _bounded(test: Expr, across: For, along: For) -> bool:
 
 def _difference(test: Expr) -> Linear | None:
     """A difference that is negative, or 0, where a comparison of indices holds."""
-    if not isinstance(test, Binary) or test.op not in ("lt", "le", "gt", "ge"):
+    compared = comparison_of(test)
+    if compared is None:
         return None
-    left, right = index_of(test.left), index_of(test.right)
-    if left is None or right is None:
-        return None
-    return left - right if test.op in ("lt", "le") else right - left
+    op, left, right = compared
+    return left - right if op in ("lt", "le") else right - left
 
 
 # the tree ---------------------------------------------------------------------------------------------------------------------------------------------
