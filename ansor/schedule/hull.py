@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ansor.ir.columns import Flag, Int, choose, larger, smaller
-from ansor.ir.linear import Atom, Linear, atom_bounds, atom_variables, is_opaque
+from ansor.ir.linear import Atom, Linear, atom_variables, bounds, is_opaque
 
 Span = tuple[Linear, Int, Int] | None
 
@@ -11,19 +11,13 @@ Span = tuple[Linear, Int, Int] | None
 def span_of(index: Linear, outside: set[int]) -> Span:
     """The part of an index fixed by the outer loops, and the least and greatest value of the rest; None when it depends on data."""
     fixed: list[tuple[Atom, Int]] = []
-    low: Int = index.const
-    high: Int = index.const
+    moving: list[tuple[Atom, Int]] = []
     for atom, coefficient in index.terms:
         inner = list(atom_variables(atom))
-        if not is_opaque(atom) and inner and all(id(var) in outside for var in inner):
-            fixed.append((atom, coefficient))
-            continue
-        found = atom_bounds(atom)
-        if found is None:
-            return None
-        a, b = found[0] * coefficient, found[1] * coefficient
-        low, high = low + smaller(a, b), high + larger(a, b)
-    return Linear(tuple(fixed)), low, high
+        is_fixed = not is_opaque(atom) and inner and all(id(var) in outside for var in inner)
+        (fixed if is_fixed else moving).append((atom, coefficient))
+    found = bounds(Linear(tuple(moving), index.const))
+    return None if found is None else (Linear(tuple(fixed)), *found)
 
 
 def hull(spans: list[Span], extent: int) -> tuple[Linear, Int]:
