@@ -16,7 +16,7 @@ from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import Stage, State
 from ansor.schedule.steps import Buffered, CacheRead, ComputeAt, ComputeInline, Reorder, SetScope, Split, Step
 from ansor.targets.base import Target
-from ansor.te.expr import DIVISIONS, Axis, Binary, Cast, Expr, Reduce
+from ansor.te.expr import DIVISIONS, Axis, Binary, Reduce
 from ansor.te.fold import walk
 from ansor.te.tensor import Read, Tensor
 
@@ -196,7 +196,7 @@ def product_of(tensor: Tensor) -> Product | None:
     body = tensor.compute.body if tensor.compute else None
     if tensor.compute is None or not isinstance(body, Reduce) or body.combiner != "sum" or not isinstance(body.source, Binary) or body.source.op != "mul":
         return None
-    left, right = _narrow(body.source.left), _narrow(body.source.right)
+    left, right = access.widened_byte(body.source.left), access.widened_byte(body.source.right)
     if left is None or right is None:
         return None
     found = [one for one in (_product(tensor, left, right), _product(tensor, right, left)) if one is not None]
@@ -226,10 +226,6 @@ def _is_across(tensor: Tensor) -> bool:
     lanes = axes[min(1, len(axes) - 1)] if axes else None
     used = (index for read in access.reads(tensor) for index in read.indices if index is not lanes)
     return any(node is lanes for index in used for node in walk(index))
-
-
-def _narrow(side: Expr) -> Read | None:
-    return side.value if isinstance(side, Cast) and side.dtype == "int32" and isinstance(side.value, Read) and side.value.dtype == "int8" else None
 
 
 def _bare(read: Read, axis: Axis) -> bool:

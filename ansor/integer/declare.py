@@ -52,7 +52,7 @@ def _(operator: Convolution, inputs: Sequence[Tensor], constants: Sequence[Tenso
     each = weights.shape[3]
 
     def one(n: Axis, y: Axis, x: Axis, c: Axis) -> Expr:
-        at = _places(window, y, x, rows, columns)
+        at = window_places(window, y, x, rows, columns)
         if operator.depthwise:
             source, weight = (c, weights[rows, columns, c, 0]) if each == 1 else (c // each, weights[rows, columns, c // each, c % each])
             return te.sum(padded[n, at[0], at[1], source].astype("int32") * weight.astype("int32"), axis=[rows, columns])
@@ -112,7 +112,7 @@ def _(operator: AveragePool, inputs: Sequence[Tensor], constants: Sequence[Tenso
     bias = operator.bias - _more(data.dtype) * prod(window.kernel)
 
     def one(n: Axis, y: Axis, x: Axis, c: Axis) -> Expr:
-        at = _places(window, y, x, rows, columns)
+        at = window_places(window, y, x, rows, columns)
         return te.sum(padded[n, at[0], at[1], c].astype("int32"), axis=[rows, columns])
 
     sums = te.compute(shape, one, name="sums")
@@ -126,7 +126,7 @@ def _(operator: MaxPool, inputs: Sequence[Tensor], constants: Sequence[Tensor], 
     rows, columns = _taps(window)
 
     def one(n: Axis, y: Axis, x: Axis, c: Axis) -> Expr:
-        at = _places(window, y, x, rows, columns)
+        at = window_places(window, y, x, rows, columns)
         return te.max(padded[n, at[0], at[1], c], axis=[rows, columns])
 
     return te.compute(operator.shape([data.shape]), one, name="result")
@@ -199,5 +199,6 @@ def _taps(window: Window) -> tuple[Axis, Axis]:
     return te.reduce_axis((0, window.kernel[0]), name="ky"), te.reduce_axis((0, window.kernel[1]), name="kx")
 
 
-def _places(window: Window, y: Axis, x: Axis, rows: Axis, columns: Axis) -> tuple[Expr, Expr]:
+def window_places(window: Window, y: Axis, x: Axis, rows: Axis, columns: Axis) -> tuple[Expr, Expr]:
+    """The row and the column, in the padded data, that a tap of the window at (y, x) reads."""
     return y * window.strides[0] + rows * window.dilation[0], x * window.strides[1] + columns * window.dilation[1]

@@ -14,7 +14,7 @@ from ansor.integer.firmware import Firmware, build_firmware
 from ansor.integer.host import HostNetwork
 from ansor.integer.network import IntegerNetwork
 from ansor.integer.network_code import NetworkCode
-from ansor.integer.reference import run
+from ansor.integer.reference import Bytes, run
 from ansor.integer.saved import save
 from ansor.integer.table import table_text
 from ansor.support.text import counted
@@ -74,13 +74,17 @@ class IntegerProgram:
 
     def expected(self, inputs: Inputs) -> dict[str, NDArray[np.float64]]:
         """The outputs that the NumPy reference computes. Inputs and outputs are real numbers by name, in the model's order of dimensions."""
-        found = run(self.network, {name: self.network.tensors[name].stored(inputs[name]) for name in self.network.inputs})
-        return {name: self.network.tensors[name].read(found[name]) for name in self.network.outputs}
+        return self._real(run(self.network, self._stored(inputs)))
 
     def __call__(self, inputs: Inputs) -> dict[str, NDArray[np.float64]]:
         """The same from the C code, built for this machine. Raises TargetError for programs of other machines."""
-        found = self.on_host.run({name: self.network.tensors[name].stored(inputs[name]) for name in self.network.inputs})
-        return {name: self.network.tensors[name].read(found[name]) for name in self.network.outputs}
+        return self._real(self.on_host.run(self._stored(inputs)))
+
+    def _stored(self, inputs: Inputs) -> dict[str, Bytes]:
+        return {name: self.network.tensors[name].stored(inputs[name]) for name in self.network.inputs}
+
+    def _real(self, outputs: Mapping[str, Bytes]) -> dict[str, NDArray[np.float64]]:
+        return {name: self.network.tensors[name].read(outputs[name]) for name in self.network.outputs}
 
     @cached_property
     def on_host(self) -> HostNetwork:

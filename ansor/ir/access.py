@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ansor.te.expr import Axis, Binary, Call, Const, Expr, Reduce, Select
+from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Reduce, Select
 from ansor.te.fold import walk
 from ansor.te.tensor import Read, Tensor
 
@@ -29,6 +29,11 @@ def value_of(tensor: Tensor) -> Expr:
 def reads(tensor: Tensor) -> tuple[Read, ...]:
     """Every read of a computed tensor's body."""
     return () if tensor.compute is None else tensor.compute.reads
+
+
+def widened_byte(side: Expr) -> Read | None:
+    """The read of an int8 element that is converted to int32, as an operand of a product of bytes; None for anything else."""
+    return side.value if isinstance(side, Cast) and side.dtype == "int32" and isinstance(side.value, Read) and side.value.dtype == "int8" else None
 
 
 def producers(tensor: Tensor) -> list[Tensor]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor import te
+from ansor.integer.declare import window_places
 from ansor.integer.operators import Add, AveragePool, Convolution, Dense, MaxPool, Operator, Reshape, Shape, Window
 from ansor.integer.rescale import clamped
 from ansor.offload.alu_rescale import AluRescale, Part, alu_rescale
@@ -80,7 +81,7 @@ def _(operator: Convolution, given: Sequence[OperatorInput]) -> Form | str:
     inner, groups = te.reduce_axis(weights.shape[2], "ci"), weights.shape[2] if operator.depthwise else operator.window.groups
 
     def one(n: Axis, c: Axis, y: Axis, x: Axis) -> Expr:
-        at, group = _places(window, y, x, ky, kx), c // (shape[1] // groups) if shape[1] > groups else c
+        at, group = window_places(window, y, x, ky, kx), c // (shape[1] // groups) if shape[1] > groups else c
         if operator.depthwise:
             return te.sum(source[n, group, at[0], at[1]].astype("int32") * kernel[c, ky, kx].astype("int32"), axis=[ky, kx])
         channel = inner if groups == 1 else group * weights.shape[2] + inner
@@ -270,11 +271,7 @@ def _pooled(data: Tensor, window: Window, shape: Shape, reduced: Callable[..., E
     ky, kx = te.reduce_axis(window.kernel[0], "ky"), te.reduce_axis(window.kernel[1], "kx")
 
     def one(n: Axis, c: Axis, y: Axis, x: Axis) -> Expr:
-        at = _places(window, y, x, ky, kx)
+        at = window_places(window, y, x, ky, kx)
         return reduced(source[n, c, at[0], at[1]].astype("int32"), axis=[ky, kx])
 
     return te.compute(shape, one, name="sums")
-
-
-def _places(window: Window, y: Axis, x: Axis, rows: Axis, columns: Axis) -> tuple[Expr, Expr]:
-    return y * window.strides[0] + rows * window.dilation[0], x * window.strides[1] + columns * window.dilation[1]

@@ -108,12 +108,8 @@ def factors_of(stage: Tensor) -> tuple[Read, Read] | None:
     product = body.source if isinstance(body, Reduce) and body.combiner == "sum" else body
     if not isinstance(product, Binary) or product.op != "mul":
         return None
-    left, right = _narrow(product.left), _narrow(product.right)
+    left, right = access.widened_byte(product.left), access.widened_byte(product.right)
     return None if left is None or right is None else (left, right)
-
-
-def _narrow(side: Expr) -> Read | None:
-    return side.value if isinstance(side, Cast) and side.dtype == "int32" and isinstance(side.value, Read) and side.value.dtype == "int8" else None
 
 
 def _grouping(stage: Tensor, data: Read, weights: Read) -> Grouping | None:
