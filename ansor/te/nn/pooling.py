@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce as fold
 
@@ -67,14 +68,12 @@ def pooled(spatial: str, data: Tensor, how: Pooling, name: str) -> Tensor:
     out = {"N": Axis("n", given["N"]), "C": Axis("c", given["C"])} | {x: Axis(x.lower(), places[x]) for x in spatial}
     taps = {x: tap_axis(f"r{x.lower()}", kernels[x]) for x in spatial}
     index: dict[str, Expr] = dict(out) | {x: tap_position(out[x], taps[x], slides[x]) for x in spatial}
-    value, order = padded[in_layout(layout, index)], list(taps.values())
-    axes = in_layout(layout, out)
-    if pool_type == "max":
-        return declared(name, axes, reduced("max", value, order))
-    total = declared(f"{name}_sum", axes, reduced("sum", value, order))
-    fresh = {letter: Axis(axis.name, axis.extent) for letter, axis in out.items()}
-    counts = [elements_of(slides[x], fresh[x], places[x], how.count_include_pad) for x in spatial]
-    return declared(name, in_layout(layout, fresh), total[in_layout(layout, fresh)] / cast(computed(data.dtype), fold(lambda a, b: a * b, counts)))
+    value = padded[in_layout(layout, index)]
+
+    def counts(at: Mapping[str, Axis]) -> list[Expr]:
+        return [elements_of(slides[x], at[x], places[x], how.count_include_pad) for x in spatial]
+
+    return _over_taps(name, pool_type, value, list(taps.values()), layout, out, counts)
 
 
 def adaptive_pool(data: Tensor, output_size: Sizes, pool_type: str = "avg", layout: str = "NCHW", name: str = "adaptive_pool") -> Tensor:
@@ -90,13 +89,21 @@ def adaptive_pool(data: Tensor, output_size: Sizes, pool_type: str = "avg", layo
     inside = [begin[x] + taps[x] < _begin_of_next(out[x], given[x]) for x in spatial if given[x] % wanted[x]]
     if inside:
         value = if_then_else(all_of(*inside), value, min_value(data.dtype) if pool_type == "max" else Const(0.0, computed(data.dtype)))
-    axes, order = in_layout(layout, out), list(taps.values())
+    return _over_taps(name, pool_type, value, list(taps.values()), layout, out, lambda at: [_adaptive_count(at[x], given[x]) for x in spatial])
+
+
+def _over_taps(
+    name: str, pool_type: str, value: Expr, taps: Sequence[Axis | Const], layout: str, out: Mapping[str, Axis],
+    counts: Callable[[Mapping[str, Axis]], list[Expr]],
+) -> Tensor:  # fmt: skip
+    """The maximum of `value` over the taps of each window; or the mean, its sum divided by the product of `counts` at the axes of the result."""
+    axes = in_layout(layout, out)
     if pool_type == "max":
-        return declared(name, axes, reduced("max", value, order))
-    total = declared(f"{name}_sum", axes, reduced("sum", value, order))
+        return declared(name, axes, reduced("max", value, taps))
+    total = declared(f"{name}_sum", axes, reduced("sum", value, taps))
     fresh = {letter: Axis(axis.name, axis.extent) for letter, axis in out.items()}
-    counts = [_adaptive_count(fresh[x], given[x]) for x in spatial]
-    return declared(name, in_layout(layout, fresh), total[in_layout(layout, fresh)] / cast(computed(data.dtype), fold(lambda a, b: a * b, counts)))
+    places = in_layout(layout, fresh)
+    return declared(name, places, total[places] / cast(computed(value.dtype), fold(lambda a, b: a * b, counts(fresh))))
 
 
 def global_pool(data: Tensor, pool_type: str = "avg", layout: str = "NCHW", name: str = "global_pool") -> Tensor:
