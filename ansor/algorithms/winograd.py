@@ -104,12 +104,12 @@ def rewritten(dag: Dag, conv: Convolution, method: Method) -> Alternative:
     kernel, inputs, transforms = _kernel(dag, conv, method)
     data = _data(dag, conv, method, tiles_h, tiles_w)
     product = _product(dag, data, kernel, conv)
-    inverse = _inverse(dag, product, method)
+    outputs = inverse(dag, product, method.a)
 
     def element(indices: tuple[Expr, ...]) -> Expr:
         i, c, y, x = (indices[k] for k in conv.out_order)
         tile = tile_index(i, y // method.m, x // method.m, n, tiles_h, tiles_w)
-        return inverse[y % method.m * method.m + x % method.m, tile, c]
+        return outputs[y % method.m * method.m + x % method.m, tile, c]
 
     return Alternative(method.name, with_stage(dag, conv.stage, element, inputs), transforms, method.tolerance)
 
@@ -125,18 +125,14 @@ def tile_index(i: Expr, row: Expr, column: Expr, n: int, tiles_h: int, tiles_w: 
 def _data(dag: Dag, conv: Convolution, method: Method, tiles_h: int, tiles_w: int) -> Tensor:
     """B^T tile B of every tile: [alpha * alpha, tiles, channels]."""
     data = padded(dag, conv, tiles_h * method.m + 2, tiles_w * method.m + 2)
-    alpha, m, count = method.alpha, method.m, conv.sizes[0] * tiles_h * tiles_w
+    m, count = method.m, conv.sizes[0] * tiles_h * tiles_w
 
     def pixel(p: Expr, row: Expr | int, column: Expr | int, c: Expr) -> Expr:
         image = p // (tiles_h * tiles_w)
         return data[image, p // tiles_w % tiles_h * m + row, p % tiles_w * m + column, c]
 
-    x, column, p, c = Axis("x", alpha), Axis("column", alpha), Axis("p", count), Axis("c", conv.channels * conv.groups)
-    body = chosen(method.b, x, lambda k: pixel(p, k, column, c))
-    rows = declared(unused(dag, "winograd_rows"), (x, column, p, c), body, attrs={UNROLLED: ["x", "column"]})
-    e, p, c = Axis("e", alpha * alpha), Axis("p", count), Axis("c", conv.channels * conv.groups)
-    body = chosen(method.b, e % alpha, lambda k: rows[e // alpha, k, p, c])
-    return declared(unused(dag, "winograd_data"), (e, p, c), body, attrs={UNROLLED: ["e"]})
+    axes = (Axis("p", count), Axis("c", conv.channels * conv.groups))
+    return from_both_sides(dag, ("winograd_rows", "winograd_data"), method.b, ("x", "e"), axes, lambda k, column, p, c: pixel(p, k, column, c))
 
 
 def padded(dag: Dag, conv: Convolution, height: int, width: int) -> Tensor:
@@ -171,16 +167,12 @@ def _kernel(dag: Dag, conv: Convolution, method: Method) -> tuple[Tensor, dict[s
         ready = placeholder((alpha * alpha, conv.channels, outputs), "float32", kernel.name, constant=True)
         return ready, {kernel.name: ready}, {kernel.name: Transform(matrix, (h, w), (i, o))}
 
-    def weight(row: Expr | int, column: Expr | int, ci: Expr, co: Expr) -> Expr:
+    def weight(row: int, column: Axis, ci: Axis, co: Axis) -> Expr:
         places: dict[int, Expr | int] = {o: co, i: ci, h: row, w: column}
         return kernel[tuple(places[d] for d in range(4))]
 
-    x, column, ci, co = Axis("x", alpha), Axis("column", 3), Axis("ci", conv.channels), Axis("co", outputs)
-    body = chosen(method.g, x, lambda k: weight(k, column, ci, co))
-    rows = declared(unused(dag, "winograd_kernel_rows"), (x, column, ci, co), body, attrs={UNROLLED: ["x", "column"]})
-    e, ci, co = Axis("e", alpha * alpha), Axis("ci", conv.channels), Axis("co", outputs)
-    body = chosen(method.g, e % alpha, lambda k: rows[e // alpha, k, ci, co])
-    return declared(unused(dag, "winograd_kernel"), (e, ci, co), body, attrs={UNROLLED: ["e"]}), {}, {}
+    axes = (Axis("ci", conv.channels), Axis("co", outputs))
+    return from_both_sides(dag, ("winograd_kernel_rows", "winograd_kernel"), method.g, ("x", "e"), axes, weight), {}, {}
 
 
 # product and way back -------------------------------------------------------------------------------------------------------------------------------
@@ -194,15 +186,27 @@ def _product(dag: Dag, data: Tensor, kernel: Tensor, conv: Convolution) -> Tenso
     return declared(unused(dag, "winograd_product"), (e, p, co), sum_over(data[e, p, channel] * kernel[e, ci, co], axis=[ci]))
 
 
-def _inverse(dag: Dag, product: Tensor, method: Method) -> Tensor:
+def inverse(dag: Dag, product: Tensor, a: Matrix) -> Tensor:
     """A^T . A of every tile: [m * m, tiles, output channels]."""
-    alpha, m = method.alpha, method.m
-    y, column, p, co = Axis("y", m), Axis("column", alpha), Axis("p", product.shape[1]), Axis("co", product.shape[2])
-    body = chosen(method.a, y, lambda k: product[k * alpha + column, p, co])
-    rows = declared(unused(dag, "winograd_inverse_rows"), (y, column, p, co), body, attrs={UNROLLED: ["y", "column"]})
-    f, p, co = Axis("f", m * m), Axis("p", product.shape[1]), Axis("co", product.shape[2])
-    body = chosen(method.a, f % m, lambda k: rows[f // m, k, p, co])
-    return declared(unused(dag, "winograd_inverse"), (f, p, co), body, attrs={UNROLLED: ["f"]})
+    axes, alpha = (Axis("p", product.shape[1]), Axis("co", product.shape[2])), len(a[0])
+    names = ("winograd_inverse_rows", "winograd_inverse")
+    return from_both_sides(dag, names, a, ("y", "f"), axes, lambda k, column, p, co: product[k * alpha + column, p, co])
+
+
+def from_both_sides(
+    dag: Dag, names: tuple[str, str], matrix: Matrix, letters: tuple[str, str], axes: tuple[Axis, Axis], element: Callable[[int, Axis, Axis, Axis], Expr],
+) -> Tensor:  # fmt: skip
+    """M X M^T for every X: [rows of M squared, *axes], in two stages with these names: M X first. element: of X, at a row, a column and the axes.
+
+    letters: names of the axes of rows of M in the first stage, and of their pairs in the second.
+    """
+    count, own = len(matrix), tuple(Axis(axis.name, axis.extent) for axis in axes)
+    row, column = Axis(letters[0], count), Axis("column", len(matrix[0]))
+    body = chosen(matrix, row, lambda k: element(k, column, *axes))
+    rows = declared(unused(dag, names[0]), (row, column, *axes), body, attrs={UNROLLED: [row.name, column.name]})
+    pair = Axis(letters[1], count * count)
+    body = chosen(matrix, pair % count, lambda k: rows[(pair // count, k, *own)])
+    return declared(unused(dag, names[1]), (pair, *own), body, attrs={UNROLLED: [pair.name]})
 
 
 # sums with constant coefficients --------------------------------------------------------------------------------------------------------------------

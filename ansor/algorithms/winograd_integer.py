@@ -24,7 +24,7 @@ from ansor.algorithms.convolution import Convolution, find_convolution
 from ansor.algorithms.rewrite import unused, with_stage
 from ansor.algorithms.winograd import F2 as FRACTIONS_2
 from ansor.algorithms.winograd import F4 as FRACTIONS_4
-from ansor.algorithms.winograd import LEAST_CHANNELS, UNROLLED, Matrix, chosen, padded, tile_index
+from ansor.algorithms.winograd import LEAST_CHANNELS, Matrix, from_both_sides, inverse, padded, tile_index
 from ansor.ir.dag import Dag
 from ansor.te.expr import Axis, Expr
 from ansor.te.scalar import sum as sum_over
@@ -90,11 +90,11 @@ def rewritten(dag: Dag, conv: Convolution, method: Method) -> Alternative:
     n, _, height, width = conv.sizes
     m, tiles_h, tiles_w = method.m, -(-height // method.m), -(-width // method.m)
     product = _product(dag, _data(dag, conv, method, (tiles_h, tiles_w)), _kernel(dag, conv, method))
-    inverse = _inverse(dag, product, method)
+    outputs = inverse(dag, product, method.a)
 
     def element(indices: tuple[Expr, ...]) -> Expr:
         i, c, y, x = (indices[k] for k in conv.out_order)
-        scaled = inverse[y % m * m + x % m, tile_index(i, y // m, x // m, n, tiles_h, tiles_w), c]
+        scaled = outputs[y % m * m + x % m, tile_index(i, y // m, x // m, n, tiles_h, tiles_w), c]
         return (scaled if method.inverse == 1 else scaled * method.inverse) >> method.shift
 
     return Alternative(method.name, with_stage(dag, conv.stage, element, {}))
@@ -102,34 +102,26 @@ def rewritten(dag: Dag, conv: Convolution, method: Method) -> Alternative:
 
 def _data(dag: Dag, conv: Convolution, method: Method, tiles: tuple[int, int]) -> Tensor:
     """B^T tile B of every tile: [alpha^2, tiles, channels]."""
-    (rows_, columns), m, alpha = tiles, method.m, method.alpha
-    data, count = padded(dag, conv, rows_ * m + 2, columns * m + 2), conv.sizes[0] * rows_ * columns
+    (rows, columns), m = tiles, method.m
+    data, count = padded(dag, conv, rows * m + 2, columns * m + 2), conv.sizes[0] * rows * columns
 
     def pixel(p: Expr, row: Expr | int, column: Expr | int, c: Expr) -> Expr:
-        return data[p // (rows_ * columns), p // columns % rows_ * m + row, p % columns * m + column, c].astype("int16")
+        return data[p // (rows * columns), p // columns % rows * m + row, p % columns * m + column, c].astype("int16")
 
-    x, column, p, c = Axis("x", alpha), Axis("column", alpha), Axis("p", count), Axis("c", conv.channels)
-    body = chosen(method.b, x, lambda k: pixel(p, k, column, c))
-    rows = declared(unused(dag, "winograd_rows"), (x, column, p, c), body, attrs={UNROLLED: ["x", "column"]})
-    e, p, c = Axis("e", alpha * alpha), Axis("p", count), Axis("c", conv.channels)
-    body = chosen(method.b, e % alpha, lambda k: rows[e // alpha, k, p, c])
-    return declared(unused(dag, "winograd_data"), (e, p, c), body, attrs={UNROLLED: ["e"]})
+    axes = (Axis("p", count), Axis("c", conv.channels))
+    return from_both_sides(dag, ("winograd_rows", "winograd_data"), method.b, ("x", "e"), axes, lambda k, column, p, c: pixel(p, k, column, c))
 
 
 def _kernel(dag: Dag, conv: Convolution, method: Method) -> Tensor:
     """DG kernel (DG)^T: [alpha^2, output channels, input channels], in stages. It costs little compared to the product, which reads it for every tile."""
-    (o, i, h, w), alpha = conv.kernel_order, method.alpha
+    o, i, h, w = conv.kernel_order
 
-    def weight(row: Expr | int, column: Expr | int, ci: Expr, co: Expr) -> Expr:
+    def weight(row: int, column: Axis, co: Axis, ci: Axis) -> Expr:
         places: dict[int, Expr | int] = {o: co, i: ci, h: row, w: column}
         return conv.kernel[tuple(places[d] for d in range(4))].astype("int16")
 
-    x, column, co, ci = Axis("x", alpha), Axis("column", 3), Axis("co", conv.sizes[1]), Axis("ci", conv.channels)
-    body = chosen(method.g, x, lambda k: weight(k, column, ci, co))
-    rows = declared(unused(dag, "winograd_kernel_rows"), (x, column, co, ci), body, attrs={UNROLLED: ["x", "column"]})
-    e, co, ci = Axis("e", alpha * alpha), Axis("co", conv.sizes[1]), Axis("ci", conv.channels)
-    body = chosen(method.g, e % alpha, lambda k: rows[e // alpha, k, co, ci])
-    return declared(unused(dag, "winograd_kernel"), (e, co, ci), body, attrs={UNROLLED: ["e"]})
+    axes = (Axis("co", conv.sizes[1]), Axis("ci", conv.channels))
+    return from_both_sides(dag, ("winograd_kernel_rows", "winograd_kernel"), method.g, ("x", "e"), axes, weight)
 
 
 def _product(dag: Dag, data: Tensor, kernel: Tensor) -> Tensor:
@@ -137,14 +129,3 @@ def _product(dag: Dag, data: Tensor, kernel: Tensor) -> Tensor:
     ci = Axis("ci", data.shape[2], "reduce")
     body = sum_over(data[e, p, ci].astype("int32") * kernel[e, co, ci].astype("int32"), axis=[ci])
     return declared(unused(dag, "winograd_product"), (e, p, co), body)
-
-
-def _inverse(dag: Dag, product: Tensor, method: Method) -> Tensor:
-    """A' . A'^T of every tile: [m^2, tiles, output channels]."""
-    m, alpha = method.m, method.alpha
-    y, column, p, co = Axis("y", m), Axis("column", alpha), Axis("p", product.shape[1]), Axis("co", product.shape[2])
-    body = chosen(method.a, y, lambda k: product[k * alpha + column, p, co])
-    rows = declared(unused(dag, "winograd_inverse_rows"), (y, column, p, co), body, attrs={UNROLLED: ["y", "column"]})
-    f, p, co = Axis("f", m * m), Axis("p", product.shape[1]), Axis("co", product.shape[2])
-    body = chosen(method.a, f % m, lambda k: rows[f // m, k, p, co])
-    return declared(unused(dag, "winograd_inverse"), (f, p, co), body, attrs={UNROLLED: ["f"]})
