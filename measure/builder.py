@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from ansor.codegen.artifact import LIBRARY, Artifact
 from ansor.codegen.building import Toolchain
@@ -23,6 +21,7 @@ from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import KIND, is_trouble, settled
 from ansor.measure.work_directory import WorkDirectory
 from ansor.support import settings
+from ansor.support.closing import Closing
 from ansor.support.shortage import COMPILER_PAUSES, is_trouble_of_system
 
 ALONE_TIMES, ALONE_TIMES_IN_TROUBLE = 3, 8
@@ -42,7 +41,7 @@ class Built:
     folder: Path
 
 
-class Builder:
+class Builder(Closing):
     """Parallel calls of a toolchain in a private work folder, all for one form. Use it in a `with` statement, or call `close`.
 
     `together`: the most texts per call; by default the toolchain's own number.
@@ -99,14 +98,6 @@ class Builder:
         self._cancelled.set()
         self._pool.shutdown(cancel_futures=True)
         self._work.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _build_group(self, group: Sequence[CSource], timeout: float) -> list[Built]:
         """Build. Failures caused by the machine are retried after a pause, as long as anything builds in between; a plain text tells whether

@@ -13,8 +13,6 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from statistics import median
-from types import TracebackType
-from typing import Self
 
 from ansor.codegen.artifact import Artifact
 from ansor.codegen.building import Toolchain
@@ -29,6 +27,7 @@ from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measure_task import MeasureTask
 from ansor.measure.timing import TimingOptions
 from ansor.measure.turns import Say
+from ansor.support.closing import Closing
 from ansor.support.notices import warn
 from ansor.targets.base import LOCAL, Target, parse_target
 from ansor.targets.unit import SECONDS, Unit
@@ -86,7 +85,7 @@ Memory = dict[Key, Measurement | None]
 """What a batch knows: results so far, and None for programs that have begun. A copy, because other batches may forget."""
 
 
-class Measurer:
+class Measurer(Closing):
     """Builds programs of one target and runs them on its devices. Use it in a `with` statement, or call `close`.
 
     devices: texts or devices, of one model; by default the target's own. toolchain: instead of the target's own. build_timeout: seconds per build. jobs:
@@ -162,14 +161,6 @@ class Measurer:
         """End runs and compiler calls, release the devices, remove the work folder."""
         self.queue.close()
         self.builder.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _builds(self, futures: Sequence["Future[Sequence[Built]]"]) -> Iterator[Built]:
         builds = (built for future in futures for built in future.result())

@@ -25,8 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from sys import intern
-from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ansor.codegen.building import Toolchain
 from ansor.codegen.toolchain import processor_name
@@ -36,6 +35,7 @@ from ansor.measure.record_fields import is_duration, is_name, is_whole, wrong_ab
 from ansor.measure.record_place import check_place, make_place, sync
 from ansor.measure.record_view import RecordView
 from ansor.support import settings
+from ansor.support.closing import Closing
 from ansor.support.safe_files import sync_folder
 from ansor.support.text import counted
 from ansor.targets.base import LOCAL
@@ -167,7 +167,7 @@ def round_to(seconds: float) -> float:
     return int(seconds * 1000 + 0.5) / 1000
 
 
-class RecordFile:
+class RecordFile(Closing):
     """A file of records, open for appending; created if missing. Use it in a `with` statement, or call `close`.
 
     Raises RecordError if the file holds something else, has an unknown version or cannot be written. A last line torn by
@@ -207,12 +207,6 @@ class RecordFile:
             return
         descriptor, self._descriptor = self._descriptor, -1
         os.close(descriptor)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
     def _append(self, line: bytes) -> None:
         if self._header is not None:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self, cast
+from typing import IO, cast
 
 from ansor.codegen.source import CSource
 from ansor.errors import CacheError, MeasureError
@@ -21,6 +20,7 @@ from ansor.measure.protocol import Reply, Request, RunRequest, TaskRequest, call
 from ansor.measure.timing import TimingOptions
 from ansor.measure.turns import Say, turn
 from ansor.support import settings
+from ansor.support.closing import Closing
 from ansor.support.notices import warn
 from ansor.support.shortage import PAUSES, is_trouble_of_system, sentence
 
@@ -53,7 +53,7 @@ class InputOptions:
     rounding: str = ""
 
 
-class Runner:
+class Runner(Closing):
     """One long-lived worker process. Use it in a `with` statement, or call `close`. `say` is told if another run measures for long."""
 
     def __init__(self, harness: Path, pool: Path | None = None, options: TimingOptions | None = None, say: Say = warn) -> None:
@@ -165,14 +165,6 @@ class Runner:
             if pipe is not None:
                 with suppress(OSError):  # unsent data has no reader any more
                     pipe.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __del__(self) -> None:
         if getattr(self, "_process", None) is not None:

@@ -6,16 +6,16 @@ import tempfile
 import time
 import weakref
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 from ansor.errors import CacheError
 from ansor.support import settings
+from ansor.support.closing import Closing
 
 GRACE_SECONDS = 60.0  # a folder this young may not have its lock yet
 
 
-class WorkDirectory:
+class WorkDirectory(Closing):
     """A folder under the cache folder (or among the temporary files, if that is read-only), locked while this process lives; creating it also removes those
     of dead processes. Raises CacheError if it cannot be created.
     """
@@ -34,14 +34,6 @@ class WorkDirectory:
     def close(self) -> None:
         """Remove the folder."""
         self._remove()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def remove_stale(parent: Path, *, grace_seconds: float = GRACE_SECONDS) -> None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 from ansor.compat.autotvm.local_measure import BuildResult, LocalBuilder, LocalRunner
 from ansor.compat.autotvm.measured import MeasureInput, MeasureResult, Unmeasured
 from ansor.errors import ConfigError, MachineTrouble, MeasureError
+from ansor.support.closing import Closing
 from ansor.templates.task import Task
 
 
@@ -75,7 +75,7 @@ class BatchTrouble(MachineTrouble):
         self.measured = tuple(measured)
 
 
-class MeasureBatch:
+class MeasureBatch(Closing):
     """Measures inputs of one task: call it with them. Use it in a `with` statement, or call `close`. n_parallel: the best number of inputs at a time."""
 
     def __init__(self, task: Task, option: MeasureOption) -> None:
@@ -107,12 +107,6 @@ class MeasureBatch:
         """Release processes and files."""
         self._option.runner.close()
         self._option.builder.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
 
 def create_measure_batch(task: Task, option: MeasureOption) -> MeasureBatch:
