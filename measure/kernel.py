@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ansor.codegen.building import Toolchain
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.pool_library import bring_pool, pool_bytes, shared_pool
-from ansor.codegen.source import ALIGNMENT, Argument, CSource
+from ansor.codegen.source import ALIGNMENT, Argument, CSource, signature
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import ArgumentError, ArgumentTypeError, MeasureError, ToolchainError
 from ansor.measure import saved_kernel
@@ -114,10 +114,8 @@ class Kernel(Locked):
         self._gradients_said = False
 
     def __repr__(self) -> str:
-        inputs, outputs = (", ".join(f"{one.name} {one.dtype}{list(one.shape)}" for one in self.arguments if (one.role == "output") is wanted)
-                           for wanted in (False, True))  # fmt: skip
         measured = f", measured {format_seconds(self.latency_s)}" if self.latency_s is not None else ""
-        return f"Kernel({self.name}: {inputs} -> {outputs}; {counted(self._source.threads, 'thread')}{measured})"
+        return f"Kernel({self.name}: {signature(self.arguments)}; {counted(self._source.threads, 'thread')}{measured})"
 
     def _repr_html_(self) -> str:
         return kernel_html(repr(self), self.arguments, self.schedule, self.source)

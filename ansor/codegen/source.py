@@ -388,6 +388,14 @@ class Argument:
         return Argument(data["name"], tuple(data["shape"]), data["dtype"], data["role"], pack, transform)
 
 
+def signature(arguments: Sequence[Argument]) -> str:
+    """For people: `A float32[2, 3], B float32[3] -> C float32[2]`."""
+    given, results = (
+        ", ".join(f"{one.name} {one.dtype}{list(one.shape)}" for one in arguments if (one.role == "output") is output) for output in (False, True)
+    )
+    return f"{given} -> {results}"
+
+
 @dataclass(frozen=True, slots=True)
 class CSource:
     """A complete C99 translation unit (GNU vector extensions, no main) and how to call it.

@@ -13,7 +13,7 @@ from ansor.codegen.building import Toolchain
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.image.toolchain import ImageToolchain
 from ansor.codegen.pool_library import SOURCE as POOL
-from ansor.codegen.source import Argument, CSource
+from ansor.codegen.source import Argument, CSource, signature
 from ansor.codegen.trial.manifest import program_text
 from ansor.codegen.trial.program import FOLDER, SOURCES
 from ansor.errors import MeasureError
@@ -61,10 +61,8 @@ class Program:
     origin: str = ""
 
     def __repr__(self) -> str:
-        inputs, outputs = (", ".join(f"{one.name} {one.dtype}{list(one.shape)}" for one in self.arguments if (one.role == "output") is wanted)
-                           for wanted in (False, True))  # fmt: skip
         measured = f", measured {self.unit.text(self.cost)}" if self.cost is not None else ""
-        return f"Program({self.name} for {self.target}: {inputs} -> {outputs}; {counted(self.code.threads, 'thread')}{measured})"
+        return f"Program({self.name} for {self.target}: {signature(self.arguments)}; {counted(self.code.threads, 'thread')}{measured})"
 
     def _repr_html_(self) -> str:
         return kernel_html(repr(self), self.arguments, self.schedule, self.source)

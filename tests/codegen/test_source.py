@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ansor.codegen.source import Argument, Combined, Grouped, Joined, Pack, Transform
+from ansor.codegen.source import Argument, Combined, Grouped, Joined, Pack, Transform, signature
 
 
 @st.composite
@@ -164,3 +164,8 @@ def test_constants_in_groups(together: int, rows: int, inner: int | None) -> Non
 def test_groups_that_are_not_there(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="6 groups of dimension 0, 2 at a time, do not fit shape"):
         Grouped(6, 0, 1, 2).apply(np.zeros(shape, np.int8))
+
+
+def test_the_signature_has_inputs_first() -> None:
+    arguments = [Argument("A", (2, 3), "float32", "input"), Argument("C", (), "int8", "output"), Argument("B", (3,), "float32", "constant")]
+    assert signature(arguments) == "A float32[2, 3], B float32[3] -> C int8[]"
