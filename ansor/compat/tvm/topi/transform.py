@@ -1,13 +1,45 @@
-"""`tvm.topi.transform`: operators that move elements, and matrix products."""
+"""`tvm.topi`'s operators that do more than ours of the same name, and all others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import overload
 
-from ansor.compat.tvm.topi.fallback import of_topi as __getattr__  # noqa: F401  # our operators
+from ansor.compat.tvm.topi.operators import of_topi as __getattr__  # noqa: F401  # our operators
 from ansor.errors import DeclarationError
-from ansor.te import nn
-from ansor.te.tensor import Tensor
+from ansor.te import nn, scalar
+from ansor.te.expr import Expr, Number, as_expr
+from ansor.te.expr import cast as cast_scalar
+from ansor.te.tensor import Tensor, elementwise
+
+
+def identity(x: Tensor) -> Tensor:
+    """A copy."""
+    return elementwise(x, lambda value: value, "identity")
+
+
+def round(x: Tensor) -> Tensor:
+    """The nearest integer; halves are rounded away from zero, like the C library's `round`."""
+    return elementwise(x, scalar.round_half_away, "round")
+
+
+def clip(x: Tensor, a_min: Number, a_max: Number) -> Tensor:
+    """Every element limited to a_min..a_max. The bounds are converted to the dtype of x."""
+    low, high = (cast_scalar(x.dtype, as_expr(bound)) for bound in (a_min, a_max))
+    return elementwise(x, lambda value: scalar.max(scalar.min(value, high), low), "compute")
+
+
+@overload
+def cast(x: Tensor, dtype: str) -> Tensor: ...
+@overload
+def cast(x: Expr | Number, dtype: str) -> Expr: ...
+def cast(x: Tensor | Expr | Number, dtype: str) -> Tensor | Expr:
+    """Every element converted to `dtype`; to bool: whether it is not 0. A scalar expression gives a scalar expression."""
+    return elementwise(x, lambda value: _converted(value, dtype), "T_cast") if isinstance(x, Tensor) else _converted(as_expr(x), dtype)
+
+
+def _converted(value: Expr, dtype: str) -> Expr:
+    return value != 0 if dtype == "bool" and value.dtype != "bool" else cast_scalar(dtype, value)
 
 
 def strided_slice(
@@ -34,8 +66,3 @@ def take(a: Tensor, indices: Tensor, axis: int | None = None, batch_dims: int = 
     if batch_dims:
         raise DeclarationError(f"asked for take of {a.name} with batch_dims={batch_dims}; use topi.gather, or te.compute")
     return nn.take(a, indices, axis, "clip" if mode == "fast" else mode)
-
-
-def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False) -> Tensor:
-    """`nn.matmul`."""
-    return nn.matmul(a, b, transp_a, transp_b)

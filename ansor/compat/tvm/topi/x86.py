@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from ansor.compat.tvm.topi import generic
-from ansor.compat.tvm.topi.nn import batch_matmul as batch_matmul
-from ansor.compat.tvm.topi.nn import conv2d_nchw as conv2d_nchw
-from ansor.compat.tvm.topi.nn import conv2d_nhwc as conv2d_nhwc
-from ansor.compat.tvm.topi.nn import conv3d_ncdhw as conv3d_ncdhw
-from ansor.compat.tvm.topi.nn import conv3d_ndhwc as conv3d_ndhwc
-from ansor.compat.tvm.topi.nn import dense as dense_nopack
-from ansor.compat.tvm.topi.nn import depthwise_conv2d_nchw as depthwise_conv2d_nchw
-from ansor.compat.tvm.topi.transform import concatenate as concatenate
-from ansor.manual.schedule import Schedule
+from ansor.compat.tvm.topi import generic, nn
 
-dense_pack = dense_dynamic = dense_nopack
+OPERATORS = ("batch_matmul", "concatenate", "conv2d_nchw", "conv2d_nhwc", "conv3d_ncdhw", "conv3d_ndhwc", "depthwise_conv2d_nchw")
+DENSE = ("dense_nopack", "dense_pack", "dense_dynamic")
 
 
-def __getattr__(name: str) -> Callable[..., Schedule]:
-    """The `schedule_...` functions of `generic`."""
-    found: Callable[..., Schedule] = getattr(generic, name)
+def __getattr__(name: str) -> Callable[..., Any]:
+    """An operator of `topi.nn`, or a `schedule_...` function of `generic`."""
+    found: Callable[..., Any] = getattr(nn, "dense" if name in DENSE else name) if name in (*OPERATORS, *DENSE) else getattr(generic, name)
     return found

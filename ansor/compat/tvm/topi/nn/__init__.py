@@ -1,41 +1,12 @@
 """`tvm.topi.nn`: our operators under TVM's names, with TVM's argument order."""
 
-from ansor.compat.tvm.topi.fallback import of_nn as __getattr__  # noqa: F401  # our operators that match TVM's
 from ansor.compat.tvm.topi.nn import utils as utils
-from ansor.compat.tvm.topi.nn.convolution import conv1d as conv1d
-from ansor.compat.tvm.topi.nn.convolution import conv1d_ncw as conv1d_ncw
-from ansor.compat.tvm.topi.nn.convolution import conv1d_nwc as conv1d_nwc
-from ansor.compat.tvm.topi.nn.convolution import conv1d_transpose_ncw as conv1d_transpose_ncw
-from ansor.compat.tvm.topi.nn.convolution import conv2d as conv2d
-from ansor.compat.tvm.topi.nn.convolution import conv2d_hwcn as conv2d_hwcn
-from ansor.compat.tvm.topi.nn.convolution import conv2d_nchw as conv2d_nchw
-from ansor.compat.tvm.topi.nn.convolution import conv2d_nhwc as conv2d_nhwc
-from ansor.compat.tvm.topi.nn.convolution import conv2d_transpose_nchw as conv2d_transpose_nchw
-from ansor.compat.tvm.topi.nn.convolution import conv3d_ncdhw as conv3d_ncdhw
-from ansor.compat.tvm.topi.nn.convolution import conv3d_ndhwc as conv3d_ndhwc
-from ansor.compat.tvm.topi.nn.convolution import conv3d_transpose_ncdhw as conv3d_transpose_ncdhw
-from ansor.compat.tvm.topi.nn.convolution import depthwise_conv2d_nchw as depthwise_conv2d_nchw
-from ansor.compat.tvm.topi.nn.convolution import depthwise_conv2d_nhwc as depthwise_conv2d_nhwc
-from ansor.compat.tvm.topi.nn.convolution import group_conv1d_ncw as group_conv1d_ncw
-from ansor.compat.tvm.topi.nn.convolution import group_conv1d_nwc as group_conv1d_nwc
-from ansor.compat.tvm.topi.nn.convolution import group_conv2d_nchw as group_conv2d_nchw
-from ansor.compat.tvm.topi.nn.convolution import group_conv2d_nhwc as group_conv2d_nhwc
-from ansor.compat.tvm.topi.nn.convolution import group_conv2d_transpose_nchw as group_conv2d_transpose_nchw
 from ansor.compat.tvm.topi.nn.operators import batch_matmul as batch_matmul
 from ansor.compat.tvm.topi.nn.operators import batch_norm as batch_norm
-from ansor.compat.tvm.topi.nn.operators import dense as dense
-from ansor.compat.tvm.topi.nn.operators import dilate as dilate
-from ansor.compat.tvm.topi.nn.operators import flatten as flatten
+from ansor.compat.tvm.topi.nn.operators import conv2d as conv2d
 from ansor.compat.tvm.topi.nn.operators import matmul as matmul
-from ansor.compat.tvm.topi.nn.operators import pad as pad
-from ansor.compat.tvm.topi.nn.operators import scale_shift_nchw as scale_shift_nchw
-from ansor.compat.tvm.topi.nn.operators import scale_shift_nhwc as scale_shift_nhwc
-from ansor.compat.tvm.topi.nn.pooling import adaptive_pool3d as adaptive_pool3d
-from ansor.compat.tvm.topi.nn.pooling import pool1d as pool1d
-from ansor.compat.tvm.topi.nn.pooling import pool2d as pool2d
-from ansor.compat.tvm.topi.nn.pooling import pool3d as pool3d
-from ansor.compat.tvm.topi.nn.pooling import pool_grad as pool_grad
 from ansor.compat.tvm.topi.nn.utils import get_pad_tuple as get_pad_tuple
 from ansor.compat.tvm.topi.nn.utils import get_pad_tuple1d as get_pad_tuple1d
 from ansor.compat.tvm.topi.nn.utils import get_pad_tuple3d as get_pad_tuple3d
+from ansor.compat.tvm.topi.operators import of_nn as __getattr__  # noqa: F401  # all others
 from ansor.compat.tvm.topi.winograd import winograd_transform_matrices as winograd_transform_matrices
