@@ -136,6 +136,7 @@ def _raising(module: str) -> Callable[[str], NoReturn]:
 of_tvm, of_te, of_target = _raising("tvm"), _raising("tvm.te"), _raising("tvm.target")
 of_topi, of_contrib, of_runtime = _raising("tvm.topi"), _raising("tvm.contrib"), _raising("tvm.runtime")
 of_auto_scheduler, of_autotvm = _raising("tvm.auto_scheduler"), _raising("tvm.autotvm")
+of_tir, of_transform = _raising("tvm.tir"), _raising("tvm.transform")
 
 
 class MissingModules(MetaPathFinder):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
 
 from ansor.compat.auto_scheduler.tir_text import called
-from ansor.compat.tvm.missing import missing
-from ansor.compat.tvm.symbols import size_var as SizeVar  # noqa: F401
-from ansor.compat.tvm.symbols import var as Var  # noqa: F401
+from ansor.compat.tvm.language import size_var as SizeVar  # noqa: F401
+from ansor.compat.tvm.language import var as Var  # noqa: F401
+from ansor.compat.tvm.missing import of_tir as __getattr__  # noqa: F401  # missing names raise
 from ansor.compat.tvm.te import *  # noqa: F403  # all of its functions
 from ansor.te import Axis, Expr
 from ansor.te.expr import Call as Call
@@ -35,19 +34,12 @@ def Select(condition: Operand, true_value: Operand, false_value: Operand) -> Exp
     return if_then_else(condition, true_value, false_value)
 
 
-def Cast(dtype: str, value: Operand) -> Expr:
-    """`value` converted to `dtype`."""
-    return cast(dtype, value)
-
-
-def IntImm(dtype: str, value: int) -> Const:
-    """An integer constant."""
+def IntImm(dtype: str, value: Number) -> Const:
+    """A constant."""
     return const(value, dtype)
 
 
-def FloatImm(dtype: str, value: Number) -> Const:
-    """A floating-point constant."""
-    return const(value, dtype)
+Cast, FloatImm = cast, IntImm
 
 
 def _node(op: str) -> Callable[[Operand, Operand], Expr]:
@@ -62,8 +54,3 @@ Add, Sub, Mul, Div, Mod = _node("add"), _node("sub"), _node("mul"), _node("div")
 FloorDiv, FloorMod, Min, Max = _node("floordiv"), _node("floormod"), _node("min"), _node("max")
 EQ, NE, LT, LE, GT, GE = _node("eq"), _node("ne"), _node("lt"), _node("le"), _node("gt"), _node("ge")
 And, Or, Not = _node("and"), _node("or"), logical_not
-
-
-def __getattr__(name: str) -> NoReturn:
-    """Raises AttributeError for missing names."""
-    raise missing("tvm.tir", name)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import NoReturn, Self
+from contextlib import nullcontext
 
-from ansor.compat.tvm.missing import missing
+from ansor.compat.tvm.missing import of_transform as __getattr__  # noqa: F401  # missing names raise
 from ansor.errors import ArgumentError
 
 
-class PassContext:
+class PassContext(nullcontext["PassContext"]):
     """A context for `tvm.build`. Raises ArgumentError for a `config`: the search, or a schedule, decides what it would set."""
 
     def __init__(
@@ -19,15 +18,5 @@ class PassContext:
     ) -> None:  # fmt: skip
         if config:
             raise ArgumentError(f"asked for a PassContext with config={dict(config)}; there are no passes to configure: leave it out")
+        super().__init__(self)
         self.opt_level = opt_level
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Do nothing."""
-
-
-def __getattr__(name: str) -> NoReturn:
-    """Raises AttributeError for missing names."""
-    raise missing("tvm.transform", name)

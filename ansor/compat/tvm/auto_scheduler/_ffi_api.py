@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 from ansor.compat.auto_scheduler import log_line
 from ansor.compat.auto_scheduler.loop_state import State
@@ -34,21 +35,6 @@ def SearchPolicyUtilsIsTiled(stage: Stage) -> bool:
     return len(stage.iters) != len(stage.spatial) + len(stage.reduced)
 
 
-def SearchPolicyUtilsHasCacheWriteStage(state: State | StateObject, stage_id: int) -> bool:
-    """Whether a stage is computed in private memory and copied out by another."""
-    return _made_by(CacheWriteStep, state, stage_id)
-
-
-def SearchPolicyUtilsHasCacheReadStage(state: State | StateObject, stage_id: int) -> bool:
-    """Whether a stage has a copy that others read."""
-    return _made_by(CacheReadStep, state, stage_id)
-
-
-def SearchPolicyUtilsHasRfactorStage(state: State | StateObject, stage_id: int) -> bool:
-    """Whether a stage holds partial results that another stage combines."""
-    return _made_by(RfactorStep, state, stage_id)
-
-
 def SearchPolicyUtilsHasCrossThreadReduction(state: State | StateObject, stage_id: int) -> bool:
     """Whether a reduction loop of a stage is bound to GPU threads."""
     return any(one.annotation in THREADS and one.iter_kind == IteratorKind.REDUCTION for one in state.stages[stage_id].iters)
@@ -62,3 +48,13 @@ def _made_by(kind: type[LoggedStep], state: State | StateObject, stage_id: int) 
         if isinstance(step, MAKING) and stage_id > step.stage_id:
             stage_id -= 1
     return False
+
+
+SearchPolicyUtilsHasCacheWriteStage = partial(_made_by, CacheWriteStep)
+"""Whether a stage is computed in private memory and copied out by another."""
+
+SearchPolicyUtilsHasCacheReadStage = partial(_made_by, CacheReadStep)
+"""Whether a stage has a copy that others read."""
+
+SearchPolicyUtilsHasRfactorStage = partial(_made_by, RfactorStep)
+"""Whether a stage holds partial results that another stage combines."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
 
 
-class TempDirectory:
+class TempDirectory(AbstractContextManager["TempDirectory"]):
     """A folder that is deleted together with this object, or at the end of a `with`."""
 
     def __init__(self) -> None:
@@ -31,9 +31,6 @@ class TempDirectory:
 
     def __truediv__(self, name: str) -> Path:
         return self.path / name
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.remove()
