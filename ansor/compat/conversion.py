@@ -21,7 +21,8 @@ from ansor.compat.auto_scheduler import record as states
 from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, MeasureInput
 from ansor.compat.autotvm import log_line as config_line
 from ansor.compat.autotvm import record as configs
-from ansor.compat.log_kinds import LogKind, append, kind_of_file, put
+from ansor.compat.common.log_files import append, put
+from ansor.compat.log_kinds import LogKind, kind_of_file
 from ansor.compat.state_records import FromStates, FromTrials
 from ansor.errors import AnsorError, RecordError
 from ansor.measure import record as trials

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +9,10 @@ from ansor.compat.auto_scheduler import log_line as state_line
 from ansor.compat.auto_scheduler import record as states
 from ansor.compat.autotvm import log_line as config_line
 from ansor.compat.autotvm import record as configs
+from ansor.compat.common.best import best
+from ansor.compat.common.log_files import put
 from ansor.compat.common.outcome import MeasureErrorNo
-from ansor.compat.log_kinds import LogKind, kind_of_file, put
+from ansor.compat.log_kinds import LogKind, kind_of_file
 from ansor.errors import RecordError
 from ansor.measure import record as trials
 from ansor.support import line_files
@@ -76,7 +76,7 @@ def pick(path: str | Path, out: str | Path | None = None) -> tuple[Path, int]:
     if kind == LogKind.AUTOTVM:  # here the keys and models of targets decide
         lines = [_of_config(record).line for record in configs.best_records(configs.load(path, old=True).records)]
     else:
-        lines = [entry.line for entry in _best(entries(path).records)]
+        lines = [entry.line for entry in best(entries(path).records, lambda entry: entry.seconds, lambda entry: [(entry.workload, entry.target)])]
     put(target, _header(path, kind) + "".join(f"{line}\n" for line in lines).encode())
     return target, len(lines)
 
@@ -98,16 +98,6 @@ def split(path: str | Path) -> list[tuple[Path, int]]:
         put(out, _header(path, kind) + "".join(f"{line}\n" for line in once).encode())
         written.append((out, len(once)))
     return written
-
-
-def _best(found: Sequence[Entry]) -> list[Entry]:
-    best: dict[tuple[str, str], Entry] = {}
-    for entry in found:
-        known = best.get((entry.workload, entry.target))
-        if math.isfinite(entry.seconds) and (known is None or entry.seconds < known.seconds):
-            best[entry.workload, entry.target] = entry
-    kept = set(map(id, best.values()))
-    return [entry for entry in found if id(entry) in kept]
 
 
 def _header(path: str | Path, kind: LogKind) -> bytes:

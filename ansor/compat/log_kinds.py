@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 from pathlib import Path
 
 from ansor.errors import RecordError
 from ansor.support import line_files
 from ansor.support.json_values import is_number, parse
-from ansor.support.safe_files import write_whole
 
 
 class LogKind(StrEnum):
@@ -41,27 +39,3 @@ def kind_of_file(path: str | Path) -> LogKind:
         if isinstance(found, LogKind):
             return found
     raise RecordError(f"asked to read {path}, which has no lines of a record file, or of a log of TVM's auto-scheduler or AutoTVM; name another file")
-
-
-def put(path: Path, content: bytes) -> None:
-    """Write a whole file atomically: readers see either the old or the new one. Raises RecordError if it cannot be written."""
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise RecordError(f"records cannot be written to {path}: {error.strerror}; name another file") from error
-
-
-def append(path: Path, content: bytes) -> None:
-    """Append lines to a file in one write, terminating a torn last line first. Raises RecordError if they cannot be written."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
-        try:
-            size = os.lseek(descriptor, 0, os.SEEK_END)
-            torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-            whole = b"\n" + content if torn else content
-            if os.write(descriptor, whole) != len(whole):
-                raise RecordError(f"{path}: not all records could be written; is the disk full?")
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise RecordError(f"records cannot be written to {path}: {error.strerror}; name another file") from error

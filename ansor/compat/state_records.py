@@ -23,10 +23,9 @@ from ansor.compat.auto_scheduler.search_task import SearchTask
 from ansor.compat.auto_scheduler.tune import state_of_row
 from ansor.compat.auto_scheduler.workload_key import parse_workload_key
 from ansor.compat.auto_scheduler.workload_registry import workload_key_to_tensors
-from ansor.compat.common.failures import ERRORS
 from ansor.compat.common.hardware import HardwareParams
 from ansor.compat.common.local_target import local_target
-from ansor.compat.common.outcome import MeasureErrorNo
+from ansor.compat.common.outcome import ERRORS, MeasureErrorNo
 from ansor.errors import DeclarationError, RecordError, ScheduleError
 from ansor.measure.failure import Failure
 from ansor.measure.record import Json, Record

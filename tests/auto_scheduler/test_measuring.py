@@ -21,7 +21,7 @@ from ansor.auto_scheduler import (
 )
 from ansor.compat.auto_scheduler import task_inputs
 from ansor.compat.auto_scheduler.measuring import failed, measured
-from ansor.compat.common.failures import ERRORS
+from ansor.compat.common.outcome import ERRORS
 from ansor.errors import MachineTrouble, TargetError
 from ansor.measure.failure import KINDS, Failure
 from ansor.measure.runner import Run, Runner

@@ -165,7 +165,7 @@ def test_log_to_file(task: autotvm.Task, tmp_path: Path) -> None:
     assert [one.input.config.index for one in records] == [*range(6)] * 2 and records[5].result.costs == (1e9,)
     with pytest.raises(RecordError, match="protocol 'pickle'; give 'json'"):
         callback.log_to_file("x", protocol="pickle")
-    with pytest.raises(RecordError, match="cannot be logged to .*; name another file"):
+    with pytest.raises(RecordError, match="cannot be written to .*; name another file"):
         GridSearchTuner(task).tune(1, MeasureOption(NoBuilder(), Invented()), callbacks=[callback.log_to_file(tmp_path)])
 
 

@@ -80,7 +80,7 @@ def test_random_memory_grows_with_trials_only() -> None:
     tuner = RandomTuner(space(*[1000] * 30), seed=3)
     found = visited(tuner, 500, 50)
     assert len(set(found)) == 500 and max(found) > 10**88 and found == visited(RandomTuner(space(*[1000] * 30), seed=3), 500, 50)
-    assert len(tuner._moved) <= 500
+    assert len(tuner.visited) <= 500
 
 
 @pytest.mark.parametrize("dims", [(1,), (3,), (10, 10), (2, 7, 9, 2), ()])

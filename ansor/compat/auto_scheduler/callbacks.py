@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.compat.auto_scheduler.record import save_records
-from ansor.errors import RecordError
+from ansor.compat.common.log_files import writing
 
 OURS = ".ansor.jsonl"
 """Suffix of the ansor record file next to a log, for programs that the log's steps cannot express."""
@@ -37,10 +37,8 @@ class RecordToFile:
 
     def __init__(self, filename: str | Path) -> None:
         self.filename = str(filename)
-        try:
+        with writing(filename, "measurements"):
             Path(filename).parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RecordError(f"measurements cannot be logged to {filename}: {error}; name another file") from error
 
     @property
     def own_file(self) -> Path:

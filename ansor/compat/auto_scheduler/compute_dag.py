@@ -8,17 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
+from ansor.compat.auto_scheduler.declaration import Declaration
 from ansor.compat.auto_scheduler.loop_state import State
 from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, RecordedState
-from ansor.compat.auto_scheduler.operator_order import topological
 from ansor.compat.auto_scheduler.program import Program, program_of
 from ansor.compat.auto_scheduler.python_text import python_text
 from ansor.compat.auto_scheduler.structure import StateObject, initial_state
 from ansor.compat.auto_scheduler.tir_text import declaration_text, shortened
 from ansor.compat.auto_scheduler.workload_registry import workload_key_to_tensors
 from ansor.errors import DeclarationError
-from ansor.ir.access import producers
-from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
 from ansor.te.tensor import Tensor
 
@@ -26,7 +24,7 @@ AnyState = State | StateObject | RecordedState
 Hash = Callable[[str], str]
 
 
-class ComputeDAG:
+class ComputeDAG(Declaration):
     """All tensors of a computation.
 
     Args:
@@ -40,9 +38,7 @@ class ComputeDAG:
     """If set, hashes declarations for workload keys instead of MD5."""
 
     def __init__(self, compute_or_sche: str | Sequence[Tensor]) -> None:
-        self.tensors = list(workload_key_to_tensors(compute_or_sche) if isinstance(compute_or_sche, str) else compute_or_sche)
-        self.dag = Dag(self.tensors)  # checks the declaration
-        self.ops = topological(self.tensors)
+        super().__init__(workload_key_to_tensors(compute_or_sche) if isinstance(compute_or_sche, str) else compute_or_sche)
         _check_names(self.ops)
 
     @property
@@ -62,18 +58,6 @@ class ComputeDAG:
     def get_init_state(self) -> State:
         """The state in which every tensor has its own loop nest, as declared."""
         return self.init_state
-
-    @cached_property
-    def renamed(self) -> dict[int, Tensor]:
-        """Id of a tensor of `ops` -> the same tensor under its name in programs."""
-        found: dict[int, Tensor] = {}
-        pairs = list(zip(self.tensors, self.dag.tensors, strict=True))
-        while pairs:
-            ours, theirs = pairs.pop()
-            if id(ours) not in found:
-                found[id(ours)] = theirs
-                pairs += zip(producers(ours), producers(theirs), strict=True)
-        return found
 
     def state_of(self, state: AnyState) -> State:
         """A state with stages. The steps of a log are applied to this declaration. Raises ScheduleError if they do not fit."""

@@ -9,22 +9,22 @@ from typing import TypeVar
 from numpy.typing import ArrayLike
 
 from ansor.compat.auto_scheduler.compute_dag import AnyState, ComputeDAG
-from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, MeasureInput, RecordedTask
+from ansor.compat.auto_scheduler.measured import AnyTask, LayoutRewriteOption, MeasureInput, RecordedTask
+from ansor.compat.auto_scheduler.target_text import Target as TargetText
 from ansor.compat.auto_scheduler.target_text import of_any as target_text
 from ansor.compat.auto_scheduler.target_text import with_keys
 from ansor.compat.auto_scheduler.task_inputs import input_values, register_task_input_buffer
-from ansor.compat.auto_scheduler.workload_key import WorkloadKey, parse_workload_key
+from ansor.compat.auto_scheduler.workload_key import parse_workload_key
 from ansor.compat.auto_scheduler.workload_registry import is_registered, make_workload_key, register_workload_tensors
-from ansor.compat.common.hardware import HardwareParams, kind_of_target
+from ansor.compat.common.hardware import HardwareParams
 from ansor.compat.common.local_target import local_target
 from ansor.errors import TargetError
 from ansor.targets.base import Target
-from ansor.targets.program_options import without_programs
 from ansor.tasks import task as tasks
 from ansor.tasks.workloads import WorkloadFunction
 
 
-class DeclaredTask:
+class DeclaredTask(AnyTask):
     """What to compute, and on which machine.
 
     Args:
@@ -39,6 +39,10 @@ class DeclaredTask:
 
     Raises DeclarationError for an unknown workload, TargetError without a target. Tasks can be pickled.
     """
+
+    target: TargetText
+    hardware_params: HardwareParams
+    layout_rewrite_option: LayoutRewriteOption
 
     def __init__(
         self,
@@ -86,22 +90,6 @@ class DeclaredTask:
         inputs = input_values(self.workload_key, self.compute_dag.tensors, self.task_input_names)
         return tasks.SearchTask(tensors=self.compute_dag.tensors, target=self.local_target, name=self.desc or parse_workload_key(self.workload_key).name,
                                 as_written=True, inputs=inputs)  # fmt: skip
-
-    @property
-    def workload(self) -> WorkloadKey:
-        """The parsed workload key."""
-        return parse_workload_key(self.workload_key)
-
-    @property
-    def target_kind(self) -> str:
-        """`llvm` of `llvm -keys=cpu -mcpu=core-avx2`."""
-        return kind_of_target(self.target)
-
-    @property
-    def recorded(self) -> RecordedTask:
-        """The task as a log line holds it: without the compiler that its target may name."""
-        target, host = without_programs(self.target), without_programs(self.target_host)
-        return RecordedTask(self.workload_key, target, self.hardware_params, host, self.layout_rewrite_option, tuple(self.task_input_names))
 
     def __repr__(self) -> str:
         return f"SearchTask({self.desc or self.workload_key}, {self.target})"

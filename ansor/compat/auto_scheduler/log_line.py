@@ -16,9 +16,9 @@ from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, MeasureInp
 from ansor.compat.auto_scheduler.steps import LARGEST, step_from_list
 from ansor.compat.auto_scheduler.target_text import of_any as target_text
 from ansor.compat.common.hardware import HardwareParams
-from ansor.compat.common.outcome import MeasureErrorNo
+from ansor.compat.common.log_fields import items, read_outcome, within
 from ansor.errors import RecordError
-from ansor.support.json_values import Json, is_number, kind, parse, refuse, told
+from ansor.support.json_values import Json, kind, parse, refuse, told
 from ansor.targets.program_options import why_refused
 
 VERSIONS = ("v0.1", "v0.2", "v0.3", "v0.4", "v0.5", "v0.6")
@@ -49,7 +49,7 @@ def read_line(row: str) -> LogRecord:
     version = fields["v"]
     if version not in VERSIONS:
         refuse(f"its version is {told(version)}; {VERSIONS[0]} to {VERSIONS[-1]} are read")
-    task, state = _items(fields["i"], "input", ("task", "state"))
+    task, state = items(fields["i"], "input", ("task", "state"))
     return LogRecord(MeasureInput(_read_task(task), _read_state(state)), _read_result(fields["r"]), cast(str, version))
 
 
@@ -100,7 +100,7 @@ def _read_task(fields: Json) -> RecordedTask:
         target_text(_a_target(target, "target"), told_host),
         _read_hardware(hardware) if size > 2 else None,
         told_host,
-        LayoutRewriteOption(_within(option, "layout_rewrite_option", max(LayoutRewriteOption))) if size > 4 else None,
+        LayoutRewriteOption(within(option, "layout_rewrite_option", max(LayoutRewriteOption))) if size > 4 else None,
         _read_names(names) if size > 5 else None,
     )
 
@@ -121,7 +121,7 @@ def _read_names(fields: Json) -> tuple[str, ...]:
 
 
 def _read_state(fields: Json) -> RecordedState:
-    stages, steps = _items(fields, "state", ("stages", "steps"))
+    stages, steps = items(fields, "state", ("stages", "steps"))
     if stages != []:
         refuse(f"its stages are {kind(stages)}, not the empty list")
     if not isinstance(steps, list):
@@ -130,20 +130,8 @@ def _read_state(fields: Json) -> RecordedState:
 
 
 def _read_result(fields: Json) -> MeasureResult:
-    costs, error_no, all_cost, timestamp = _items(fields, "result", ("costs", "error_no", "all_cost", "timestamp"))
-    outcome = _within(error_no, "error_no", max(MeasureErrorNo))
-    if not isinstance(costs, list) or not all(is_number(cost) and cost >= 0 for cost in costs):
-        refuse("its costs are not a list of seconds")
-    if not costs and outcome == MeasureErrorNo.NO_ERROR:
-        refuse("it has no costs, and no error")
-    for word, value in ("all_cost", all_cost), ("timestamp", timestamp):
-        if not is_number(value):
-            refuse(f"its {word} is {told(value)}, not seconds")
-    return MeasureResult(tuple(cast("list[float]", costs)), outcome, "", cast(float, all_cost), cast(float, timestamp))
-
-
-def _items(fields: Json, what: str, names: tuple[str, ...]) -> list[Json]:
-    return fields if isinstance(fields, list) and len(fields) == len(names) else refuse(f"its {what} is {kind(fields)}, not [{', '.join(names)}]")
+    found = read_outcome(fields)
+    return MeasureResult(found.costs, found.error_no, "", found.all_cost, found.timestamp)
 
 
 def _a_text(value: Json, what: str) -> str:
@@ -154,12 +142,6 @@ def _a_target(value: Json, what: str) -> str:
     text = _a_text(value, what)
     reason = why_refused(text)
     return refuse(f"its {what} {reason}") if reason else text
-
-
-def _within(value: Json, what: str, largest: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
-        refuse(f"its {what} is {told(value)}, not one of 0 to {largest}")
-    return int(value)
 
 
 def _text(value: object) -> str:

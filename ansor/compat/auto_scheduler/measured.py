@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Protocol
 
 from ansor.compat.auto_scheduler.loop_state import State
 from ansor.compat.auto_scheduler.steps import LoggedStep
 from ansor.compat.auto_scheduler.workload_key import WorkloadKey, parse_workload_key
 from ansor.compat.common.hardware import PROCESSOR_KINDS, HardwareParams, kind_of_target
 from ansor.compat.common.outcome import mean_cost
+from ansor.targets.program_options import without_programs
 
 
 class LayoutRewriteOption(IntEnum):
@@ -21,7 +21,6 @@ class LayoutRewriteOption(IntEnum):
     INSERT_TRANSFORM_STAGE = 1
     REWRITE_FOR_PRE_TRANSFORMED = 2
 
-
     @staticmethod
     def get_target_default(target: str, in_relay_integration: bool = False) -> LayoutRewriteOption:
         """The default for a target: on processors, rewrite layouts; inside a network, ahead of time."""
@@ -30,19 +29,15 @@ class LayoutRewriteOption(IntEnum):
         return LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED if in_relay_integration else LayoutRewriteOption.INSERT_TRANSFORM_STAGE
 
 
-@dataclass(frozen=True)
-class RecordedTask:
-    """A workload and a target (its text; when read from a log, a `Target`).
-
-    Lines of older versions are shorter: from the first None on, fields are missing in the line.
-    """
+class AnyTask:
+    """A workload and a target (its text; when read from a log, a `Target`): one from a log, or a `SearchTask`."""
 
     workload_key: str
     target: str
-    hardware_params: HardwareParams | None = None
-    target_host: str | None = None
-    layout_rewrite_option: LayoutRewriteOption | None = None
-    task_input_names: tuple[str, ...] | None = None
+    hardware_params: HardwareParams | None
+    target_host: str | None
+    layout_rewrite_option: LayoutRewriteOption | None
+    task_input_names: Sequence[str] | None
 
     @property
     def workload(self) -> WorkloadKey:
@@ -56,39 +51,26 @@ class RecordedTask:
 
     @property
     def recorded(self) -> RecordedTask:
-        """The task as a log line holds it: this task itself."""
+        """The task as a log line holds it: without the compiler that its target may name."""
+        target, host = without_programs(self.target), without_programs(self.target_host or "")
+        return RecordedTask(self.workload_key, target, self.hardware_params, host, self.layout_rewrite_option, tuple(self.task_input_names or ()))
+
+
+@dataclass(frozen=True)
+class RecordedTask(AnyTask):
+    """A task from a log. Lines of older versions are shorter: from the first None on, fields are missing in the line."""
+
+    workload_key: str
+    target: str
+    hardware_params: HardwareParams | None = None
+    target_host: str | None = None
+    layout_rewrite_option: LayoutRewriteOption | None = None
+    task_input_names: tuple[str, ...] | None = None
+
+    @property
+    def recorded(self) -> RecordedTask:
+        """This task itself."""
         return self
-
-
-class AnyTask(Protocol):
-    """The part of a task that a measurement needs: one from a log, or a `SearchTask`."""
-
-    @property
-    def workload_key(self) -> str: ...
-
-    @property
-    def target(self) -> str: ...
-
-    @property
-    def hardware_params(self) -> HardwareParams | None: ...
-
-    @property
-    def target_host(self) -> str | None: ...
-
-    @property
-    def layout_rewrite_option(self) -> LayoutRewriteOption | None: ...
-
-    @property
-    def task_input_names(self) -> Sequence[str] | None: ...
-
-    @property
-    def workload(self) -> WorkloadKey: ...
-
-    @property
-    def target_kind(self) -> str: ...
-
-    @property
-    def recorded(self) -> RecordedTask: ...
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from ansor.compat.auto_scheduler.callbacks import MeasureCallback
 from ansor.compat.auto_scheduler.declared_task import DeclaredTask, recovered
 from ansor.compat.auto_scheduler.loop_state import State
 from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
-from ansor.compat.common.failures import ERRORS
-from ansor.compat.common.outcome import MeasureErrorNo
+from ansor.compat.common.outcome import ERRORS, MeasureErrorNo
 from ansor.compat.common.runner import TimedRunner, check_build_func, farm_text
 from ansor.errors import AnsorError
 from ansor.manual.program import source_of

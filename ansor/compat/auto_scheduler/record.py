@@ -12,7 +12,9 @@ from pathlib import Path
 from ansor.compat.auto_scheduler.log_line import LogRecord, read_line, write_line
 from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.compat.auto_scheduler.workload_key import calc_workload_dis_factor, decode_workload_key
+from ansor.compat.common.best import best
 from ansor.compat.common.hardware import kind_of_target
+from ansor.compat.common.log_files import append, put
 from ansor.errors import RecordError
 from ansor.support import line_files
 from ansor.support.line_files import Loaded, Skipped, Source
@@ -51,7 +53,7 @@ def save_records(filename: str | Path, inputs: Sequence[MeasureInput], results: 
     if len(inputs) != len(results):
         raise RecordError(f"asked to log {len(inputs)} inputs with {len(results)} results; give one result for each input")
     text = "".join(write_line(LogRecord(inp, result)) + "\n" for inp, result in zip(inputs, results, strict=True))
-    _write(filename, text, "a")
+    append(filename, text.encode())
 
 
 def load_best_record(
@@ -83,13 +85,7 @@ def best_records(records: Iterable[LogRecord], count: int = 1) -> list[LogRecord
     """
     if count < 1:
         raise RecordError(f"asked for the best {count} records of each workload; ask for 1 or more")
-    groups: dict[tuple[str, str], list[tuple[float, int]]] = {}
-    numbered = list(enumerate(records))
-    for number, record in numbered:
-        if math.isfinite(record.result.mean_cost):
-            groups.setdefault((record.input.task.workload_key, record.input.task.target), []).append((record.result.mean_cost, number))
-    kept = {number for group in groups.values() for _, number in sorted(group)[:count]}
-    return [record for number, record in numbered if number in kept]
+    return best(records, lambda record: record.result.mean_cost, lambda record: [(record.input.task.workload_key, record.input.task.target)], count)
 
 
 def distill_record_file(in_file: str | Path, out_file: str | Path, count: int = 1) -> int:
@@ -97,9 +93,9 @@ def distill_record_file(in_file: str | Path, out_file: str | Path, count: int = 
 
     Raises RecordError if the input cannot be read or the output cannot be written.
     """
-    best = best_records(_warned(in_file), count)
-    _write(out_file, "".join(write_line(record) + "\n" for record in best), "w")
-    return len(best)
+    kept = best_records(_warned(in_file), count)
+    put(out_file, "".join(write_line(record) + "\n" for record in kept).encode())
+    return len(kept)
 
 
 def _lines(source: Source) -> Iterator[LogRecord | Skipped]:
@@ -108,11 +104,3 @@ def _lines(source: Source) -> Iterator[LogRecord | Skipped]:
 
 def _warned(filename: str | Path) -> Iterator[LogRecord]:
     return line_files.warned(_lines(filename), str(filename), _logger)
-
-
-def _write(filename: str | Path, text: str, mode: str) -> None:
-    try:
-        with Path(filename).open(mode + "b") as file:
-            file.write(text.encode())
-    except OSError as error:
-        raise RecordError(f"records cannot be written to {filename}: {error}; name another file") from error

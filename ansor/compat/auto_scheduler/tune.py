@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
 from ansor.compat.auto_scheduler.callbacks import MeasureCallback, RecordToFile
 from ansor.compat.auto_scheduler.cost_models import Model, PythonBasedModel, RandomModel
@@ -138,7 +139,7 @@ def state_of_row(task: DeclaredTask, space: SketchSpace, row: Sequence[int]) -> 
     return state
 
 
-class _Log:
+class _Log(AbstractContextManager["_Log"]):
     """Calls the callbacks for every trial. Programs that TVM's steps cannot express go to an ansor record file next to the log."""
 
     def __init__(self, searches: dict[int, Search], callbacks: Sequence[MeasureCallback], header: Header) -> None:
@@ -174,9 +175,6 @@ class _Log:
         if self._reasons and self._files:
             count, names = sum(self._reasons.values()), ", ".join(map(str, self._files))
             say(f"{counted(count, 'program')} without steps in TVM's log format: kept in {names} (the first reason: {next(iter(self._reasons))})")
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for file in self._files.values():

@@ -12,10 +12,11 @@ from typing import TypeVar, cast, overload
 
 from ansor.compat.auto_scheduler.operator_order import topological
 from ansor.compat.auto_scheduler.workload_key import decode_workload_key, parse_workload_key
+from ansor.compat.common.log_files import put
 from ansor.errors import AnsorError, DeclarationError, RecordError
 from ansor.support.json_values import Json, parse, refuse
-from ansor.support.safe_files import write_whole
 from ansor.tasks import workloads as tasks
+from ansor.tasks.declared import tensors_of
 from ansor.tasks.workloads import WorkloadFunction
 from ansor.te.declaration_json import declaration_from_json, declaration_to_json
 from ansor.te.tensor import Tensor, placeholder
@@ -139,9 +140,7 @@ def workload_key_to_tensors(workload_key: str) -> tuple[Tensor, ...]:
     except Exception as error:  # user code, called with arguments from a log
         what = f"{type(error).__name__}: {error}"
         raise DeclarationError(f"asked for the workload {workload_key:.200}, but {key.name} raises {what}; check its arguments") from error
-    if isinstance(found, Tensor) or not isinstance(found, Sequence) or not all(isinstance(one, Tensor) for one in found):
-        raise DeclarationError(f"workload {key.name} returned a {type(found).__name__}; it has to return the list [inputs..., outputs...]")
-    return tuple(found)
+    return tensors_of(found, f"workload {key.name}")
 
 
 def _argument(value: Json) -> object:
@@ -180,10 +179,7 @@ def deserialize_workload_registry_entry(data: tuple[str, Json]) -> None:
 def save_workload_func_registry(filename: str | Path) -> None:
     """Write every declaration registered under a key to a file of JSON lines. Raises RecordError if it cannot be written."""
     lines = [json.dumps(serialize_workload_registry_entry(key)) for key in _declarations]
-    try:
-        write_whole(Path(filename), "".join(f"{line}\n" for line in lines).encode())
-    except OSError as error:
-        raise RecordError(f"the workloads cannot be written to {filename}: {error}; name another file") from error
+    put(filename, "".join(f"{line}\n" for line in lines).encode(), "the workloads")
 
 
 def load_workload_func_registry(filename: str | Path) -> None:
@@ -206,8 +202,3 @@ def is_registered(workload_key: str) -> bool:
     except AnsorError:
         return False
     return True
-
-
-def registered_declarations() -> dict[str, tuple[Tensor, ...]]:
-    """The registered declarations by key."""
-    return dict(_declarations)

@@ -18,6 +18,7 @@ from ansor.compat.autotvm.database import Database
 from ansor.compat.autotvm.log_line import encode
 from ansor.compat.autotvm.measured import MeasureInput, MeasureResult
 from ansor.compat.autotvm.si_prefix import format_si_prefix
+from ansor.compat.common.log_files import append, writing
 from ansor.errors import RecordError
 
 
@@ -40,12 +41,9 @@ def log_to_file(file_out: str | Path | IO[str], protocol: str = "json") -> Callb
         if not isinstance(file_out, (str, Path)):
             file_out.write(text)
             return
-        try:
+        with writing(file_out, "measurements"):
             Path(file_out).parent.mkdir(parents=True, exist_ok=True)
-            with Path(file_out).open("a", encoding="ascii") as file:
-                file.write(text)
-        except OSError as error:
-            raise RecordError(f"measurements cannot be logged to {file_out}: {error}; name another file") from error
+        append(file_out, text.encode("ascii"), "measurements")
 
     return log
 

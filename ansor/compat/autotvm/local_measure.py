@@ -21,9 +21,8 @@ from numpy.typing import ArrayLike
 from ansor.codegen.artifact import LIBRARY, PROGRAM, Artifact
 from ansor.codegen.source import CSource
 from ansor.compat.autotvm.measured import Failed, MeasureInput, MeasureResult, Unmeasured
-from ansor.compat.common.failures import ERRORS
 from ansor.compat.common.local_target import measured_target
-from ansor.compat.common.outcome import MeasureErrorNo
+from ansor.compat.common.outcome import ERRORS, MeasureErrorNo
 from ansor.compat.common.runner import TimedRunner, check_build_func, farm_text
 from ansor.errors import AnsorError, ConfigError, MachineTrouble, TargetError, ToolchainError
 from ansor.ir.dag import Dag

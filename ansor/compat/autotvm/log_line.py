@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from ansor.compat.autotvm import pickled_line
-from ansor.compat.autotvm.measured import MeasureInput, MeasureResult, Task
+from ansor.compat.autotvm.measured import FAILED, MeasureInput, MeasureResult, Task
 from ansor.compat.common import target_keys as target_text
+from ansor.compat.common.log_fields import items, read_outcome
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import ConfigError, RecordError
 from ansor.support.json_values import Json, brief, frozen, is_number, kind, parse, refuse
@@ -25,7 +26,6 @@ from ansor.templates.space import ConfigEntity
 
 VERSION = 0.2
 OLD_VERSION = 0.1
-FAILED_COST = 1e9
 
 _FIELDS = ("input", "config", "result", "version", "tvm_version")
 
@@ -49,7 +49,7 @@ def encode(inp: MeasureInput, result: MeasureResult, protocol: str = "json", *, 
     _check_protocol(protocol)
     if others and not others.keys().isdisjoint(_FIELDS):
         raise RecordError(f"asked to log the other fields {', '.join(others)}; name them unlike {', '.join(_FIELDS)}")
-    costs = result.costs if result.error_no == MeasureErrorNo.NO_ERROR else (FAILED_COST,)
+    costs = result.costs if result.error_no == MeasureErrorNo.NO_ERROR else FAILED
     fields = {
         "input": [without_programs(inp.target), inp.task.name, inp.task.args, dict(inp.task.kwargs)],
         "config": inp.config.to_json_dict(),
@@ -115,22 +115,17 @@ def _check_version(fields: dict[str, Json]) -> None:
 
 def _read_old(fields: dict[str, Json]) -> LogRecord:
     """A line of version 0.1: `{"i": [target, task, args, kwargs, workload, {"i": index, "c": code_hash, "e": entity, "t": template key}], "r": result}`."""
-    held, result = fields.get("i"), fields.get("r")
-    if not isinstance(held, list) or len(held) != 6:
-        refuse(f"its i is {kind(held)}, not [target, task, args, kwargs, workload, config]")
-    *task, workload, config = held
+    *task, workload, config = items(fields.get("i"), "i", ("target", "task", "args", "kwargs", "workload", "config"))
     if not isinstance(config, dict):
         refuse(f"its config is {kind(config)}, not an object")
     named = {name: config[key] for name, key in (("index", "i"), ("code_hash", "c"), ("entity", "e")) if key in config}
     others = {name: value for name, value in fields.items() if name not in ("i", "r", "v", *_FIELDS)}
     others |= {"workload": workload, "template_key": config.get("t")}
-    return LogRecord(_read_input(task, named), _read_result(result), "", others)
+    return LogRecord(_read_input(task, named), _read_result(fields.get("r")), "", others)
 
 
 def _read_input(fields: Json, config: Json) -> MeasureInput:
-    if not isinstance(fields, list) or len(fields) != 4:
-        refuse(f"its input is {kind(fields)}, not [target, task, args, kwargs]")
-    target, name, args, kwargs = fields
+    target, name, args, kwargs = items(fields, "input", ("target", "task", "args", "kwargs"))
     for word, value, of, wanted in ("target", target, str, "a text"), ("task", name, str, "a text"), ("args", args, list, "a list"):
         if not isinstance(value, of):
             refuse(f"its {word} is {kind(value)}, not {wanted}")
@@ -150,17 +145,8 @@ def _read_input(fields: Json, config: Json) -> MeasureInput:
 
 
 def _read_result(fields: Json) -> MeasureResult:
-    if not isinstance(fields, list) or len(fields) != 4:
-        refuse(f"its result is {kind(fields)}, not [costs, error_no, all_cost, timestamp]")
-    costs, error_no, all_cost, timestamp = fields
-    if not isinstance(costs, list) or not costs or not all(is_number(cost) and cost >= 0 for cost in costs):
-        refuse("its costs are not a list of seconds")
-    if not isinstance(error_no, int) or isinstance(error_no, bool) or error_no not in list(MeasureErrorNo):
-        refuse(f"its error_no is {brief(ascii(error_no)) if is_number(error_no) else kind(error_no)}, not one of 0 to {max(MeasureErrorNo)}")
-    for word, value in ("all_cost", all_cost), ("timestamp", timestamp):
-        if not is_number(value):
-            refuse(f"its {word} is {kind(value)}, not seconds")
-    return MeasureResult(tuple(cast("list[float]", costs)), error_no, cast(float, all_cost), cast(float, timestamp))
+    found = MeasureResult(*read_outcome(fields))
+    return found if found.error_no == MeasureErrorNo.NO_ERROR else found._replace(costs=FAILED)
 
 
 def _check_protocol(protocol: str) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import prod
 from types import MappingProxyType
 
 from ansor.ir.linear import Atom, Linear, Opaque, Var, atom_variables
@@ -161,15 +160,11 @@ def _annotation(loop: For) -> str:
 
 def _strides(buffer: Buffer, index: tuple[Linear, ...]) -> dict[Var, int]:
     """Elements between iterations of each loop in an index. Inside a quotient or remainder a loop counts with its factor there."""
-    flat: dict[Atom, int] = {}
-    for dimension, linear in enumerate(index):
-        step = prod(int(extent) for extent in buffer.shape[dimension + 1 :])
-        for atom, coefficient in linear.terms:
-            flat[atom] = flat.get(atom, 0) + int(coefficient) * step
+    flat = sum((value * stride for value, stride in zip(index, buffer.strides, strict=True)), Linear())
     strides: dict[Var, int] = {}
-    for atom, stride in flat.items():
+    for atom, stride in flat.terms:
         for var in atom_variables(atom):
-            strides.setdefault(var, stride if isinstance(atom, Var) else _inside(atom, var))
+            strides.setdefault(var, int(stride) if isinstance(atom, Var) else _inside(atom, var))
     return strides
 
 

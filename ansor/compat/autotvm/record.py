@@ -1,7 +1,6 @@
 """AutoTVM's logs: files of lines, see `log_line`. Unusable lines are skipped with a reason. Source: AutoTVM 0.9, `autotvm.record`."""
 
 import logging
-import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
@@ -10,13 +9,14 @@ from ansor.compat.autotvm.database import measure_str_key
 from ansor.compat.autotvm.log_line import LogRecord, encode, read_line
 from ansor.compat.autotvm.measured import MeasureInput, MeasureResult
 from ansor.compat.common import target_keys as target_text
+from ansor.compat.common.best import best
 from ansor.compat.common.local_target import local_target
+from ansor.compat.common.log_files import put
 from ansor.compat.common.outcome import MeasureErrorNo
-from ansor.errors import AnsorError, RecordError
+from ansor.errors import AnsorError
 from ansor.manual.program import lower, source_of
 from ansor.support import line_files
 from ansor.support.line_files import Loaded, Skipped, Source
-from ansor.support.safe_files import write_whole
 
 _logger = logging.getLogger("autotvm")
 
@@ -47,21 +47,10 @@ def best_records(records: Iterable[LogRecord]) -> list[LogRecord]:
 
     Failures and unknown models do not count.
     """
-    best: dict[tuple[str, str, str], tuple[float, int]] = {}
-    numbered = list(enumerate(records))
-    for number, record in numbered:
-        cost = record.result.mean_cost
-        if math.isinf(cost):
-            continue
-        workload = repr(record.input.task)
-        names = [("key", key) for key in target_text.keys(record.input.target)]
-        model = target_text.model(record.input.target)
-        if model != target_text.UNKNOWN_MODEL:
-            names.append(("model", model))
-        for word, name in names:
-            best[word, name, workload] = min(best.get((word, name, workload), (cost, number)), (cost, number))
-    kept = {number for _, number in best.values()}
-    return [record for number, record in numbered if number in kept]
+    def groups(record: LogRecord) -> list[tuple[str, str, str]]:
+        return [(*name, repr(record.input.task)) for name in target_text.names(record.input.target)]
+
+    return best(records, lambda record: record.result.mean_cost, groups)
 
 
 def pick_best(in_file: str | Path, out_file: str | Path | IO[str]) -> int:
@@ -71,7 +60,7 @@ def pick_best(in_file: str | Path, out_file: str | Path | IO[str]) -> int:
     """
     picked = best_records(line_files.warned(_lines(in_file), str(in_file), _logger))
     if isinstance(out_file, (str, Path)):
-        _write(Path(out_file), picked, f"the best records of {in_file}")
+        put(out_file, _text(picked).encode("ascii"), f"the best records of {in_file}")
     else:
         out_file.write(_text(picked))
     return len(picked)
@@ -111,15 +100,8 @@ def split_workload(in_file: str | Path, clean: bool = True) -> list[Path]:
     paths = []
     for number, kept in enumerate(logs.values()):
         paths.append(Path(f"{in_file}.{number:03d}.wkl"))
-        _write(paths[-1], kept.values(), f"the records of {in_file}")
+        put(paths[-1], _text(kept.values()).encode("ascii"), f"the records of {in_file}")
     return paths
-
-
-def _write(path: Path, records: Iterable[LogRecord], what: str) -> None:
-    try:
-        write_whole(path, _text(records).encode("ascii"))
-    except OSError as error:
-        raise RecordError(f"{what} cannot be written to {path}: {error}; name another file") from error
 
 
 def _text(records: Iterable[LogRecord]) -> str:

@@ -57,13 +57,13 @@ class ApplyHistoryBest(DispatchContext):
         cfg.cost = 0.0
 
     def _keep(self, target: str, workload: Workload, known: _BestConfig) -> None:
-        for name in _names(target):
+        for name in target_text.names(target):
             place = (*name, repr(workload))
             if place not in self._best or known.cost < self._best[place].cost or known.cost == -math.inf:
                 self._best[place] = known
 
     def _query_inside(self, target: str, workload: Workload | None) -> Config | None:
-        known = next((self._best[place] for name in _names(target) if (place := (*name, repr(workload))) in self._best), None)
+        known = next((self._best[place] for name in target_text.names(target) if (place := (*name, repr(workload))) in self._best), None)
         if known is None:
             return None
         known.config.cost = max(known.cost, 0.0)
@@ -116,12 +116,6 @@ class ApplyGraphBest(DispatchContext):
             _logger.warning("no record of %s for target %s is left: a fallback is used, which may be much slower", workload, target)
             self._given[key] = FallbackConfigEntity()
         return self._given[key]
-
-
-def _names(target: str) -> list[tuple[str, str]]:
-    """The lookup keys of a target, most specific first."""
-    model = target_text.model(target)
-    return [*([("model", model)] if model != target_text.UNKNOWN_MODEL else []), *(("key", key) for key in target_text.keys(target))]
 
 
 def _pairs(records: Records) -> Iterator[Pair]:

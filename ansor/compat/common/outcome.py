@@ -20,6 +20,17 @@ class MeasureErrorNo(IntEnum):
     UNKNOWN_ERROR = 8
 
 
+ERRORS = {
+    "instantiation": MeasureErrorNo.INSTANTIATION_ERROR, "compile": MeasureErrorNo.COMPILE_HOST, "compile_timeout": MeasureErrorNo.BUILD_TIMEOUT,
+    "load": MeasureErrorNo.COMPILE_DEVICE, "crash": MeasureErrorNo.RUNTIME_DEVICE, "timeout": MeasureErrorNo.RUN_TIMEOUT,
+    "memory": MeasureErrorNo.RUNTIME_DEVICE, "out_of_bounds": MeasureErrorNo.WRONG_ANSWER, "wrong_answer": MeasureErrorNo.WRONG_ANSWER,
+    "instruction": MeasureErrorNo.RUNTIME_DEVICE, "trap": MeasureErrorNo.RUNTIME_DEVICE, "does_not_fit": MeasureErrorNo.COMPILE_DEVICE,
+    "reset": MeasureErrorNo.RUNTIME_DEVICE, "link_lost": MeasureErrorNo.RUNTIME_DEVICE, "queue": MeasureErrorNo.RUNTIME_DEVICE,
+    "exit": MeasureErrorNo.RUNTIME_DEVICE, "reference": MeasureErrorNo.UNKNOWN_ERROR, "machine": MeasureErrorNo.UNKNOWN_ERROR,
+}  # fmt: skip
+"""Kinds of failures in the numbers of TVM's logs."""
+
+
 def mean_cost(costs: Sequence[float], error_no: int) -> float:
     """Mean seconds of one call; infinite if it failed, nothing was measured, or the numbers are too large."""
     if error_no != MeasureErrorNo.NO_ERROR or not costs:

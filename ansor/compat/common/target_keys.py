@@ -20,6 +20,12 @@ def model(target: str) -> str:
     return _option(target, "model") or UNKNOWN_MODEL
 
 
+def names(target: str) -> list[tuple[str, str]]:
+    """What a target is looked up by in a log, most specific first: its model, if it has one, and its keys."""
+    own = model(target)
+    return [*([("model", own)] if own != UNKNOWN_MODEL else []), *(("key", key) for key in keys(target))]
+
+
 def keys(target: str) -> tuple[str, ...]:
     """The lookup keys in a log, most specific first: the device, then the given keys, or else those of the kind."""
     kind = target.split(maxsplit=1)[0] if target.split() else ""

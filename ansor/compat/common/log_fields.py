@@ -1,0 +1,41 @@
+"""Parses the fields that log lines of both tuners have. What cannot be used is refused with the reason."""
+
+from typing import NamedTuple, cast
+
+from ansor.compat.common.outcome import MeasureErrorNo
+from ansor.support.json_values import Json, is_number, kind, refuse, told
+
+
+class Outcome(NamedTuple):
+    """The result of a measurement; times in seconds."""
+
+    costs: tuple[float, ...]
+    error_no: int
+    all_cost: float
+    timestamp: float
+
+
+def read_outcome(fields: Json) -> Outcome:
+    """A result as lists hold it. Only a failure may be without costs."""
+    costs, error_no, all_cost, timestamp = items(fields, "result", Outcome._fields)
+    outcome = within(error_no, "error_no", max(MeasureErrorNo))
+    if not isinstance(costs, list) or not all(is_number(cost) and cost >= 0 for cost in costs):
+        refuse("its costs are not a list of seconds")
+    if not costs and outcome == MeasureErrorNo.NO_ERROR:
+        refuse("it has no costs, and no error")
+    for word, value in ("all_cost", all_cost), ("timestamp", timestamp):
+        if not is_number(value):
+            refuse(f"its {word} is {told(value)}, not seconds")
+    return Outcome(tuple(cast("list[float]", costs)), outcome, cast(float, all_cost), cast(float, timestamp))
+
+
+def items(fields: Json, what: str, names: tuple[str, ...]) -> list[Json]:
+    """A list with an item for each name."""
+    return fields if isinstance(fields, list) and len(fields) == len(names) else refuse(f"its {what} is {kind(fields)}, not [{', '.join(names)}]")
+
+
+def within(value: Json, what: str, largest: int) -> int:
+    """A whole number from 0 to `largest`."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
+        refuse(f"its {what} is {told(value)}, not one of 0 to {largest}")
+    return int(value)
