@@ -169,7 +169,7 @@ def _lines(source: Path, kind: LogKind, to: LogKind, left: _LeftOutCounts, workl
     if kind == to == LogKind.AUTO_SCHEDULER:
         return left.made(_states(source, left), _state_line)
     if kind == to == LogKind.AUTOTVM:
-        return left.made(_configs(source, left), _config_line)
+        return left.made(_configs(source, left), lambda record: record.line)  # of 0.2: fields that only 0.1 has become extra fields
     if LogKind.AUTOTVM in (kind, to):
         return []
     converter = FromTrials(workloads)
@@ -182,11 +182,6 @@ def _state_line(record: state_line.LogRecord) -> str:
     if task.target_host is not None and task.layout_rewrite_option is None:
         task = replace(task, layout_rewrite_option=LayoutRewriteOption.NO_REWRITE)
     return state_line.write_line(state_line.LogRecord(MeasureInput(task, record.input.state), record.result))
-
-
-def _config_line(record: config_line.LogRecord) -> str:
-    """A line of 0.2. Fields that only version 0.1 has are kept as extra fields."""
-    return config_line.encode(record.input, record.result, tvm_version=record.tvm_version, others=record.others)
 
 
 def _write_trials(source: Path, out: Path, found: Sequence[Record], there: bool) -> None:

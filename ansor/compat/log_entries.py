@@ -7,8 +7,10 @@ from pathlib import Path
 
 from ansor.compat.auto_scheduler import log_line as state_line
 from ansor.compat.auto_scheduler import record as states
+from ansor.compat.auto_scheduler.measured import MeasureResult as StateResult
 from ansor.compat.autotvm import log_line as config_line
 from ansor.compat.autotvm import record as configs
+from ansor.compat.autotvm.measured import MeasureResult as ConfigResult
 from ansor.compat.common.best import best
 from ansor.compat.common.log_files import put
 from ansor.compat.common.outcome import MeasureErrorNo
@@ -74,7 +76,7 @@ def pick(path: str | Path, out: str | Path | None = None) -> tuple[Path, int]:
     kind, target = kind_of_file(path), Path(out) if out is not None else None
     target = target or Path(f"{path}{BEST[kind]}")
     if kind == LogKind.AUTOTVM:  # here the keys and models of targets decide
-        lines = [_of_config(record).line for record in configs.best_records(configs.load(path, old=True).records)]
+        lines = [record.line for record in configs.best_records(configs.load(path, old=True).records)]
     else:
         lines = [entry.line for entry in best(entries(path).records, lambda entry: entry.seconds, lambda entry: [(entry.workload, entry.target)])]
     put(target, _header(path, kind) + "".join(f"{line}\n" for line in lines).encode())
@@ -111,13 +113,17 @@ def _header(path: str | Path, kind: LogKind) -> bytes:
 def _of_state(record: state_line.LogRecord) -> Entry:
     task = record.input.task
     steps = " ".join(str(step.to_list()) for step in record.input.state.transform_steps)
-    return Entry(task.workload_key, task.target, steps, record.result.mean_cost, _failure(record.result.error_no), state_line.write_line(record))
+    return _entry(task.workload_key, task.target, steps, record.result, state_line.write_line(record))
 
 
 def _of_config(record: config_line.LogRecord) -> Entry:
     task = record.input.task
-    line = config_line.encode(record.input, record.result, tvm_version=record.tvm_version, others=record.others)
-    return Entry(f"{task.name}{task.args}", record.input.target, str(record.input.config), record.result.mean_cost, _failure(record.result.error_no), line)
+    return _entry(f"{task.name}{task.args}", record.input.target, str(record.input.config), record.result, record.line)
+
+
+def _entry(workload: str, target: str, program: str, result: StateResult | ConfigResult, line: str) -> Entry:
+    failure = "" if result.error_no == MeasureErrorNo.NO_ERROR else MeasureErrorNo(result.error_no).name
+    return Entry(workload, target, program, result.mean_cost, failure, line)
 
 
 def _of_trials(path: str | Path) -> Loaded[Entry]:
@@ -132,7 +138,3 @@ def _of_trials(path: str | Path) -> Loaded[Entry]:
 
     reader = trials.Reader(None, None)
     return line_files.gathered(line_files.read(path, read_line))
-
-
-def _failure(error_no: int) -> str:
-    return "" if error_no == MeasureErrorNo.NO_ERROR else MeasureErrorNo(error_no).name

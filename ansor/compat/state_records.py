@@ -28,9 +28,10 @@ from ansor.compat.common.local_target import local_target
 from ansor.compat.common.outcome import ERRORS, MeasureErrorNo
 from ansor.errors import DeclarationError, RecordError, ScheduleError
 from ansor.measure.failure import Failure
-from ansor.measure.record import Json, Record
+from ansor.measure.record import Record
 from ansor.measure.record_target import options_text, record_target
 from ansor.schedule.matching import found_among
+from ansor.support.json_values import frozen
 from ansor.targets.base import Target
 from ansor.targets.program_options import read_target, why_refused
 from ansor.tasks.origins import RULES, origin_of
@@ -65,7 +66,7 @@ class FromStates:
         space = task.local.spaces[found[0]]
         failed = result.error_no != MeasureErrorNo.NO_ERROR
         failure = Failure(_KINDS[MeasureErrorNo(result.error_no)], f"{MeasureErrorNo(result.error_no).name} in a log") if failed else None
-        return Record(task.local.workload_key, self._target(task, logged), _frozen(json.loads(space.name)), found[1], () if failed else tuple(result.costs),
+        return Record(task.local.workload_key, self._target(task, logged), frozen(json.loads(space.name)), found[1], () if failed else tuple(result.costs),
                       failure, False, result.all_cost, result.timestamp, 0, 0, space.algorithm)  # fmt: skip
 
     def _target(self, task: SearchTask, logged: RecordedTask) -> str:
@@ -132,7 +133,3 @@ def _targets(text: str) -> tuple[Target, str]:
             raise RecordError(f"the target it was logged with {reason}")
         return local, logged[1]
     return local, "llvm -keys=cpu" + ("" if local.mcpu == "native" else f" -mcpu={local.mcpu}")
-
-
-def _frozen(value: Json) -> Json:
-    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value

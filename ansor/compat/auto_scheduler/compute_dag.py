@@ -50,14 +50,11 @@ class ComputeDAG(Declaration):
     def _initial(self) -> StateObject:
         return initial_state(self)
 
-    @property
-    def init_state(self) -> State:
+    def get_init_state(self) -> State:
         """The state in which every tensor has its own loop nest, as declared."""
         return State(self._initial, self)
 
-    def get_init_state(self) -> State:
-        """The state in which every tensor has its own loop nest, as declared."""
-        return self.init_state
+    init_state = property(get_init_state)
 
     def state_of(self, state: AnyState) -> State:
         """A state with stages. The steps of a log are applied to this declaration. Raises ScheduleError if they do not fit."""

@@ -9,9 +9,10 @@ from typing import ClassVar, Self
 
 from ansor.compat.auto_scheduler.callbacks import own_file
 from ansor.compat.auto_scheduler.declared_task import DeclaredTask
-from ansor.compat.auto_scheduler.history import Found, Pairs, best_of, best_of_ours, pairs_of
+from ansor.compat.auto_scheduler.history import Found, best_of, best_of_ours, pairs_of
 from ansor.compat.auto_scheduler.loop_state import State
 from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
+from ansor.compat.auto_scheduler.record import Pairs
 from ansor.compat.auto_scheduler.workload_key import parse_workload_key
 from ansor.errors import AnsorError, RecordError
 

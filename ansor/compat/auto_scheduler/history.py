@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -15,9 +15,8 @@ from ansor.compat.auto_scheduler.callbacks import own_file
 from ansor.compat.auto_scheduler.declared_task import DeclaredTask
 from ansor.compat.auto_scheduler.loop_state import State
 from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, MeasureInput, MeasureResult
-from ansor.compat.auto_scheduler.record import RecordReader
-from ansor.compat.auto_scheduler.workload_key import calc_workload_dis_factor, decode_workload_key
-from ansor.compat.common.hardware import kind_of_target
+from ansor.compat.auto_scheduler.record import Pairs, RecordReader, costs_of
+from ansor.compat.auto_scheduler.workload_key import decode_workload_key
 from ansor.errors import RecordError, ScheduleError
 from ansor.run.states import Best, best_of_recorded
 from ansor.schedule.matching import found_among
@@ -28,8 +27,6 @@ from ansor.tasks import task as tasks
 from ansor.tasks.recorded import recorded_outcomes, say_left_out
 
 _logger = logging.getLogger("auto_scheduler")
-
-Pairs = Iterable[tuple[MeasureInput, MeasureResult]]
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ def best_of(task: DeclaredTask, log: str | Path | Pairs, include_compatible: boo
     """
     found = best_of_ours(task, own_file(log)) if isinstance(log, str | Path) else None
     lines = [] if isinstance(log, str | Path) and found is not None and not Path(log).exists() else pairs_of(log)
-    for inp, cost in sorted(_of_task(task, lines, include_compatible), key=lambda pair: pair[1]):
+    for inp, _, cost in sorted(costs_of(lines, task.workload_key, task.target, include_compatible), key=lambda one: one[2]):
         if found is not None and found.cost <= cost:
             break
         try:
@@ -96,20 +93,6 @@ def best_of_ours(task: DeclaredTask, path: Path) -> Found | None:
     return None if best is None else Found(task, best.cost, best=best)
 
 
-def _of_task(task: DeclaredTask, pairs: Pairs, include_compatible: bool) -> Iterator[tuple[MeasureInput, float]]:
-    """Successful programs of the workload, for the same kind of target, with their mean cost."""
-    wanted = decode_workload_key(task.workload_key)
-    for inp, result in pairs:
-        if kind_of_target(inp.task.target) != task.target_kind or not math.isfinite(result.mean_cost):
-            continue
-        factor = 1.0
-        if inp.task.workload_key != task.workload_key:
-            given = decode_workload_key(inp.task.workload_key)
-            factor = 1.0 if given == wanted else calc_workload_dis_factor(wanted, given) if include_compatible else math.inf
-        if math.isfinite(factor):
-            yield inp, result.mean_cost * factor
-
-
 @dataclass(frozen=True)
 class Rows:
     """Programs of a log as rows of our search, and the number of skipped ones by reason."""
@@ -127,7 +110,7 @@ def rows_of(task: DeclaredTask, pairs: Pairs, local: tasks.SearchTask | None = N
     wanted, outcomes, left_out = decode_workload_key(task.workload_key), [], Counter[str]()
     sketches = [space.sketch for space in (local or task.local).spaces]
     for inp, result in pairs:
-        if kind_of_target(inp.task.target) != task.target_kind or decode_workload_key(inp.task.workload_key) != wanted:
+        if inp.task.target_kind != task.target_kind or decode_workload_key(inp.task.workload_key) != wanted:
             left_out[OTHER_TASK] += 1
             continue
         try:

@@ -14,7 +14,7 @@ from ansor.compat.auto_scheduler.stages import Iterator as Loop
 from ansor.compat.auto_scheduler.stages import Stage, clean
 from ansor.compat.auto_scheduler.steps import ANNOTATIONS, IteratorAnnotation, LoggedStep
 from ansor.compat.auto_scheduler.structure import StateObject, initial_state
-from ansor.compat.auto_scheduler.transform import followed_lengths, fused_length, next_state
+from ansor.compat.auto_scheduler.transform import cut_lengths, next_state
 
 
 def python_text(dag: Declaration, state: StateObject) -> str:
@@ -49,12 +49,8 @@ def _written(step: LoggedStep, before: StateObject, after: StateObject) -> list[
     stage, new = before.stages[step.stage_id], after.stages[step.stage_id]
     head = _head(stage)
     match step:
-        case logged.SplitStep():
-            return _split(stage, step.iter_id, step.lengths, step.inner_to_outer)
-        case logged.FollowSplitStep():
-            return _split(stage, step.iter_id, followed_lengths(step, before.transform_steps), True)
-        case logged.FollowFusedSplitStep():
-            return _split(stage, step.iter_id, (fused_length(step, before.transform_steps),), step.factor_or_nparts)
+        case logged.SplitStep() | logged.FollowSplitStep() | logged.FollowFusedSplitStep():
+            return _split(stage, step.iter_id, *cut_lengths(step, before.transform_steps))
         case logged.FuseStep():
             return [f"{_name(new, new.iters[step.fused_ids[0] if step.fused_ids else 0])} = {head}.fuse({_names(stage, step.fused_ids)})"]
         case logged.ReorderStep():

@@ -22,6 +22,8 @@ from ansor.support.line_files import Loaded, Skipped, Source
 _logger = logging.getLogger("auto_scheduler")
 _COMMENTS = ("#", " ")
 
+Pairs = Iterable[tuple[MeasureInput, MeasureResult]]
+
 
 def load(source: Source) -> Loaded[LogRecord]:
     """The records of a log file, given by path or open, with the skipped lines. Raises RecordError if it cannot be read."""
@@ -64,18 +66,22 @@ def load_best_record(
     Targets match if their kinds do. With `include_compatible`, records of workloads that differ only in numbers also count, with
     their costs multiplied by `calc_workload_dis_factor`.
     """
+    found = min(costs_of(RecordReader(filename), workload_key, target, include_compatible), key=lambda one: one[2], default=None)
+    return (None, None) if found is None else found[:2]
+
+
+def costs_of(
+    pairs: Pairs, workload_key: str | None, target: str | None, include_compatible: bool
+) -> Iterator[tuple[MeasureInput, MeasureResult, float]]:
+    """Successful measurements of a workload and kind of target (None: of any), with their mean cost. See `load_best_record`."""
     wanted = decode_workload_key(workload_key) if workload_key else None
-    best: tuple[MeasureInput, MeasureResult] | tuple[None, None] = (None, None)
-    least = math.inf
-    for inp, result in RecordReader(filename):
+    for inp, result in pairs:
         if target and inp.task.target_kind != kind_of_target(target):
             continue
-        cost = result.mean_cost
-        if wanted is not None and inp.task.workload_key != workload_key:
-            cost *= calc_workload_dis_factor(wanted, decode_workload_key(inp.task.workload_key)) if include_compatible else math.inf
-        if cost < least:
-            best, least = (inp, result), cost
-    return best
+        given = decode_workload_key(inp.task.workload_key)
+        factor = 1.0 if wanted is None or given == wanted else calc_workload_dis_factor(wanted, given) if include_compatible else math.inf
+        if math.isfinite(result.mean_cost * factor):
+            yield inp, result, result.mean_cost * factor
 
 
 def best_records(records: Iterable[LogRecord], count: int = 1) -> list[LogRecord]:

@@ -33,14 +33,14 @@ class StateObject:
     """The stages, and the places of those computed inside another. Two states are equal, with equal hashes, if they print the same text, which omits loops of
     one iteration.
 
-    history: the steps so far, which later steps refer to. sketch: the same program in our steps; refused: the sentence why there is none; notes: sentences on
-    what it leaves out. opened: number of a split with open lengths -> the name of their choice.
+    transform_steps: the steps so far, which later steps refer to. sketch: the same program in our steps; refused: the sentence why there is none; notes:
+    sentences on what it leaves out. opened: number of a split with open lengths -> the name of their choice.
     """
 
     stages: tuple[Stage, ...]
     sketch: Sketch
     attached: tuple[tuple[int, Place], ...] = ()
-    history: tuple[LoggedStep, ...] = ()
+    transform_steps: tuple[LoggedStep, ...] = ()
     opened: Mapping[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     refused: str = ""
@@ -91,14 +91,9 @@ class StateObject:
                        attached=tuple((later(who), (later(at), k)) for who, (at, k) in self.attached))  # fmt: skip
 
     @property
-    def transform_steps(self) -> tuple[LoggedStep, ...]:
-        """The steps so far."""
-        return self.history
-
-    @property
     def concrete(self) -> bool:
         """Whether all lengths are set."""
-        return not any(isinstance(step, SplitStep) and None in step.lengths for step in self.history)
+        return not any(isinstance(step, SplitStep) and None in step.lengths for step in self.transform_steps)
 
     def number_of(self, op: Tensor) -> int | None:
         """The stage of a declared tensor, or of one that a step returned."""

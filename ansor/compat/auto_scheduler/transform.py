@@ -41,10 +41,12 @@ from ansor.schedule import steps as ours
 from ansor.schedule.choice import tile_choice
 from ansor.te.expr import Reduce
 
+Cut = logged.SplitStep | logged.FollowSplitStep | logged.FollowFusedSplitStep
+
 
 def next_state(state: StateObject, step: LoggedStep) -> StateObject:
     """The state after one more step. Raises ScheduleError if the step does not fit."""
-    return replace(applied(step, state), history=(*state.history, step))
+    return replace(applied(step, state), transform_steps=(*state.transform_steps, step))
 
 
 @singledispatch
@@ -118,21 +120,6 @@ def _reorder(step: logged.ReorderStep, before: StateObject) -> StateObject:
     return before.with_iters(step.stage_id, [stage.iters[k] for k in step.after_ids]).moved(step.stage_id, places)
 
 
-@applied.register
-def _split(step: logged.SplitStep, before: StateObject) -> StateObject:
-    return _cut(before, step, step.lengths, step.inner_to_outer)
-
-
-@applied.register
-def _follow_split(step: logged.FollowSplitStep, before: StateObject) -> StateObject:
-    return _cut(before, step, followed_lengths(step, before.history), True)
-
-
-@applied.register
-def _follow_fused_split(step: logged.FollowFusedSplitStep, before: StateObject) -> StateObject:
-    return _cut(before, step, (fused_length(step, before.history),), step.factor_or_nparts)
-
-
 def source_of(number: int, history: Sequence[LoggedStep]) -> logged.SplitStep:
     """The split that a later step follows. Raises ScheduleError if that step is not a split."""
     found = history[number] if 0 <= number < len(history) else None
@@ -160,15 +147,25 @@ def fused_length(step: logged.FollowFusedSplitStep, history: Sequence[LoggedStep
     return _product(found)
 
 
+def cut_lengths(step: Cut, history: Sequence[LoggedStep]) -> tuple[tuple[int | None, ...], bool]:
+    """The lengths of a split, and whether they are those of the inner parts."""
+    match step:
+        case logged.SplitStep():
+            return step.lengths, step.inner_to_outer
+        case logged.FollowSplitStep():
+            return followed_lengths(step, history), True
+        case logged.FollowFusedSplitStep():
+            return (fused_length(step, history),), step.factor_or_nparts
+
+
 def _product(lengths: Sequence[int | None]) -> int | None:
     known = [one for one in lengths if one is not None]
     return prod(known) if len(known) == len(lengths) else None
 
 
-Cut = logged.SplitStep | logged.FollowSplitStep | logged.FollowFusedSplitStep
-
-
-def _cut(before: StateObject, step: Cut, lengths: tuple[int | None, ...], inner_to_outer: bool) -> StateObject:
+@applied.register
+def _cut(step: Cut, before: StateObject) -> StateObject:
+    lengths, inner_to_outer = cut_lengths(step, before.transform_steps)
     number, which, stage = step.stage_id, step.iter_id, before.stage(step.stage_id, "split a loop of")
     whole = stage.check_iter(which, "split")
     if any(one is not None and one < 1 for one in lengths):
@@ -197,7 +194,7 @@ def _cut_ours(before: StateObject, step: Cut, lengths: tuple[int | None, ...], i
         return one
     (loop,), count = whole.loops, len(lengths) + 1
     if isinstance(step, logged.FollowSplitStep):
-        given = before.opened.get(step.src_step_id) or cast("tuple[int, ...]", source_of(step.src_step_id, before.history).lengths)
+        given = before.opened.get(step.src_step_id) or cast("tuple[int, ...]", source_of(step.src_step_id, before.transform_steps).lengths)
         return one.then(ours.FollowSplit(stage.ours, loop, given, count))
     if None not in lengths:
         return one.then(_split_by(stage.ours, loop, cast("tuple[int, ...]", lengths), whole.range, inner_to_outer))
@@ -228,7 +225,7 @@ def _open_split(before: StateObject, step: logged.SplitStep, stage: str, loop: s
         return before.refusing(str(error))
     choice = tile_choice(f"{stage}.{loop}", extent, len(step.lengths))
     after = before.then(ours.Split(stage, loop, choice.name, len(step.lengths) + 1), choices=[choice])
-    return replace(after, opened={**after.opened, len(after.history): choice.name})
+    return replace(after, opened={**after.opened, len(after.transform_steps): choice.name})
 
 
 def _extents(values: Range | None, lengths: tuple[int | None, ...], inner_to_outer: bool) -> list[int | None]:
@@ -283,9 +280,7 @@ def _around(structure: StateObject, number: int) -> Iteration[int]:
 @applied.register
 def _compute_inline(step: logged.ComputeInlineStep, before: StateObject) -> StateObject:
     stage = before.stage(step.stage_id, "inline")
-    for who, (at, _) in before.attached:
-        if at == step.stage_id:
-            raise ScheduleError(f"asked to inline stage {stage.name}, in which stage {before.stages[who].name} is computed; move that one first")
+    _check_empty(before, step.stage_id, "inline", "move that one first")
     return before.detached(step.stage_id).with_stage(step.stage_id, replace(stage, compute_at=ComputeAtKind.INLINED))
 
 
@@ -353,11 +348,10 @@ def _untouched(before: StateObject, number: int, verb: str) -> Stage:
     return stage
 
 
-def _check_empty(before: StateObject, number: int, verb: str) -> None:
+def _check_empty(before: StateObject, number: int, verb: str, cure: str = "do this before compute_at") -> None:
     for who, (at, _) in before.attached:
         if at == number:
-            inside = before.stages[who].name
-            raise ScheduleError(f"asked to {verb} stage {before.stages[number].name}, in which stage {inside} is computed; do this before compute_at")
+            raise ScheduleError(f"asked to {verb} stage {before.stages[number].name}, in which stage {before.stages[who].name} is computed; {cure}")
 
 
 @applied.register

@@ -7,13 +7,14 @@ curve: reuse of elements as a sampled function over outer loops; a fixed count o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from math import log2
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ansor.compat.autotvm.loop_touches import ANNOTATIONS, LoopTouches, Touch, loop_touches
+from ansor.compat.autotvm.loop_touches import ANNOTATIONS, LoopTouches, loop_touches
 from ansor.compat.common.threads import BindingSchedule
 from ansor.manual.program import lower
 from ansor.manual.schedule import Schedule
@@ -37,7 +38,7 @@ def get_itervar_feature(sch: Schedule, args: Sequence[Tensor], take_log: bool = 
     rows: list[list[Group]] = []
     for loop in _touched(sch, args):
         groups: list[Group] = [["_itervar_", loop.var], ["_attr_", *_attributes(loop, take_log)], ["_arith_", *_arithmetic(loop, take_log)]]
-        rows.append(groups + [[name, *_touch(touch, take_log)] for name, touch in loop.touches.items()])
+        rows.append(groups + [[name, *_numbers(astuple(touch), take_log)] for name, touch in loop.touches.items()])
     return rows
 
 
@@ -86,10 +87,6 @@ def _attributes(loop: LoopTouches, take_log: bool) -> list[float]:
 
 def _arithmetic(loop: LoopTouches, take_log: bool) -> list[float]:
     return _numbers([loop.arithmetic[kind] for kind in ("add", "mul", "div")], take_log)
-
-
-def _touch(touch: Touch, take_log: bool) -> list[float]:
-    return _numbers([touch.stride, touch.mod, touch.count, touch.reuse, touch.thread_count, touch.thread_reuse], take_log)
 
 
 def _numbers(values: Sequence[int], take_log: bool) -> list[float]:

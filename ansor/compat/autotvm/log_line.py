@@ -39,6 +39,11 @@ class LogRecord:
     tvm_version: str = ""
     others: Mapping[str, Json] = field(default_factory=dict)
 
+    @property
+    def line(self) -> str:
+        """The line, as `encode` writes it."""
+        return encode(self.input, self.result, tvm_version=self.tvm_version, others=self.others)
+
 
 def encode(inp: MeasureInput, result: MeasureResult, protocol: str = "json", *, tvm_version: str = "", others: Mapping[str, Json] | None = None) -> str:
     """The log line of a measurement, without its newline. A failure's costs are written as [1e9], a target without its compiler.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO
 
 from ansor.compat.autotvm.database import measure_str_key
-from ansor.compat.autotvm.log_line import LogRecord, encode, read_line
+from ansor.compat.autotvm.log_line import LogRecord, read_line
 from ansor.compat.autotvm.measured import MeasureInput, MeasureResult
 from ansor.compat.common import target_keys as target_text
 from ansor.compat.common.best import best
@@ -105,7 +105,7 @@ def split_workload(in_file: str | Path, clean: bool = True) -> list[Path]:
 
 
 def _text(records: Iterable[LogRecord]) -> str:
-    return "".join(encode(record.input, record.result, tvm_version=record.tvm_version, others=record.others) + "\n" for record in records)
+    return "".join(f"{record.line}\n" for record in records)
 
 
 def _lines(source: Source, *, old: bool = False) -> Iterator[LogRecord | Skipped]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray as NumpyArray
@@ -21,7 +22,24 @@ Array = NumpyArray[np.generic]
 Given = NDArray | Array | float
 
 
-class Function:
+class Module:
+    """A module that holds one function: itself."""
+
+    entry_name: str
+
+    @property
+    def entry_func(self) -> Self:
+        """The function, the only one in this module."""
+        return self
+
+    def __getitem__(self, name: str) -> Self:
+        """The function of that name. Raises AttributeError for any name but its own."""
+        if name not in (self.entry_name, "main", "default_function"):
+            raise AttributeError(f"asked for the function {name!r} of a module that holds {self.entry_name!r}")
+        return self
+
+
+class Function(Module):
     """A kernel in destination-passing style: `func(a, b, c)` reads a and b and writes c, in the order of the arguments it was built with.
 
     kernel: our kernel, which returns its results instead; mcpu: the processor it was built for; numbers: position of a number argument -> the only
@@ -32,11 +50,6 @@ class Function:
         self.kernel, self.mcpu = kernel, mcpu
         self.numbers = dict(numbers or {})
         self.entry_name = kernel.code.entry
-
-    @property
-    def entry_func(self) -> Function:
-        """The function itself, the only one in this module."""
-        return self
 
     def __call__(self, *args: Given | int) -> None:
         """Run once. Raises TypeError or ValueError for a wrong number of arguments, a wrong shape or dtype."""
@@ -60,12 +73,6 @@ class Function:
                     raise ValueError(f"{self.entry_name} was built for {number} as argument {place}, but {args[place]} was given; build it for that size")
             return tuple(arg for place, arg in enumerate(args) if place not in self.numbers)
         return args
-
-    def __getitem__(self, name: str) -> Function:
-        """The function of that name. Raises AttributeError for any name but its own."""
-        if name not in (self.entry_name, "main", "default_function"):
-            raise AttributeError(f"asked for the function {name!r} of a module that holds {self.entry_name!r}")
-        return self
 
     def time_evaluator(
         self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0, cooldown_interval_ms: float = 0,

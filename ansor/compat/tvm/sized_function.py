@@ -8,7 +8,7 @@ from typing import NoReturn, SupportsInt
 import numpy as np
 
 from ansor.compat.tvm.benchmark import BenchmarkResult
-from ansor.compat.tvm.function import Function, Given
+from ansor.compat.tvm.function import Function, Given, Module
 from ansor.compat.tvm.missing import MissingNameError
 from ansor.errors import DeclarationError
 from ansor.schedule.sized import open_sizes, sized
@@ -21,7 +21,7 @@ class OpenSizeError(MissingNameError, DeclarationError):
     """An operation that a function with open sizes does not support. Cure: declare it with numbers."""
 
 
-class SizedFunction:
+class SizedFunction(Module):
     """A `Function` for any sizes: `func(a, b)` infers them from the shapes of the arrays, and from arguments that are sizes."""
 
     def __init__(self, sketch: Sketch, guards: Sequence[Guard], args: Sequence[object], name: str, make: Callable[[Sketch], Function]) -> None:
@@ -29,11 +29,6 @@ class SizedFunction:
         self._sketch, self._guards, self._args, self._make = sketch, guards, args, make
         self._keys = {size.key: size.text for size in open_sizes(sketch.dag.stages) if size.key}
         self._built: dict[tuple[int, ...], Function] = {}
-
-    @property
-    def entry_func(self) -> SizedFunction:
-        """The function itself, the only one in this module."""
-        return self
 
     def __call__(self, *args: Given) -> None:
         """Run once. Raises the errors of `Function` and of `for_sizes_of`."""
@@ -67,12 +62,6 @@ class SizedFunction:
 
     def _arrays(self, args: Sequence[Given]) -> list[Given]:
         return [given for declared, given in zip(self._args, args, strict=True) if not isinstance(declared, int | Size)]
-
-    def __getitem__(self, name: str) -> SizedFunction:
-        """The function of that name. Raises AttributeError for any name but its own."""
-        if name not in (self.entry_name, "main", "default_function"):
-            raise AttributeError(f"asked for the function {name!r} of a module that holds {self.entry_name!r}")
-        return self
 
     def time_evaluator(self, func_name: str, *options: object, **named: object) -> Callable[..., BenchmarkResult]:
         """Like `Function.time_evaluator`, for the sizes of the arguments."""
