@@ -93,19 +93,18 @@ def convert(
     left = _LeftOutCounts()
     if kind == to == LogKind.RECORDS:
         raise RecordError(f"asked to convert {source} to records, which it holds already; give --to auto_scheduler, or join files with cat")
-    if to == LogKind.RECORDS:
-        found: Sequence[Record] = [] if kind == LogKind.AUTOTVM else left.made(_states(source, left), FromStates(here=here).convert)
-        if found:
-            _write_trials(source, out, found, there)
-        written = len(found)
-    else:
-        lines = _lines(source, kind, to, left, workloads or {})
-        if lines:
-            (append if there else put)(out, "".join(f"{line}\n" for line in lines).encode())
-        written = len(lines)
     if kind != to and LogKind.AUTOTVM in (kind, to):
         left.add(NO_PROGRAM if kind == LogKind.AUTOTVM else NO_CONFIG, _count(source, kind, left))
-    return Converted(kind, to, written, left.found())
+        return Converted(kind, to, 0, left.found())
+    if to == LogKind.RECORDS:
+        found = left.made(_states(source, left), FromStates(here=here).convert)
+        if found:
+            _write_trials(source, out, found, there)
+        return Converted(kind, to, len(found), left.found())
+    lines = _lines(source, kind, left, workloads or {})
+    if lines:
+        (append if there else put)(out, "".join(f"{line}\n" for line in lines).encode())
+    return Converted(kind, to, len(lines), left.found())
 
 
 class _LeftOutCounts:
@@ -165,13 +164,12 @@ def _count(source: Path, kind: LogKind, left: _LeftOutCounts) -> int:
     return len(read(source, left))
 
 
-def _lines(source: Path, kind: LogKind, to: LogKind, left: _LeftOutCounts, workloads: Mapping[str, tuple[Tensor, ...]]) -> list[str]:
-    if kind == to == LogKind.AUTO_SCHEDULER:
+def _lines(source: Path, kind: LogKind, left: _LeftOutCounts, workloads: Mapping[str, tuple[Tensor, ...]]) -> list[str]:
+    """The lines of a log of AutoTVM, or else of the auto-scheduler."""
+    if kind == LogKind.AUTO_SCHEDULER:
         return left.made(_states(source, left), _state_line)
-    if kind == to == LogKind.AUTOTVM:
+    if kind == LogKind.AUTOTVM:
         return left.made(_configs(source, left), lambda record: record.line)  # of 0.2: fields that only 0.1 has become extra fields
-    if LogKind.AUTOTVM in (kind, to):
-        return []
     converter = FromTrials(workloads)
     return left.made(_of_trials(source, left), lambda record: _state_line(converter.convert(record)))
 

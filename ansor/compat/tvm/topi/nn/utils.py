@@ -8,25 +8,20 @@ from ansor.compat.tvm.missing import of_topi as __getattr__  # noqa: F401  # mis
 from ansor.te.nn.layout import Padding, paddings
 
 
-def get_pad_tuple(padding: Padding, kernel: Sequence[int]) -> tuple[int, int, int, int]:
-    """Top, left, bottom, right. padding: one, two or four numbers, VALID or SAME; kernel: height, width. Raises DeclarationError for anything else."""
-    (top, bottom), (left, right) = paddings("get_pad_tuple", padding, kernel)
-    return top, left, bottom, right
+def get_pad_tuple(padding: Padding, kernel: Sequence[int]) -> tuple[int, ...]:
+    """The padding before each dimension of the kernel, then after each: top, left, bottom, right.
+
+    padding: one number, one or two for each dimension, VALID or SAME; kernel: height, width. Raises DeclarationError for anything else.
+    """
+    before, after = get_pad_tuple_generic(padding, kernel)
+    return (*before, *after)
 
 
-def get_pad_tuple1d(padding: Padding, kernel: Sequence[int]) -> tuple[int, int]:
-    """Left, right. padding: one or two numbers, VALID or SAME; kernel: width. Raises DeclarationError for anything else."""
-    ((left, right),) = paddings("get_pad_tuple1d", padding, kernel)
-    return left, right
-
-
-def get_pad_tuple3d(padding: Padding, kernel: Sequence[int]) -> tuple[int, int, int, int, int, int]:
-    """Front, top, left, back, bottom, right. padding: one, three or six numbers, VALID or SAME; kernel: depth, height, width."""
-    (front, back), (top, bottom), (left, right) = paddings("get_pad_tuple3d", padding, kernel)
-    return front, top, left, back, bottom, right
+get_pad_tuple1d = get_pad_tuple3d = get_pad_tuple
+"""The same for kernels of one and of three dimensions."""
 
 
 def get_pad_tuple_generic(padding: Padding, kernel: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The padding before and after each dimension of the kernel."""
-    sides = paddings("get_pad_tuple_generic", padding, kernel)
+    sides = paddings("get_pad_tuple", padding, kernel)
     return tuple(before for before, _ in sides), tuple(after for _, after in sides)
