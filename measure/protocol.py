@@ -24,6 +24,7 @@ class TaskRequest(TypedDict):
     task: str
     arguments: Sequence[ArgumentData]  # as declared
     reference: CallData | None  # None: outputs are not verified (but guard bands and inputs are)
+    plain: CallData | None  # the plain program of the reference, if it has one
     reduction: int
     rounding: str  # see `MeasureTask`
     ranges: Mapping[str, tuple[float, float]]
@@ -92,6 +93,7 @@ class Message(TypedDict, total=False):
     failure: tuple[str, str]
     seconds: list[float]
     sensitivity: dict[str, float]
+    off: dict[str, float]
     cut_short: bool
     done: bool
 

@@ -16,7 +16,7 @@ from ansor.codegen.source import CSource
 from ansor.errors import CacheError, MeasureError
 from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import KIND, LOST, is_trouble, settled
-from ansor.measure.protocol import Reply, Request, RunRequest, TaskRequest, call_data
+from ansor.measure.protocol import CallData, Reply, Request, RunRequest, TaskRequest, call_data
 from ansor.measure.timing import TimingOptions
 from ansor.measure.turns import Say, turn
 from ansor.support import settings
@@ -72,16 +72,17 @@ class Runner(Closing):
         *,
         reference_library: Path | None = None,
         reference: CSource | None = None,
+        plain: CallData | None = None,
         how: InputOptions | None = None,
     ) -> None:
-        """Set a task's arguments (those of `declared`) and reference; nothing runs yet."""
+        """Set a task's arguments (those of `declared`), reference, and its plain program; nothing runs yet."""
         how = how or InputOptions()
         call = None
         if reference is not None and reference_library is not None:
             call = call_data(reference, str(reference_library))
         self._tasks[task] = {
             "command": "task", "task": task, "arguments": [argument.to_data() for argument in declared.arguments],
-            "reference": call, "reduction": how.reduction, "ranges": dict(how.ranges), "seed": how.seed, "threads": how.threads,
+            "reference": call, "plain": plain, "reduction": how.reduction, "ranges": dict(how.ranges), "seed": how.seed, "threads": how.threads,
             "files": dict(how.files), "rounding": how.rounding,
             "timeout": REFERENCE_SECONDS,
         }  # fmt: skip

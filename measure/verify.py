@@ -2,11 +2,12 @@
 
 Integers and bools must be equal. For floats the bound on every element x with reference r is
 
-    |x - r| <= (8 + 2 * sqrt(L)) * (eps * scale + sensitivity) + tiny
+    |x - r| <= (8 + max(2 * sqrt(L), one-sided)) * (eps * scale + sensitivity) + tiny
 
 times the tolerance that the program's algorithm states (1 for the declaration's own algorithm),
 with eps and tiny (the least normal number) of the output's dtype, L the length of the longest chain of additions behind it,
-scale the largest finite |r| of this output, and sensitivity how far this output moves when every input moves by up to one eps of itself.
+scale the largest finite |r| of this output, sensitivity how far this output moves when every input moves by up to one eps of itself, and one-sided the
+measured growth of errors that do not cancel, see below.
 If intermediate results have a narrower dtype (float16), it replaces the output's own.
 
 bfloat16 is only stored: sums are in float32. An output that is rounded to it once may be off by half a step of its own value more than a float32 one, that
@@ -19,8 +20,16 @@ to grow with sqrt(L). The constant 8 covers the elementwise operations around th
 because elements made small by cancellation have errors as large as those of the large ones; if all of them are small
 (one long sum that happens to end near 0), `sensitivity` covers it: it grows with sqrt(L) times a term. It is tiny if nothing cancels.
 
-Sums in float16 stagnate: once a partial sum is 2048 times a term, adding the term changes nothing. If all terms have one sign, the error of a sum in
-order grows with L (at most L / 4 eps), so L / 4 replaces 2 * sqrt(L), up to 1024 / 4: a program that is wrong by more than a quarter is refused.
+Terms that repeat are rounded the same way again and again, and a sum of one sign then has errors that grow with L: a million times 0.1 in float32 is 1 % off.
+How much depends on the values, so it is measured. The plain program of a task is its declaration in its own dtypes, without a schedule. It adds in order, which
+is a bad order: partial sums of parts are smaller, and so are their roundings. If `off` is its largest error,
+
+    one-sided = min(3 * off / (eps * scale + sensitivity), L / 4, 1 / (4 * eps))
+
+3, because other orders may be worse. L / 4 is the most: half an eps of each partial sum, which are half of the result on average. An element of the plain
+program that is off by more than that jumped, and does not count. What is off by more than about a quarter of the scale is refused, in whatever order it adds.
+Only sums of `MEASURED_FROM` terms or more have a plain program: L / 4 is less than what is allowed for others. Sums in float16 stagnate: once a partial sum is
+2048 times a term, adding the term changes nothing. So one-sided is min(L / 4, 1 / (4 * eps)) there without measuring.
 
 Outputs that saturate (tanh and sigmoid of large sums, exp(min(x, 1))) have the scale of their limits, and nearly no element moves. The few that are not
 saturated have the errors of sums much larger than the output, and move as much. So each element has a sensitivity of its own, in place of the one for all:
@@ -51,19 +60,21 @@ from ansor.support.text import clip
 UNWRITTEN_BYTE = 0xA5  # fills integers and bools
 # Quiet NaNs with our own payload: arithmetic propagates it, so reading an unwritten output also shows.
 _UNWRITTEN_NAN = {2: 0x7EA5, 4: 0x7FE5A5A5, 8: 0x7FFDA5A5A5A5A5A5}
+MEASURED_FROM = 128  # terms of a sum: fewer have no errors beyond 8 + 2 * sqrt(L), even if none cancel
 _AROUND = 8  # roundings of the operations around a sum
 _NOTHING = 1e-10  # of the inputs: what double precision leaves of a zero, below any meaningful output
-_ONE_SIDED = 1024  # terms of a sum in float16
 _USUAL = 0.9  # share of elements that `sensitivity` covers: the others may have jumped (floor, a comparison)
-_FARTHER = 3  # times what an element was seen to move beyond roundings of its output: how far it may move
+_FARTHER = 3  # times what an element was seen to move beyond roundings of its output, or a plain program was off: how far it may be
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sensitivity:
-    """How far an output moves when inputs move by up to one eps: its sensitivity, and the farthest of each element, in the output's shape."""
+    """How far an output moves when inputs move by up to one eps: its sensitivity, and the farthest of each element, in the output's shape. off: how far the
+    plain program is off, the last rounding to bfloat16 left out."""
 
     usual: float = 0.0
     each: NDArray[np.float32] | None = None  # None: not known
+    off: float = 0.0
 
     def and_of(self, expected: NDArray[np.generic], other: NDArray[np.generic]) -> "Sensitivity":
         """These moves, and those from `expected` to `other`, after one more change of the inputs. Outputs that are not floats do not move."""
@@ -72,7 +83,7 @@ class Sensitivity:
         away = _moved(expected, other)
         farthest = np.where(np.isfinite(away), np.minimum(away, np.finfo(np.float32).max), 0.0).astype(np.float32)
         each = farthest if self.each is None else np.maximum(self.each, farthest)
-        return Sensitivity(max(self.usual, _usual(away)), each)
+        return Sensitivity(max(self.usual, _usual(away)), each, self.off)
 
 
 INSENSITIVE = Sensitivity()
@@ -93,29 +104,31 @@ def epsilon(dtype: str) -> float:
     return EPSILON if dtype == BFLOAT16 else float(np.finfo(dtype).eps)
 
 
-def tolerance(dtype: str, reduction: int, scale: float, input_scale: float = 1.0, sensitivity: float = 0.0) -> float:
-    """Largest allowed absolute difference of a float output computed in `dtype`, see the module docstring."""
-    return float(_bound(dtype, reduction, _meant(scale, input_scale), np.asarray(sensitivity)))
+def tolerance(dtype: str, reduction: int, scale: float, input_scale: float = 1.0, sensitivity: float = 0.0, measured: float = 0.0) -> float:
+    """Largest allowed absolute difference of a float output computed in `dtype`, see the module docstring. `measured`: see `growth`."""
+    return float(_bound(dtype, growth(dtype, reduction, measured), _meant(scale, input_scale), np.asarray(sensitivity)))
 
 
 def tolerances(dtype: str, reduction: int, scale: float, input_scale: float, moves: Sensitivity) -> NDArray[np.float64]:
     """The same for each element, in the output's shape; of shape () if all have the same."""
+    measured = measured_growth(dtype, scale, input_scale, moves)
+    usual = np.asarray(tolerance(dtype, reduction, scale, input_scale, moves.usual, measured))
     if moves.each is None:
-        return np.asarray(tolerance(dtype, reduction, scale, input_scale, moves.usual))
-    moved = moves.each.astype(np.float64)
-    beyond = _FARTHER * (moved - epsilon(dtype) * _meant(scale, input_scale))
-    own = _bound(dtype, reduction, _meant(scale, input_scale), np.maximum(np.maximum(moves.usual, moved), beyond))
-    most = np.maximum(_meant(scale, input_scale) / 4, 2 * moved)
-    return np.maximum(tolerance(dtype, reduction, scale, input_scale, moves.usual), np.minimum(own, most))
+        return usual
+    meant, moved = _meant(scale, input_scale), moves.each.astype(np.float64)
+    beyond = _FARTHER * (moved - epsilon(dtype) * meant)
+    own = _bound(dtype, growth(dtype, reduction, measured), meant, np.maximum(np.maximum(moves.usual, moved), beyond))
+    most = np.maximum(meant / 4, 2 * moved)
+    return np.asarray(np.maximum(usual, np.minimum(own, most)))
 
 
-def _bound(dtype: str, reduction: int, scale: float, sensitivity: NDArray[np.float64]) -> NDArray[np.float64]:
+def _bound(dtype: str, steps: float, scale: float, sensitivity: NDArray[np.float64]) -> NDArray[np.float64]:
     limits = np.finfo("float32" if dtype == BFLOAT16 else dtype)
     eps = float(limits.eps)
     if dtype == BFLOAT16:
-        sums = 2 * sqrt(reduction) * (eps * scale + sensitivity * eps / EPSILON)
+        sums = (steps - _AROUND) * (eps * scale + sensitivity * eps / EPSILON)
         return np.asarray(_AROUND * (EPSILON * scale + sensitivity) + sums + float(limits.tiny))
-    return np.asarray(growth(dtype, reduction) * (eps * scale + sensitivity) + float(limits.tiny))
+    return np.asarray(steps * (eps * scale + sensitivity) + float(limits.tiny))
 
 
 def _meant(scale: float, input_scale: float) -> float:
@@ -123,12 +136,35 @@ def _meant(scale: float, input_scale: float) -> float:
     return min(1.0, input_scale) if scale <= _NOTHING * input_scale else scale
 
 
-def growth(dtype: str, reduction: int) -> float:
-    """By how many eps of the scale a result computed in `dtype` may be off."""
-    steps = 2 * sqrt(reduction)
-    if dtype == "float16":
-        steps = max(steps, min(reduction, _ONE_SIDED) / 4)
-    return _AROUND + steps
+def growth(dtype: str, reduction: int, measured: float = 0.0) -> float:
+    """By how many eps of the scale a result computed in `dtype` may be off; `measured`: where errors do not cancel."""
+    most = min(reduction, 1 / epsilon(dtype)) / 4
+    return _AROUND + max(2 * sqrt(reduction), most if dtype == "float16" else min(measured, most))
+
+
+def measured_growth(dtype: str, scale: float, input_scale: float, moves: Sensitivity) -> float:
+    """How many times more than eps of the scale and the sensitivity a program may be off, by the error of the plain one."""
+    return _FARTHER * moves.off / (epsilon(dtype) * _meant(scale, input_scale) + moves.usual) if moves.off else 0.0
+
+
+def largest_of(expected: NDArray[np.generic], dtype: str) -> float:
+    """The scale of a reference: its largest magnitude that is finite in `dtype`."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.asarray(expected, np.float64).astype(dtype).astype(np.float64)
+    return float(np.abs(rounded[np.isfinite(rounded)]).max(initial=0.0))
+
+
+def error_of_plain(expected: NDArray[np.generic], found: NDArray[np.generic], reduction: int, moves: Sensitivity) -> float:
+    """How far a plain program's output is off, without storing it as bfloat16; 0 for integers and bools. An element that is off by more than roundings of sums
+    make jumped, and does not count."""
+    if expected.dtype.kind != "f":
+        return 0.0
+    wide, stored = np.asarray(expected, np.float64), found.dtype.name == BFLOAT16
+    dtype = "float32" if stored else found.dtype.name
+    away = _moved(wide, np.asarray(found, np.float64)) - (EPSILON / 2 * np.abs(wide) if stored else 0.0)
+    moved = moves.usual if moves.each is None else np.maximum(moves.usual, moves.each)
+    most = (_AROUND + reduction / 4) * (epsilon(dtype) * largest_of(wide, dtype) + moved)
+    return float(away[away <= most].max(initial=0.0))
 
 
 def moves_of(expected: NDArray[np.generic], moved: Sequence[NDArray[np.generic]]) -> Sensitivity:
@@ -167,13 +203,13 @@ def difference(
         return _report(name, found, expected, found != expected, "")
     dtype = rounding or found.dtype.name
     step = EPSILON / 2 if stored else 0.0
-    if _all_close(found, expected, dtype, reduction, input_scale, moves.usual, stated, step):
+    if _all_close(found, expected, dtype, reduction, input_scale, moves, stated, step):
         return ""
     with np.errstate(over="ignore", invalid="ignore"):
         wide = np.asarray(expected, dtype=np.float64)
         rounded = wide.astype(found.dtype).astype(np.float64)  # beyond the dtype's range is infinite
         finite = np.isfinite(rounded)
-        largest = float(np.abs(rounded[finite]).max()) if finite.any() else 0.0
+        largest = largest_of(wide, found.dtype.name)
         allowed = stated * tolerances(dtype, reduction, largest, input_scale, moves)
         greatest = float(np.finfo(found.dtype.name).max)
         away = np.abs(np.clip(found.astype(np.float64), -greatest, greatest) - wide)  # overflow counts as the greatest number
@@ -188,7 +224,7 @@ def difference(
 
 
 def _all_close(
-    found: NDArray[np.generic], expected: NDArray[np.generic], dtype: str, reduction: int, input_scale: float, sensitivity: float, stated: float, step: float
+    found: NDArray[np.generic], expected: NDArray[np.generic], dtype: str, reduction: int, input_scale: float, moves: Sensitivity, stated: float, step: float
 ) -> bool:
     """The usual case, in few passes: everything is finite and close. False is inconclusive. step: what is allowed besides, over the element's own size."""
     if not expected.size:
@@ -198,7 +234,7 @@ def _all_close(
         return False
     with np.errstate(invalid="ignore"):
         away = np.subtract(found, expected, dtype=np.float64)
-        allowed = stated * tolerance(dtype, reduction, scale, input_scale, sensitivity)
+        allowed = stated * tolerance(dtype, reduction, scale, input_scale, moves.usual, measured_growth(dtype, scale, input_scale, moves))
         if step:
             away = np.maximum(np.abs(away) - step * np.abs(expected), 0.0)
         return float(away.max()) <= allowed and float(away.min()) >= -allowed

@@ -27,7 +27,7 @@ from ansor.measure.isolate import Report, isolated, limit_memory
 from ansor.measure.machine_trouble import KIND
 from ansor.measure.protocol import CallData, Message, NoiseRequest, Reply, Request, RunRequest, TaskRequest, arguments_of
 from ansor.measure.timing import Stopping, TimingOptions, relative_spread, time_repeats
-from ansor.measure.verify import INSENSITIVE, Sensitivity, difference
+from ansor.measure.verify import INSENSITIVE, Sensitivity, difference, error_of_plain
 from ansor.support.bfloat16 import is_floating
 
 CHECK_SECONDS = 10.0  # a child that does nothing
@@ -128,12 +128,22 @@ class Worker:
             for name, array in farthest.items():
                 array[...] = np.float32(0) if (each := moves[name].each) is None else each
             report({"sensitivity": {name: one.usual for name, one in moves.items()}})
+            if seconds < LONG_SECONDS:
+                self._run_plain(request, inputs, shared, moves, report)
 
         outcome = isolated(self._harness, body, timeout=request["timeout"], close=self._close)
         if outcome.failure is not None:
             return _ReferenceOutputs({}, {}, Failure("reference", f"the reference failed: {outcome.failure}"))
-        sensitivity = next((message["sensitivity"] for message in outcome.messages if "sensitivity" in message), {})
-        return _ReferenceOutputs(shared, {name: Sensitivity(sensitivity.get(name, 0.0), farthest.get(name)) for name in shared}, None)
+        usual = next((message["sensitivity"] for message in outcome.messages if "sensitivity" in message), {})
+        off = next((message["off"] for message in outcome.messages if "off" in message), {})
+        return _ReferenceOutputs(shared, {name: Sensitivity(usual.get(name, 0.0), farthest.get(name), off.get(name, 0.0)) for name in shared}, None)
+
+    def _run_plain(self, request: TaskRequest, inputs: Arrays, expected: Arrays, moves: Mapping[str, Sensitivity], report: Report) -> None:
+        """Run the plain program of a reference, if it has one, and report how far its outputs are off."""
+        loaded = None if request["plain"] is None else self._load(request["plain"], inputs, report)
+        if loaded is not None:
+            loaded.run(1)
+            report({"off": {name: error_of_plain(array, loaded.output(name), request["reduction"], moves[name]) for name, array in expected.items()}})
 
     def _load(self, call: CallData, inputs: Arrays, report: Report, wall: bool = True) -> Call | None:
         try:

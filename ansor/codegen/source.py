@@ -401,7 +401,7 @@ class CSource:
     """A complete C99 translation unit (GNU vector extensions, no main) and how to call it.
 
     `tolerance`: the allowed error as a multiple of a direct evaluation's, as its algorithm states.
-    `parts`: of the text, where they compile on their own.
+    `parts`: of the text, where they compile on their own. `plain`: of a reference, the same declaration in its own dtypes, also without a schedule.
     """
 
     text: str
@@ -411,6 +411,7 @@ class CSource:
     threads: int = 1  # 1: never calls parallel_for
     tolerance: float = 1.0
     parts: Parts | None = field(default=None, compare=False, repr=False)
+    plain: "CSource | None" = field(default=None, repr=False)
 
     @property
     def apart(self) -> Parts | None:

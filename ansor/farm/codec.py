@@ -19,7 +19,7 @@ from ansor.measure.timing import Stopping, TimingOptions
 from ansor.support.json_values import is_number
 from ansor.targets.unit import Unit
 
-VERSION = 1
+VERSION = 2
 """The version of this format. Both sides have to have the same; otherwise they report it."""
 
 Find = Callable[[str], Path]
@@ -129,7 +129,7 @@ def _source_data(one: CSource | None) -> dict[str, Any] | None:
     arguments = [argument.to_data() for argument in one.arguments]
     return {
         "text": one.text, "entry": one.entry, "arguments": arguments, "workspace_bytes": one.workspace_bytes, "threads": one.threads,
-        "tolerance": one.tolerance,
+        "tolerance": one.tolerance, "plain": _source_data(one.plain),
     }  # fmt: skip
 
 
@@ -137,4 +137,4 @@ def _source(data: Mapping[str, Any] | None) -> CSource | None:
     if data is None:
         return None
     arguments = tuple(Argument.from_data(argument) for argument in data["arguments"])
-    return CSource(data["text"], data["entry"], arguments, data["workspace_bytes"], data["threads"], data["tolerance"])
+    return CSource(data["text"], data["entry"], arguments, data["workspace_bytes"], data["threads"], data["tolerance"], plain=_source(data["plain"]))

@@ -28,7 +28,7 @@ from ansor.measure.timing import TimingOptions
 from ansor.measure.trial.fill import Fill, fills_of
 from ansor.measure.trial.host_reference import HostReference, host_reference
 from ansor.measure.trial.kept import KeptFile, kept_bytes
-from ansor.measure.trial.proof import HostProof
+from ansor.measure.trial.proof import HostProof, growths
 from ansor.measure.trial.recipe import check_lines, input_lines, recipe_text
 from ansor.measure.worker import POSITIVE
 
@@ -149,7 +149,8 @@ def _told(code: CSource, board: Board, task: MeasureTask, reference: CSource) ->
     kept = KeptFile({one.name: here.outputs[one.name] for one in outputs}, dict(here.moves), here.input_scale)
     words = np.frombuffer(kept_bytes(kept, outputs), "<u8")
     rows = [", ".join(f"{word:#x}ull" for word in words[at : at + 6]) for at in range(0, len(words), 6)]
-    recipe = recipe_text([*input_lines(code.arguments, fills), *check_lines(code, outputs, task.reduction, task.rounding)])
+    measured = growths(code, task.rounding, here.outputs, here.moves, here.input_scale)
+    recipe = recipe_text([*input_lines(code.arguments, fills), *check_lines(code, outputs, task.reduction, task.rounding, measured)])
     lines = "\n".join(f'    "{line}\\n"' for line in recipe.splitlines())
     return TOLD.format(expected="    " + ",\n    ".join(rows), recipe=lines, heap_end=board.heap_end, limit=board.ticks(SECONDS))
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
+import numpy as np
+
 from ansor.codegen.building import Toolchain
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.image.toolchain import ImageToolchain
@@ -18,11 +20,14 @@ from ansor.codegen.trial.manifest import program_text
 from ansor.codegen.trial.program import FOLDER, SOURCES
 from ansor.errors import MeasureError
 from ansor.ir.dag import c_identifier
+from ansor.measure.failure import Failure
 from ansor.measure.kernel import Kernel
 from ansor.measure.kernel_html import kernel_html
 from ansor.measure.measure_task import MeasureTask
-from ansor.measure.trial.fill import fills_of
+from ansor.measure.trial.fill import Fill, fills_of
+from ansor.measure.trial.proof import Growths, HostProof, growths
 from ansor.measure.trial.recipe import check_lines, input_lines, moves_line, recipe_text
+from ansor.measure.verify import STILL
 from ansor.measure.worker import POSITIVE
 from ansor.run.board_program import TEST, board_files
 from ansor.run.kernels import built, schedule_text
@@ -171,9 +176,23 @@ def _recipes(program: Program, reference: CSource) -> dict[str, str]:
     for word, floats in (("usual", {}), ("positive", positive)):
         fills = fills_of(program.arguments, task.seed, floats | {name: (low, high) for name, low, high in task.ranges})
         told[f"reference-{word}"] = recipe_text([*input_lines(reference.arguments, fills), moves_line(task.seed, task.rounding)])
-        checks = check_lines(program.code, outputs, task.reduction, task.rounding)
+        checks = check_lines(program.code, outputs, task.reduction, task.rounding, _measured(program, reference, fills))
         told[f"kernel-{word}"] = recipe_text([*input_lines(program.arguments, fills), *checks, f"threads {program.code.threads}"])
     return told
+
+
+def _measured(program: Program, reference: CSource, fills: Mapping[str, Fill]) -> Growths:
+    """The growth of errors of long sums of these values, measured here; none if they cannot run here."""
+    if reference.plain is None:
+        return {}
+    proof, inputs = HostProof(), {one.name: fills[one.name].array(one.shape) for one in program.arguments if one.role != "output"}
+    made = proof.outputs(reference, [inputs])
+    if isinstance(made, Failure):
+        return {}
+    still = dict.fromkeys(made[0], STILL)
+    moves = proof.with_plain(reference, inputs, made[0], still, program.task.reduction)
+    scale = max((float(np.abs(one).max()) for one in inputs.values() if one.dtype.kind == "f" and one.size), default=1.0)
+    return {} if isinstance(moves, Failure) else growths(program.code, program.task.rounding, made[0], moves, scale)
 
 
 def header_text(program: Program) -> str:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansor.codegen.artifact import LIBRARY, Artifact
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.pool_library import pool_library
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import find_compiler
+from ansor.measure.builder import Builder
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind, name_alone
 from ansor.measure.failure import Failure
 from ansor.measure.harness import harness_library
-from ansor.measure.runner import InputOptions, Runner
+from ansor.measure.protocol import CallData, call_data
+from ansor.measure.runner import REFERENCE_SECONDS, InputOptions, Runner
 from ansor.measure.turns import Say
 from ansor.support.notices import warn
 from ansor.targets.base import LOCAL, Target
@@ -28,8 +31,9 @@ class LocalDevice:
     alone = True
 
     def __init__(self, say: Say = warn) -> None:
-        host = find_compiler()
-        self._runner = Runner(harness_library(host), pool_library(host), say=say)
+        self._host = find_compiler()
+        self._runner = Runner(harness_library(self._host), pool_library(self._host), say=say)
+        self._builder: Builder | None = None  # of plain programs
         self._references: dict[str, Path | None] = {}
 
     def run(self, job: Job) -> Observation | Failure:
@@ -38,9 +42,12 @@ class LocalDevice:
         runner.options = job.timing
         reference = None if job.reference is None else job.reference.path
         if self._references.get(task.key, Path()) != reference:  # a finished run takes its files along
+            plain = self._plain(job.reference)
+            if isinstance(plain, Failure):
+                return plain
             self._references[task.key] = reference
             runner.define(
-                task.key, job.artifact.source, reference=None if job.reference is None else called(job.reference), reference_library=reference,
+                task.key, job.artifact.source, reference=None if job.reference is None else called(job.reference), reference_library=reference, plain=plain,
                 how=InputOptions(
                     task.reduction, {name: (low, high) for name, low, high in task.ranges}, task.seed, task.threads, dict(task.files), task.rounding
                 ),
@@ -50,13 +57,28 @@ class LocalDevice:
             return run.failure
         return Observation(run.seconds, SECONDS, run.cut_short, "compared with the reference on the host" if job.reference is not None else "")
 
+    def _plain(self, reference: Artifact | None) -> CallData | Failure | None:
+        """The plain program of a reference, built here; None if it has none."""
+        source = None if reference is None else reference.source.plain
+        if source is None:
+            return None
+        self._builder = self._builder or Builder(CToolchain(self._host))
+        (built,) = self._builder.build([source], timeout=REFERENCE_SECONDS)
+        if built.artifact is None:
+            return Failure("reference", f"the plain program did not build: {built.failure}")
+        return call_data(source, str(built.artifact.path))
+
     def noise_floor(self) -> float:
         """Relative spread of a fixed kernel on this machine now; smaller differences mean nothing."""
         return self._runner.noise_floor()
 
     def close(self) -> None:
-        """End the measuring process."""
+        """End the measuring process, and remove what was built."""
         self._runner.close()
+        self._references.clear()
+        if self._builder is not None:
+            self._builder.close()
+        self._builder = None
 
 
 def called(artifact: Artifact) -> CSource:

@@ -19,7 +19,7 @@ from ansor.measure.trial.fill import generated, key_of, uniform
 from ansor.measure.trial.proof import Arrays, HostProof, host_inputs
 from ansor.measure.trial.recipe import MOVES, Source, SumsRequest
 from ansor.measure.trial.sums import BLOCK, COUNT, sums_of, unsure_blocks, wrong_blocks
-from ansor.measure.verify import Sensitivity, moves_of, tolerances
+from ansor.measure.verify import Sensitivity, largest_of, moves_of, tolerances
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,8 +52,9 @@ def host_reference(proof: HostProof, job: Job, sources: Mapping[str, Source]) ->
         return made
     outputs, *moved = made
     scales = [float(np.abs(one).max()) for one in inputs.values() if one.dtype.kind == "f" and one.size]
-    moves = {name: moves_of(one, [other[name] for other in moved]) for name, one in outputs.items()}
-    return HostReference(outputs, moves, max(scales, default=1.0))
+    known = {name: moves_of(one, [other[name] for other in moved]) for name, one in outputs.items()}
+    moves = proof.with_plain(source, inputs, outputs, known, job.task.reduction)
+    return moves if isinstance(moves, Failure) else HostReference(outputs, moves, max(scales, default=1.0))
 
 
 def sums_wanted(job: Job, most: int) -> list[SumsRequest]:
@@ -81,10 +82,7 @@ def wrong_sums(job: Job, reference: HostReference, answer: Answer) -> Failure | 
 
 
 def _bound(job: Job, argument: Argument, expected: NDArray[np.generic], reference: HostReference) -> NDArray[np.float64]:
-    with np.errstate(over="ignore"):
-        wide = np.asarray(expected, np.float64)
-        finite = wide[np.isfinite(wide.astype(argument.dtype))]
-    scale = float(np.abs(finite).max()) if finite.size else 0.0
+    scale = largest_of(expected, argument.dtype)
     rounding = job.task.rounding or argument.dtype
     allowed = tolerances(rounding, job.task.reduction, scale, reference.input_scale, reference.moves[argument.name])
     return np.asarray(job.artifact.source.tolerance * allowed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,37 +26,42 @@ from ansor.measure.trial.fill import Fill, key_of
 from ansor.measure.trial.recipe import Source
 from ansor.measure.trial.sums import COUNT, sums_of, unsure_blocks, wrong_blocks
 from ansor.measure.trial.transport import CLOSED
-from ansor.measure.verify import growth
+from ansor.measure.verify import Moves, error_of_plain, growth, largest_of, measured_growth
 from ansor.measure.worker import shared_array
 
 SECONDS = 120.0  # for the reference on this machine
 LOOK_SECONDS = 0.05
 Arrays = dict[str, NDArray[np.generic]]
-Proof = Callable[[Job, Mapping[str, Source], Answer], Failure | None]
+Growths = Mapping[str, float]
+Proof = Callable[[Job, Mapping[str, Source], Answer], Growths | Failure]
 
 
-def no_proof(job: Job, sources: Mapping[str, Source], answer: Answer) -> Failure | None:
+def no_proof(job: Job, sources: Mapping[str, Source], answer: Answer) -> Growths | Failure:
     """Accepts every reference."""
     del job, sources, answer
-    return None
+    return {}
 
 
 class HostProof:
-    """Runs the reference here, in a child process, and compares its sums with the device's. Setting `closing` ends it, as a failure."""
+    """Runs the reference here, in a child process, and compares its sums with the device's. Setting `closing` ends it, as a failure.
+
+    The result is the growth of errors that its plain program shows, by output (`verify.measured_growth`).
+    """
 
     def __init__(self, compiler: Compiler | None = None, closing: threading.Event | None = None) -> None:
         self._closing = closing or threading.Event()
         self._compiler = compiler or find_compiler()
         self._harness = Harness(harness_library(self._compiler))
 
-    def __call__(self, job: Job, sources: Mapping[str, Source], answer: Answer) -> Failure | None:
+    def __call__(self, job: Job, sources: Mapping[str, Source], answer: Answer) -> Growths | Failure:
         if job.reference is None:
-            return None
+            return {}
         source, declared = job.reference.source, {one.name: one for one in job.artifact.source.arguments}
         places = [place for place, one in enumerate(source.arguments) if one.role == "output"]
         if [sums.place for sums in answer.sums] != places or len(answer.kept) != len(places):
             return Failure("reference", f"the device gave sums of the arguments {[sums.place for sums in answer.sums]}, instead of the outputs {places}")
-        all_made = self.outputs(source, [host_inputs(job, sources)])
+        inputs = host_inputs(job, sources)
+        all_made = self.outputs(source, [inputs])
         if isinstance(all_made, Failure):
             return all_made
         (made,) = all_made
@@ -65,7 +71,18 @@ class HostProof:
             if wrong:
                 said = "the reference gives different results on the device and on this machine"
                 return Failure("reference", f"{said}: output {argument.name!r}, {wrong}")
-        return None
+        usual = {source.arguments[place].name: Moves(kept.sensitivity) for place, kept in zip(places, answer.kept, strict=True)}
+        moves = self.with_plain(source, inputs, made, usual, job.task.reduction)
+        return moves if isinstance(moves, Failure) else growths(job.artifact.source, job.task.rounding, made, moves, answer.input_scale)
+
+    def with_plain(self, source: CSource, inputs: Arrays, expected: Arrays, moves: Mapping[str, Moves], reduction: int) -> dict[str, Moves] | Failure:
+        """The moves of a reference's outputs, with how far its plain program is off, if it has one."""
+        if source.plain is None:
+            return dict(moves)
+        made = self.outputs(source.plain, [inputs])
+        if isinstance(made, Failure):
+            return made
+        return {name: replace(one, off=error_of_plain(expected[name], made[0][name], reduction, one)) for name, one in moves.items()}
 
     def outputs(self, source: CSource, runs: Sequence[Arrays]) -> list[Arrays] | Failure:
         """A reference's outputs on this machine for each of these inputs (logical arrays). It is built once."""
@@ -106,6 +123,15 @@ def host_inputs(job: Job, sources: Mapping[str, Source]) -> Arrays:
             source = sources[one.name]
             found[one.name] = source.array(one.shape) if isinstance(source, Fill) else np.load(files[one.name], allow_pickle=False)
     return found
+
+
+def growths(candidate: CSource, rounding: str, expected: Arrays, moves: Mapping[str, Moves], input_scale: float) -> Growths:
+    """The measured growth of errors of each float output, for the bound of a candidate's."""
+    dtypes = {one.name: one.dtype for one in candidate.arguments}
+    return {
+        name: measured_growth(rounding or dtypes[name], largest_of(expected[name], dtypes[name]), input_scale, one)
+        for name, one in moves.items() if expected[name].dtype.kind == "f"
+    }  # fmt: skip
 
 
 def rounding_bound(dtype: str, reduction: int, scale: float, kept: KeptOutput, moved_eps: float) -> float:

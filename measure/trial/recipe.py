@@ -73,11 +73,12 @@ def input_lines(arguments: Sequence[Argument], sources: Mapping[str, Source]) ->
     return [_input(place, sources[one.name]) for place, one in enumerate(arguments) if one.role != "output"]
 
 
-def check_lines(source: CSource, outputs: Sequence[Argument], reduction: int, rounding: str) -> list[str]:
-    """The bound of each output of a candidate. `outputs`: of the reference, in its order."""
+def check_lines(source: CSource, outputs: Sequence[Argument], reduction: int, rounding: str, measured: Mapping[str, float] | None = None) -> list[str]:
+    """The bound of each output of a candidate. `outputs`: of the reference, in its order; `measured`: growth of errors, by output (`verify.growth`)."""
+    known = measured or {}
     slots = {one.name: slot for slot, one in enumerate(outputs)}
     return [
-        f"check {place} {slots[one.name]} {_bound(one.dtype, reduction, rounding)} {double(source.tolerance)}"
+        f"check {place} {slots[one.name]} {_bound(one.dtype, reduction, rounding, known.get(one.name, 0.0))} {double(source.tolerance)}"
         for place, one in enumerate(source.arguments) if one.role == "output" and one.name in slots
     ]  # fmt: skip
 
@@ -117,8 +118,8 @@ def _input(place: int, source: Source) -> str:
     return f"fill {place} {name} {source.key:016x} {limits}"
 
 
-def _bound(dtype: str, reduction: int, rounding: str) -> str:
+def _bound(dtype: str, reduction: int, rounding: str, measured: float) -> str:
     if np.dtype(dtype).kind != "f":
         return " ".join([double(0.0)] * 3)
     limits = np.finfo(rounding or dtype)
-    return " ".join(map(double, (growth(rounding or dtype, reduction), float(limits.eps), float(limits.tiny))))
+    return " ".join(map(double, (growth(rounding or dtype, reduction, measured), float(limits.eps), float(limits.tiny))))

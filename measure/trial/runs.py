@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from ansor.measure.trial.fill import fills_of, key_of
 from ansor.measure.trial.host_reference import HostReference, host_reference, sums_wanted, wrong_sums
 from ansor.measure.trial.kept import KeptFile, kept_bytes
 from ansor.measure.trial.prepared import Prepared
-from ansor.measure.trial.proof import HostProof, Proof, host_inputs, no_proof
+from ansor.measure.trial.proof import Growths, HostProof, Proof, growths, host_inputs, no_proof
 from ansor.measure.trial.recipe import (
     File,
     Source,
@@ -48,7 +48,8 @@ _NO_TIME = 1e-9  # seconds: stands for a call too short for the clock
 @dataclass(frozen=True, slots=True)
 class Reference:
     """What is known about a task: how its inputs are filled, and which file has the outputs. failure: why nothing can be compared; '' in `kept`: nothing is.
-    here: its results on this machine, for devices that keep nothing; prepared: holds its inputs as files of this machine."""
+    here: its results on this machine, for devices that keep nothing; prepared: holds its inputs as files of this machine. growths: `verify.measured_growth`, by
+    output."""
 
     sources: Mapping[str, Source]
     outputs: tuple[Argument, ...] = ()
@@ -56,6 +57,7 @@ class Reference:
     failure: Failure | None = None
     here: HostReference | None = None
     prepared: Prepared | None = None
+    growths: Growths = field(default_factory=dict)
 
     def inputs(self, arguments: Sequence[Argument]) -> Mapping[str, Source]:
         """Where a candidate's values come from."""
@@ -93,7 +95,7 @@ class TrialRuns:
         source, task = job.artifact.source, job.task
         lines = input_lines(source.arguments, reference.inputs(source.arguments))
         if reference.kept:
-            lines += check_lines(source, reference.outputs, task.reduction, task.rounding)
+            lines += check_lines(source, reference.outputs, task.reduction, task.rounding, reference.growths)
         if reference.here:
             lines += sums_lines(source.arguments, sums_wanted(job, self._blocks))
         lines += self._count if self._counts else [f"threads {source.threads}", time_line(job.timing, job.best, task.threads > 1)]
@@ -154,8 +156,10 @@ class TrialRuns:
             sources = self._sources(job, positive=True)
             found = self._made(job, job.reference, sources, kept)
         outputs = tuple(one for one in job.reference.source.arguments if one.role == "output")
-        failure = found if isinstance(found, Failure) else _incomplete(found, outputs) or _meaningless(found, outputs) or self._proof(job, sources, found)
-        return Reference(sources, outputs, kept, failure)
+        proved = found if isinstance(found, Failure) else _incomplete(found, outputs) or _meaningless(found, outputs) or self._proof(job, sources, found)
+        if isinstance(proved, Failure):
+            return Reference(sources, outputs, kept, proved)
+        return Reference(sources, outputs, kept, growths=proved)
 
     def _define_here(self, job: Job, proof: HostProof, sources: dict[str, Source]) -> Reference:
         found = host_reference(proof, job, sources)
@@ -174,7 +178,8 @@ class TrialRuns:
         outputs = tuple(one for one in job.reference.source.arguments if one.role == "output")
         given = KeptFile(found.here.outputs, dict(found.here.moves), found.here.input_scale)
         prepared.keep(kept, host_inputs(job, found.sources), kept_bytes(given, outputs))
-        return Reference(found.sources, outputs, kept, prepared=prepared)
+        known = growths(job.artifact.source, job.task.rounding, found.here.outputs, found.here.moves, found.here.input_scale)
+        return Reference(found.sources, outputs, kept, prepared=prepared, growths=known)
 
     def _sources(self, job: Job, *, positive: bool) -> dict[str, Source]:
         """Where values come from: the generator or files."""

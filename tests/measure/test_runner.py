@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ansor.codegen.source import CSource
+from ansor.measure.protocol import call_data
 from ansor.measure.runner import InputOptions, Run, Runner
 
 pytestmark = pytest.mark.compiler
@@ -135,6 +136,27 @@ def test_a_long_sum_near_zero(runner: Runner, build: Callable[[CSource], Path], 
     assert runner.run("sum", good, build(good)).failure is None
     half = source_of(body.format("float", "s / 2"), n=n)
     failure = runner.run("sum", half, build(half)).failure
+    assert failure is not None and failure.kind == "wrong_answer"
+
+
+REPEATED = "{0} s = 0; for (long k = 0; k < {1}; ++k) s += 0.1f; for (long i = 0; i < n; ++i) c[i] = s + 0 * a[i];"
+
+
+def test_a_sum_of_terms_that_repeat_is_held_to_the_plain_program(
+    runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]
+) -> None:
+    length = 1_000_000
+    wide, plain = source_of(REPEATED.format("double", length), dtype="float64"), source_of(REPEATED.format("float", length))
+    lanes = source_of("float s[8] = {0}; for (long k = 0; k < 125000; ++k) for (int j = 0; j < 8; ++j) s[j] += 0.1f;"
+                      "for (long i = 0; i < n; ++i) c[i] = s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7];")  # fmt: skip
+    runner.define("once", plain, reference=wide, reference_library=build(wide), how=InputOptions(length))
+    assert runner.run("once", plain, build(plain)).failure is not None
+    how = call_data(plain, str(build(plain)))
+    runner.define("repeated", plain, reference=wide, reference_library=build(wide), plain=how, how=InputOptions(length))
+    for right in (plain, lanes):
+        assert runner.run("repeated", right, build(right)).failure is None
+    short = source_of(REPEATED.format("float", length - length // 20))
+    failure = runner.run("repeated", short, build(short)).failure
     assert failure is not None and failure.kind == "wrong_answer"
 
 

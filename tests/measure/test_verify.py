@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ansor.measure.verify import Sensitivity, difference, fill_unwritten, moves_of, tolerance, tolerances
+from ansor.measure.verify import INSENSITIVE, Sensitivity, difference, error_of_plain, fill_unwritten, growth, moves_of, tolerance, tolerances
 
 
 @given(st.integers(1, 3000), st.sampled_from(["float32", "float64"]), st.booleans(), st.integers(0, 2**32))
@@ -175,6 +176,54 @@ def test_sums_of_products(length: int, order: Sum) -> None:
     assert difference("C", found, wide, reduction=length) == ""
     found[3] -= a[3, 5] * b[3, 5]
     assert "1 of 200" in difference("C", found, wide, reduction=length)
+
+
+def repeated(length: int, rows: int = 8) -> NDArray[np.float32]:
+    """Sums whose terms are one number each."""
+    return np.repeat(np.linspace(0.5, 0.9, rows, dtype=np.float32)[:, None], length, axis=1)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("length", [10_000, 1_000_000])
+def test_sums_of_terms_that_repeat_are_as_exact_as_the_plain_program(length: int, order: Sum) -> None:
+    x = repeated(length)
+    wide = x.astype(np.float64).sum(-1)
+    moves = moves_of(wide, [(x * (1 - np.random.default_rng(7).random(x.shape) * 2**-23)).sum(-1)])
+    measured = replace(moves, off=error_of_plain(wide, sequential(x), length, moves))
+    found = order(x)
+    assert difference("C", found, wide, reduction=length, moves=measured) == ""
+    assert difference("C", sequential(x), wide, reduction=length, moves=moves), "the roundings of these terms do not cancel"
+    for wrong in (0 * found, found / 2, found * np.float32(1.3)):
+        assert "8 of 8" in difference("C", wrong, wide, reduction=length, moves=measured)
+
+
+@pytest.mark.parametrize("length", [128, 1000, 10_000])
+@pytest.mark.parametrize("low", [-1, 0])
+def test_the_plain_program_changes_nothing_where_roundings_cancel(length: int, low: int) -> None:
+    x = np.random.default_rng(8).uniform(low, 1, (500, length)).astype(np.float32)
+    wide = x.astype(np.float64).sum(-1)
+    moves = moves_of(wide, [(x * (1 - np.random.default_rng(9).random(x.shape) * 2**-23)).sum(-1)])
+    measured, scale = replace(moves, off=error_of_plain(wide, sequential(x), length, moves)), float(np.abs(wide).max())
+    assert measured.off > 0 and np.array_equal(tolerances("float32", length, scale, 1.0, measured), tolerances("float32", length, scale, 1.0, moves))
+
+
+def test_a_plain_program_that_is_far_off_allows_no_more_than_any_order_of_terms_makes() -> None:
+    assert growth("float32", 1000, 1e9) == 8 + 1000 / 4 and growth("float32", 1000, 100.0) == 108.0 and growth("float32", 1000, 50.0) == growth("float32", 1000)
+    assert growth("float32", 1 << 40, 1e30) == 8 + 2.0**23 / 4, "a quarter of the scale"
+    wide = np.linspace(1.0, 2.0, 100)
+    for off in (1e-3, 1.0, 1e30):
+        assert "100 of 100" in difference("C", (wide * 1.0001).astype(np.float32), wide, reduction=200, moves=Sensitivity(off=off))
+
+
+def test_elements_that_jump_do_not_count_as_errors_of_the_plain_program() -> None:
+    wide, plain = np.linspace(1.0, 2.0, 100), np.linspace(1.0, 2.0, 100).astype(np.float32)
+    plain[[3, 50]] += 1
+    assert error_of_plain(wide, plain, 1000, INSENSITIVE) < 1e-6 and error_of_plain(np.arange(3), np.arange(1, 4), 1000, INSENSITIVE) == 0.0
+    plain[50] = wide[50] + 2e-5
+    assert error_of_plain(wide, plain, 1000, INSENSITIVE) == pytest.approx(2e-5, rel=0.01)
+    assert error_of_plain(np.array([1.0, np.nan, np.inf]), np.array([1.0, 1.0, 1.0], np.float32), 1000, INSENSITIVE) == 0.0
+    stored = wide.astype(ml_dtypes.bfloat16)
+    assert error_of_plain(wide, stored, 1 << 20, INSENSITIVE) == 0.0 and error_of_plain(wide, stored.astype(np.float32), 1 << 20, INSENSITIVE) > 1e-3
 
 
 @pytest.mark.parametrize("order", ORDERS)
