@@ -24,9 +24,14 @@ class GuardedBuffer:
         self._low[...] = GUARD_BYTE
         self._high[...] = GUARD_BYTE
 
+    @property
+    def bytes(self) -> NDArray[np.uint8]:
+        """The contents."""
+        return _bytes_at(self.address, self.size)
+
     def view(self, dtype: str) -> NDArray[np.generic]:
         """The contents as a 1-D array."""
-        return _bytes_at(self.address, self.size).view(dtype)
+        return self.bytes.view(dtype)
 
     def damage(self) -> str:
         """A sentence about bytes written outside the buffer, '' if the bands are intact."""

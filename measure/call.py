@@ -12,7 +12,7 @@ from ansor.measure.buffers import GuardedBuffer
 from ansor.measure.failure import Failure
 from ansor.measure.harness import Harness
 from ansor.measure.protocol import BufferReport, CallData, arguments_of
-from ansor.measure.verify import epsilon, fill_unwritten
+from ansor.measure.verify import epsilon, fill_unwritten, fill_workspace
 
 
 class Call:
@@ -37,7 +37,7 @@ class Call:
             self._originals[argument.name] = original
             buffer.view(argument.physical_dtype)[...] = original
         self._workspace = GuardedBuffer(harness, "workspace", data["workspace_bytes"])
-        self._workspace.view("uint8")[...] = 0xFF  # NaN, for reads before the first write
+        fill_workspace(self._workspace.bytes)
         pointers = [self._buffers[argument.name].address for argument in self.arguments]
         self._pointers = (ctypes.c_void_p * len(pointers))(*pointers)
         parallel_for, handle = 0, 0

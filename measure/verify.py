@@ -57,9 +57,12 @@ from numpy.typing import NDArray
 from ansor.support.bfloat16 import BFLOAT16, EPSILON
 from ansor.support.text import clip
 
-UNWRITTEN_BYTE = 0xA5  # fills integers and bools
-# Quiet NaNs with our own payload: arithmetic propagates it, so reading an unwritten output also shows.
-_UNWRITTEN_NAN = {2: 0x7EA5, 4: 0x7FE5A5A5, 8: 0x7FFDA5A5A5A5A5A5}
+# What elements of an output begin with, in turn. Quiet NaNs with our own payload: arithmetic propagates them, so reading an unwritten output also shows.
+# A maximum with what was there before may drop them, but not a very large number, nor a minimum its negative.
+_UNWRITTEN = {2: (0x7EA5, 0x7BA5, 0xFBA5), 4: (0x7FE5A5A5, 0x7F25A5A5, 0xFF25A5A5), 8: (0x7FFDA5A5A5A5A5A5, 0x7FE5A5A5A5A5A5A5, 0xFFE5A5A5A5A5A5A5)}
+_UNWRITTEN_BYTES = (0xA5, 0x5A)  # of integers and bools
+UNWRITTEN_WORDS = (0xFF, 0x5A, 0xDA)
+"""Bytes that words of 8 in a workspace begin with, in turn: NaN or -1, large, and its negative."""
 MEASURED_FROM = 128  # terms of a sum: fewer have no errors beyond 8 + 2 * sqrt(L), even if none cancel
 _AROUND = 8  # roundings of the operations around a sum
 _NOTHING = 1e-10  # of the inputs: what double precision leaves of a zero, below any meaningful output
@@ -91,12 +94,26 @@ INSENSITIVE = Sensitivity()
 
 def fill_unwritten(output: NDArray[np.generic]) -> None:
     """Fill a contiguous output with a pattern that no correct kernel leaves behind."""
-    if output.dtype.name == BFLOAT16:
-        output.view(np.uint16)[...] = _UNWRITTEN_NAN[4] >> 16
-    elif output.dtype.kind == "f":
-        output.view(f"u{output.itemsize}")[...] = _UNWRITTEN_NAN[output.itemsize]
-    else:
-        output.view(np.uint8)[...] = UNWRITTEN_BYTE
+    if output.dtype.name == BFLOAT16 or output.dtype.kind == "f":
+        output.view(f"u{output.itemsize}")[...] = _unwritten(output)
+        return
+    elements = output.reshape(-1).view(np.uint8).reshape(-1, output.itemsize)
+    for place, byte in enumerate(_UNWRITTEN_BYTES):
+        elements[place :: len(_UNWRITTEN_BYTES)] = byte
+
+
+def fill_workspace(workspace: NDArray[np.uint8]) -> None:
+    """Fill a workspace with what shows if it is read before it is written."""
+    step = 8 * len(UNWRITTEN_WORDS)
+    whole = workspace[: workspace.size // step * step].reshape(-1, len(UNWRITTEN_WORDS), 8)
+    whole[...] = np.array(UNWRITTEN_WORDS, np.uint8)[:, None]
+    workspace[whole.size :] = UNWRITTEN_WORDS[0]
+
+
+def _unwritten(output: NDArray[np.generic]) -> NDArray[np.generic]:
+    """The pattern of a float output, as unsigned integers in its shape."""
+    patterns = [one >> 16 for one in _UNWRITTEN[4]] if output.dtype.name == BFLOAT16 else _UNWRITTEN[output.itemsize]
+    return np.resize(np.array(patterns, f"u{output.itemsize}"), output.shape)
 
 
 def epsilon(dtype: str) -> float:
@@ -196,7 +213,7 @@ def difference(
     """
     if found.dtype.kind == "b":  # byte by byte: 0xA5 is true to NumPy, but not a valid bool
         found, expected = found.view(np.uint8), expected.astype(np.bool_).view(np.uint8)
-    stored = found.dtype.name == BFLOAT16
+    as_given, stored = found, found.dtype.name == BFLOAT16
     if stored:
         found = found.astype(np.float32)
     if found.dtype.kind != "f":
@@ -215,8 +232,7 @@ def difference(
         away = np.abs(np.clip(found.astype(np.float64), -greatest, greatest) - wide)  # overflow counts as the greatest number
         close = away <= allowed + step * np.abs(wide)
         right = np.where(finite, close, np.isnan(wide) | (found == rounded) | (np.isfinite(wide) & close))
-    pattern = _UNWRITTEN_NAN[found.itemsize]
-    unwritten = found.view(f"u{found.itemsize}") == (pattern >> 16 << 16 if stored else pattern)
+    unwritten = as_given.view(f"u{as_given.itemsize}") == _unwritten(as_given)
     if unwritten.any():
         return f"output {name!r}: {_count(unwritten)} never written, first at {_first(unwritten)}"
     first = float(np.broadcast_to(allowed, found.shape)[_first(~right)]) if found.size else 0.0

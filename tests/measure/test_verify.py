@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ansor.measure.verify import INSENSITIVE, Sensitivity, difference, error_of_plain, fill_unwritten, growth, moves_of, tolerance, tolerances
+from ansor.measure.verify import INSENSITIVE, Sensitivity, difference, error_of_plain, fill_unwritten, fill_workspace, growth, moves_of, tolerance, tolerances
 
 
 @given(st.integers(1, 3000), st.sampled_from(["float32", "float64"]), st.booleans(), st.integers(0, 2**32))
@@ -43,6 +43,28 @@ def test_unwritten_elements_are_seen(dtype: str) -> None:
     assert "4 of 4" in difference("C", output, expected)
     output[...] = expected
     assert difference("C", output, expected) == ""
+
+
+@pytest.mark.parametrize("combine", [np.fmax, np.fmin, np.maximum, np.minimum, np.add])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int16", "int32", "int64"])
+def test_what_combines_with_an_output_that_it_did_not_begin_is_refused(dtype: str, combine: Callable[..., NDArray[np.generic]]) -> None:
+    """As a maximum that begins with what the output held before: after a call with the same inputs it would look right."""
+    expected = np.array([1, 3, 2, 5, 4, 7], dtype)
+    output = np.empty_like(expected)
+    fill_unwritten(output)
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert "wrong" in (text := difference("C", combine(output, expected), expected)) or "never written" in text
+
+
+@pytest.mark.parametrize("size", [0, 5, 8, 24, 31, 1000])
+def test_a_workspace_holds_large_numbers_of_both_signs_and_nan(size: int) -> None:
+    workspace = np.zeros(size, np.uint8)
+    fill_workspace(workspace)
+    assert workspace.tolist() == [(0xFF, 0x5A, 0xDA)[place // 8 % 3 if place < size // 24 * 24 else 0] for place in range(size)]
+    if size == 24:
+        floats, numbers = workspace.view(np.float32), workspace.view(np.int32)
+        assert np.isnan(floats[:2]).all() and (floats[2:4] > 1e16).all() and (floats[4:] < -1e16).all()
+        assert numbers[0] == -1 and numbers[2] > 1e9 and numbers[4] < -6e8
 
 
 def test_infinities_and_nan() -> None:

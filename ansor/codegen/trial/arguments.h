@@ -277,8 +277,10 @@ static void fill_argument(int place, int64_t move) {
 /* Outputs begin with what no right program leaves behind. */
 static void fill_output(int place) {
     const trial_argument *argument = &ansor_trial_manifest.arguments[place];
-    if (argument->kind != 'f') set_bytes(buffers[place].data, UNWRITTEN_BYTE, buffers[place].size);
-    else for (uint64_t i = 0; i < argument->size; ++i) number_put(buffers[place].data, argument->bytes, i, number_unwritten(argument->bytes));
+    for (uint64_t i = 0; i < argument->size; ++i) {
+        if (argument->kind == 'f') number_put(buffers[place].data, argument->bytes, i, number_unwritten(argument->bytes, i));
+        else set_bytes(buffers[place].data + i * (uint64_t)argument->bytes, i % 2 ? UNWRITTEN_BYTE ^ 0xff : UNWRITTEN_BYTE, (uint64_t)argument->bytes);
+    }
 }
 
 static void make_buffers(void) {
@@ -292,7 +294,8 @@ static void make_buffers(void) {
         if (argument->role != 'o') buffers[i].sum = sum_of_bytes(buffers[i].data, buffers[i].size);
     }
     make_guarded(&buffers[manifest->count], "workspace", manifest->workspace);
-    set_bytes(buffers[manifest->count].data, 0xff, manifest->workspace); /* NaN for who reads it before writing */
+    for (uint64_t i = 0; i < manifest->workspace; ++i) /* NaN or -1, large, its negative: shows if it is read before it is written */
+        buffers[manifest->count].data[i] = i / 8 % 3 == 0 ? 0xff : i / 8 % 3 == 1 ? 0x5a : 0xda;
 }
 
 /* Fails where a guard band or an input was changed. */

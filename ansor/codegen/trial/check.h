@@ -100,7 +100,7 @@ static checked check_floats(const recipe_check *rules, const trial_argument *arg
     uint64_t first_unwritten = 0;
     for (uint64_t i = 0; i < kept->count; ++i) {
         const double value = number_float_at(found, argument->bytes, i);
-        if (number_raw(found, argument->bytes, i) == number_unwritten(argument->bytes) && !result.unwritten++) first_unwritten = i;
+        if (number_raw(found, argument->bytes, i) == number_unwritten(argument->bytes, i) && !result.unwritten++) first_unwritten = i;
         const double allowed = allowed_of_element(rules, scale, kept->sensitivity, (double)kept->moved[i]);
         if (!right_float(value, expected[i], allowed, argument->bytes, &result, i) && !result.wrong++) result.first = i, result.allowed = allowed;
     }

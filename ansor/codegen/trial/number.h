@@ -103,9 +103,11 @@ static inline double number_widened(uint64_t bits, int bytes) {
 
 static inline double number_float_at(const void *buffer, int bytes, uint64_t index) { return number_widened(number_raw(buffer, bytes, index), bytes); }
 
-/* The pattern that floats begin with in an output: a quiet NaN with a payload of our own. `ansor.measure.verify` has the same. */
-static inline uint64_t number_unwritten(int bytes) {
-    return bytes == 8 ? UINT64_C(0x7ffda5a5a5a5a5a5) : bytes == 4 ? UINT64_C(0x7fe5a5a5) : UINT64_C(0x7ea5);
+/* What floats begin with in an output, in turn: a quiet NaN with a payload of our own, a very large number, its negative. `ansor.measure.verify` has the same. */
+static inline uint64_t number_unwritten(int bytes, uint64_t index) {
+    static const uint64_t patterns[3][3] = {{0x7ea5, 0x7ba5, 0xfba5}, {0x7fe5a5a5, 0x7f25a5a5, 0xff25a5a5},
+                                            {UINT64_C(0x7ffda5a5a5a5a5a5), UINT64_C(0x7fe5a5a5a5a5a5a5), UINT64_C(0xffe5a5a5a5a5a5a5)}};
+    return patterns[bytes / 4][index % 3];
 }
 
 static inline double number_greatest(int bytes) { return bytes == 8 ? 0x1.fffffffffffffp1023 : bytes == 4 ? 0x1.fffffep127 : 65504.0; }
