@@ -1,17 +1,21 @@
 """Reads ELF files, little-endian, of 32 or 64 bits: sections, symbols, and what is loaded.
 
 Each candidate for a board is read several times. pyelftools takes twelve times as long, up to 90 ms for an image, which is more than its compiler takes; the
-tests compare with it.
+tests compare with it. What is damaged is an `ElfError`: tables have to lie in the file, and its parts together may not be larger than it.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
-SYMBOLS, NO_BITS = 2, 8
+from ansor.errors import ToolchainError
+
+UNUSED, SYMBOLS, NO_BITS = 0, 2, 8
 """Kinds of sections."""
 TAKES_MEMORY, EXECUTABLE = 2, 4
 """Flags of sections."""
@@ -19,7 +23,7 @@ _LOADED = 1  # kind of a segment
 
 
 class ElfError(ValueError):
-    """The bytes are no such file."""
+    """The bytes are no such file, or a damaged one."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ class Symbol(NamedTuple):
 
 
 class ElfFile:
-    """An ELF file. Raises ElfError for other bytes."""
+    """An ELF file. It and its methods raise ElfError for other bytes, and for damaged ones."""
 
     def __init__(self, data: bytes) -> None:
         layout = _LAYOUTS.get(data[:6])
@@ -81,12 +85,19 @@ class ElfFile:
         self._data, self._layout, self.bits = data, layout, layout.bits
         fields = self._unpacked(layout.header, _START)
         _, self.machine, _, self.entry, self._segments_at, sections_at, self.flags, _, self._segment_bytes, self._segment_count, size, count, names = fields
-        self.sections = [Section(*self._unpacked(layout.section, sections_at + number * size)[:8]) for number in range(count)]
+        self.sections = [Section(*fields[:8]) for fields in self._table(layout.section, sections_at, size, count)]
+        self._check_room([one.size for one in self.sections if one.kind not in (UNUSED, NO_BITS)])
         self._titles = self.content(self.sections[names]) if names < count else b""
+
+    def section(self, number: int) -> Section:
+        """The section of this number."""
+        if number >= len(self.sections):
+            raise ElfError(f"it refers to section {number} of {len(self.sections)}")
+        return self.sections[number]
 
     def content(self, section: Section) -> bytes:
         """The bytes of a section; none if it has none in the file."""
-        return b"" if section.kind == NO_BITS else self._data[section.offset : section.offset + section.size]
+        return b"" if section.kind in (UNUSED, NO_BITS) else self._part(section.offset, section.size)
 
     def title(self, section: Section) -> str:
         """The name of a section."""
@@ -94,27 +105,57 @@ class ElfFile:
 
     def symbols(self, table: Section) -> list[Symbol]:
         """The symbols of a section of the kind `SYMBOLS`, from the one that stands for none."""
-        try:
-            return [Symbol(*(fields[place] for place in self._layout.order)) for fields in struct.iter_unpack(self._layout.symbol, self.content(table))]
-        except struct.error as error:
-            raise ElfError(f"a table of symbols ends early: {error}") from error
+        return [Symbol(*(fields[place] for place in self._layout.order)) for fields in rows(self._layout.symbol, self.content(table))]
 
     def loaded(self) -> Iterator[tuple[int, bytes]]:
         """Address and bytes of each segment that is loaded from the file."""
-        for number in range(self._segment_count):
-            fields = self._unpacked(self._layout.segment, self._segments_at + number * self._segment_bytes)
-            kind, offset, address, size = (fields[place] for place in self._layout.loaded)
-            if kind == _LOADED and size:
-                yield address, self._data[offset : offset + size]
+        table = self._table(self._layout.segment, self._segments_at, self._segment_bytes, self._segment_count)
+        parts = [[fields[place] for place in self._layout.loaded] for fields in table]
+        taken = [(offset, address, size) for kind, offset, address, size in parts if kind == _LOADED and size]
+        self._check_room([size for _, _, size in taken])
+        for offset, address, size in taken:
+            yield address, self._part(offset, size)
+
+    def _table(self, form: str, at: int, step: int, count: int) -> list[tuple[int, ...]]:
+        if count and step < struct.calcsize(form):
+            raise ElfError(f"the rows of a table have {step} bytes, not {struct.calcsize(form)}")
+        return [self._unpacked(form, at + number * step) for number in range(count)]
 
     def _unpacked(self, form: str, at: int) -> tuple[int, ...]:
-        try:
-            return struct.unpack_from(form, self._data, at)
-        except (struct.error, OverflowError) as error:
-            raise ElfError(f"it ends early: {error}") from error
+        return struct.unpack(form, self._part(at, struct.calcsize(form)))
+
+    def _part(self, at: int, size: int) -> bytes:
+        if at + size > len(self._data):
+            raise ElfError(f"it ends early, after {len(self._data)} bytes of {at + size}")
+        return self._data[at : at + size]
+
+    def _check_room(self, sizes: Sequence[int]) -> None:
+        """Damaged sizes that each fit into the file may together be more than fits into memory."""
+        if sum(sizes) > len(self._data):
+            raise ElfError(f"its parts have {sum(sizes)} bytes, and the whole {len(self._data)}")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turns ElfErrors about a file into ToolchainErrors that name it."""
+    try:
+        yield
+    except ElfError as error:
+        raise ToolchainError(f"asked to read {path}, which is no ELF file, or a damaged one: {error}; build it again") from error
+
+
+def rows(form: str, content: bytes) -> Iterator[tuple[int, ...]]:
+    """The rows of a table. Raises ElfError if the last one is incomplete."""
+    if len(content) % struct.calcsize(form):
+        raise ElfError(f"a table of {len(content)} bytes has rows of {struct.calcsize(form)}")
+    return struct.iter_unpack(form, content)
 
 
 def text_at(names: bytes, place: int) -> str:
-    """A name in a table of names."""
+    """A name in a table of names; no name in an empty table. Raises ElfError if it does not end there."""
+    if not names:
+        return ""
     end = names.find(b"\0", place)
-    return names[place : end if end >= 0 else len(names)].decode(errors="replace")
+    if end < 0:
+        raise ElfError(f"a name at {place} has no end in the {len(names)} bytes of names")
+    return names[place:end].decode(errors="replace")

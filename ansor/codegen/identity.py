@@ -8,13 +8,12 @@ their whole section, which may miss an equality but never invents one.
 from __future__ import annotations
 
 import hashlib
-import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ansor.codegen.elf_file import EXECUTABLE, NO_BITS, SYMBOLS, ElfError, ElfFile, Section, Symbol, text_at
+from ansor.codegen.elf_file import EXECUTABLE, NO_BITS, SYMBOLS, ElfError, ElfFile, Section, Symbol, rows, text_at
 
 _RELOCATIONS, _RELOCATIONS_IN_PLACE = 4, 9
 _THUMB = 1  # in the address of a Thumb function
@@ -39,28 +38,31 @@ class _Relocation(NamedTuple):
 
 
 def code_digests(path: Path, functions: Iterable[str], outside: Mapping[str, str] | None = None) -> dict[str, str]:
-    """A digest of each function's machine code; functions that cannot be read (another file format) are missing. outside: digests of functions in other
-    files, by name."""
+    """A digest of each function's machine code; functions that cannot be read (another file format, a damaged file) are missing. outside: digests of
+    functions in other files, by name."""
+    wanted = set(functions)
     try:
         code = _Object(ElfFile(path.read_bytes()), outside or {})
-    except ElfError:
+        return {name: code.digest(symbol.section) for symbol in code.functions if (name := code.name(symbol)) in wanted}
+    except (ElfError, RecursionError):  # sections may refer to each other in a longer row than Python can follow
         return {}
-    wanted = set(functions)
-    return {
-        name: code.digest(symbol.section)
-        for symbol in code.symbols
-        if symbol.section and symbol.value & ~_THUMB == 0 and (name := code.name(symbol)) in wanted
-    }
 
 
 class _Object:
     def __init__(self, file: ElfFile, outside: Mapping[str, str]) -> None:
         self._file, self._layout, self._outside, self._sections = file, _LAYOUTS[file.bits], outside, file.sections
-        table = next(section for section in self._sections if section.kind == SYMBOLS)
+        table = next((section for section in self._sections if section.kind == SYMBOLS), None)
+        if table is None:
+            raise ElfError("it has no symbols")
         self.symbols = file.symbols(table)
-        self._names = file.content(self._sections[table.link])
+        self._names = file.content(file.section(table.link))
         self._relocations = {one.info: one for one in self._sections if one.kind in (_RELOCATIONS, _RELOCATIONS_IN_PLACE)}
         self._digests: dict[int, str] = {}
+
+    @property
+    def functions(self) -> Iterator[Symbol]:
+        """Symbols at the beginning of a section, as each function has its own."""
+        return (one for one in self.symbols if 0 < one.section < len(self._sections) and one.value & ~_THUMB == 0)
 
     def name(self, symbol: Symbol) -> str:
         return text_at(self._names, symbol.name)
@@ -82,12 +84,15 @@ class _Object:
         if section is None:
             return
         if section.kind == _RELOCATIONS:
-            yield from (_Relocation(*fields) for fields in struct.iter_unpack(self._layout.relocation, self._bytes(section)))
+            yield from (_Relocation(*fields) for fields in rows(self._layout.relocation, self._bytes(section)))
         else:  # the addend is part of the code
-            yield from (_Relocation(offset, info, 0) for offset, info in struct.iter_unpack(self._layout.in_place, self._bytes(section)))
+            yield from (_Relocation(offset, info, 0) for offset, info in rows(self._layout.in_place, self._bytes(section)))
 
     def _target(self, relocation: _Relocation) -> str:
-        symbol = self.symbols[relocation.info >> self._layout.index]
+        number = relocation.info >> self._layout.index
+        if number >= len(self.symbols):
+            raise ElfError(f"it refers to symbol {number} of {len(self.symbols)}")
+        symbol = self.symbols[number]
         inside = 0 < symbol.section < len(self._sections)
         what = self.digest(symbol.section) if inside else self._outside.get(name := self.name(symbol), name)
         kind = relocation.info & ((1 << self._layout.index) - 1)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ansor.codegen.elf_file import NO_BITS, SYMBOLS, TAKES_MEMORY, ElfError, ElfFile, Symbol, text_at
-from ansor.errors import ToolchainError
+from ansor.codegen.elf_file import NO_BITS, SYMBOLS, TAKES_MEMORY, ElfFile, Symbol, reading, text_at
 
 _LOADED = 1  # kind of a segment
 _OF_FUNCTION, _OF_SECTION, _OF_FILE = 2, 3, 4  # kinds of symbols
@@ -78,7 +77,7 @@ def _is_of(name: str, names: Sequence[str], section: str) -> bool:
 
 def _read(path: Path, wanted: Callable[[str], bool]) -> Image:
     """The memory and symbols of the wanted sections."""
-    try:
+    with reading(path):
         elf = ElfFile(path.read_bytes())
         titles = [elf.title(one) for one in elf.sections]
         # Linkers put the file's header into a segment, so read sections; files of `write_elf` have none.
@@ -89,16 +88,14 @@ def _read(path: Path, wanted: Callable[[str], bool]) -> Image:
         ]
         segments = tuple(taken) or tuple(Segment(*one) for one in elf.loaded())
         symbols = {name: one.value for name, one in _symbols(elf) if _is_place(name, one) and (one.section >= len(titles) or wanted(titles[one.section]))}
-    except ElfError as error:
-        raise ToolchainError(f"asked to read {path}, which is not a program for a board: {error}") from error
     return Image(elf.machine, elf.flags, elf.bits, elf.entry, segments, symbols)
 
 
 def _symbols(elf: ElfFile) -> Iterator[tuple[str, Symbol]]:
     """All symbols with their names."""
     for table in elf.sections:
-        if table.kind == SYMBOLS and table.link < len(elf.sections):
-            names = elf.content(elf.sections[table.link])
+        if table.kind == SYMBOLS:
+            names = elf.content(elf.section(table.link))
             yield from ((text_at(names, one.name), one) for one in elf.symbols(table))
 
 
@@ -107,9 +104,11 @@ def _is_place(name: str, one: Symbol) -> bool:
 
 
 def function_bytes(path: Path, names: Iterable[str]) -> dict[str, int]:
-    """Code bytes of functions in an ELF file, including those with the suffix `_nest`: loops that the compiler did not inline."""
+    """Code bytes of functions in an ELF file, including those with the suffix `_nest`: loops that the compiler did not inline. Raises ToolchainError."""
     found = dict.fromkeys(names, 0)
-    for full, one in _symbols(ElfFile(path.read_bytes())):
+    with reading(path):
+        symbols = list(_symbols(ElfFile(path.read_bytes())))
+    for full, one in symbols:
         name = full.split("_nest")[0]
         if name in found and one.kind == _OF_FUNCTION:
             found[name] += one.size

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansor.codegen.elf_file import ElfFile
+from ansor.codegen.elf_file import ElfError, ElfFile, reading
 
 FLAG = "-fstack-size-section"
 TOO_LARGE = "a frame larger than the stack"
 _SECTION = ".stack_sizes"
+_WIDEST = 64  # bits of a size
 
 
 def frames(path: Path) -> list[int]:
-    """Bytes of the stack frames of an object's functions; none if it has no record of them."""
-    elf = ElfFile(path.read_bytes())
-    return [size for one in elf.sections if elf.title(one) == _SECTION for size in _sizes(elf.content(one), elf.bits // 8)]
+    """Bytes of the stack frames of an object's functions; none if it has no record of them. Raises ToolchainError for a file that cannot be read."""
+    with reading(path):
+        elf = ElfFile(path.read_bytes())
+        return [size for one in elf.sections if elf.title(one) == _SECTION for size in _sizes(elf.content(one), elf.bits // 8)]
 
 
 def largest_frame(path: Path) -> int:
@@ -31,10 +33,12 @@ def _sizes(notes: bytes, word: int) -> list[int]:
     """Each note is an address, and a number in groups of seven bits, the low ones first."""
     sizes, place = [], word
     while place < len(notes):
-        size = shift = 0
-        while notes[place] & 0x80:
-            size |= (notes[place] & 0x7F) << shift
+        size, shift, more = 0, 0, True
+        while more:
+            if place >= len(notes) or shift >= _WIDEST:
+                raise ElfError(f"the size of a frame at {place} of {len(notes)} bytes has no end")
+            size, more = size | (notes[place] & 0x7F) << shift, notes[place] >= 0x80
             place, shift = place + 1, shift + 7
-        sizes.append(size | notes[place] << shift)
-        place += 1 + word
+        sizes.append(size)
+        place += word
     return sizes
