@@ -67,6 +67,11 @@ class TransposedCopy:
         """Both loops."""
         return self.across, self.along
 
+    @property
+    def once(self) -> bool:
+        """Whether blocks may not overlap."""
+        return _in_place(self.store)
+
     def __str__(self) -> str:
         return f"{self.store.buffer.name}: transposed in blocks of {self.lanes}, {self.across.var.name} across and {self.along.var.name} along memory"
 
@@ -84,7 +89,7 @@ class TransposedCopy:
         """Whether tiles cut to `counts` are long enough for blocks, and have few enough lengths not to bloat the code."""
         extents = [counts.get(loop.var, int(loop.var.extent)) for loop in self.loops]
         usual = all(len(end.partial(int(end.var.extent))) <= 1 for end in self.limits.ends)
-        return min(extents) >= LEAST and (usual or not counts)
+        return min(extents) >= LEAST and (usual or not counts) and not (self.once and any(extent % LEAST for extent in extents))
 
 
 def transposed_copy(loops: Sequence[For], store: Store, lanes: int) -> TransposedCopy | None:
@@ -103,7 +108,8 @@ def transposed_copy(loops: Sequence[For], store: Store, lanes: int) -> Transpose
         return None
     conditions, cut = guards_by(store.guards, [across.var, along.var])
     ends = edges(cut, [across, along], [])
-    if ends is None or min(int(across.var.extent), int(along.var.extent)) < LEAST:
+    extents = int(across.var.extent), int(along.var.extent)
+    if ends is None or min(extents) < LEAST or (_in_place(store) and any(extent % LEAST for extent in extents)):
         return None
     around = tuple(loop for loop in others if loop is not across)
     return TransposedCopy(around, across, along, replace(store, guards=()), reads, GuardedValue(value, tests), Limits(conditions, tuple(ends)), lanes)
@@ -135,6 +141,11 @@ def _ahead(value: Expr, reads: tuple[Access, ...]) -> bool:
     return not guarded or all(map(in_bounds, reads))
 
 
+def _in_place(store: Store) -> bool:
+    """Whether the result may lie over an operand, as networks of bytes place theirs: blocks that overlap would read what they have stored."""
+    return BYTES[store.buffer.dtype] == 1 and any(isinstance(node, Access) and BYTES[node.buffer.dtype] == 1 for node in walk(store.value))
+
+
 def _bounded(test: Expr, across: For, along: For) -> bool:
     """Whether a test holds for a whole block if it holds for one corner, or is constant in it."""
     if not any(depends(test, loop.var) for loop in (across, along)):
@@ -155,10 +166,12 @@ def _difference(test: Expr) -> Linear | None:
 # the tree ---------------------------------------------------------------------------------------------------------------------------------------------
 
 
-def blocks(extent: int, widest: int) -> list[tuple[int, int, int]]:
+def blocks(extent: int, widest: int, once: bool = False) -> list[tuple[int, int, int]]:
     """`extent` >= LEAST in ranges (begin, end, lanes) of whole blocks. The rest is covered by an overlapping block at the end, which stores some
-    elements twice with the same values.
+    elements twice with the same values; or, `once`, by smaller blocks, of an extent that LEAST divides.
     """
+    if once:
+        return list(_apart(extent, widest))
     lanes = widest
     while lanes > extent:
         lanes //= 2
@@ -172,9 +185,18 @@ def blocks(extent: int, widest: int) -> list[tuple[int, int, int]]:
     return found
 
 
+def _apart(extent: int, widest: int) -> Iterator[tuple[int, int, int]]:
+    begin, lanes = 0, widest
+    while begin < extent:
+        end = begin + (extent - begin) // lanes * lanes
+        if end > begin:
+            yield begin, end, lanes
+        begin, lanes = end, lanes // 2
+
+
 def blocks_code(plane: TransposedCopy, counts: Counts, emit: Emitter, first: Linear = START) -> Iterator[Code]:
     """One plane, its guards checked, from iteration `first` of `across` on."""
-    rows, columns = (blocks(counts.get(loop.var, int(loop.var.extent)), plane.lanes) for loop in plane.loops)
+    rows, columns = (blocks(counts.get(loop.var, int(loop.var.extent)), plane.lanes, plane.once) for loop in plane.loops)
     for high in rows:
         for wide in columns:
             size = min(high[2], wide[2])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,8 @@ from ansor import te
 from ansor.codegen.generate import Machine, generate
 from ansor.codegen.patterns.transposed_copy import LEAST, blocks
 from ansor.ir.dag import Dag
+from ansor.measure.kernel import build_kernels
+from ansor.measure.result_memory import aligned_empty
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import CacheWrite, ComputeAt, Fuse, PackInside, Parallel, Reorder, Split, Step, Vectorize
 from ansor.targets.base import parse_target
@@ -85,6 +89,13 @@ def test_blocks_cover_every_iteration_and_no_other(extent: int, widest: int) -> 
     found = blocks(extent, widest)
     assert {k for begin, end, _ in found for k in range(begin, end)} == set(range(extent))
     assert all(end > begin and (end - begin) % lanes == 0 and LEAST <= lanes <= widest for begin, end, lanes in found)
+
+
+@given(st.integers(1, 75), st.sampled_from([4, 8, 16]))
+def test_blocks_that_store_once_are_next_to_each_other(fours: int, widest: int) -> None:
+    found = blocks(fours * LEAST, widest, once=True)
+    assert [place for begin, end, _ in found for place in range(begin, end)] == list(range(fours * LEAST))
+    assert all((end - begin) % lanes == 0 and LEAST <= lanes <= widest for begin, end, lanes in found)
 
 
 STRIPS = """\
@@ -254,3 +265,25 @@ def test_copies_equal_numpy(bench: Bench, shipped: Bench) -> None:
 def test_copies_stay_inside_their_arrays(tmp_path: Path) -> None:
     _, _, found = programs()
     check(found, sanitized_problems(found, tmp_path, sanitizer_compiler()))
+
+
+def added(n: int, m: int) -> list[Tensor]:
+    """Sums in another order as bytes, after bytes were added to them."""
+    sums, before = te.placeholder((m, n), name="sums", dtype="int32"), te.placeholder((n, m), name="before", dtype="int8")
+    return [sums, before, te.compute((n, m), lambda i, j: te.max(te.min(sums[j, i] + before[i, j].astype("int32"), 127), -128).astype("int8"), name="y")]
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize(("n", "m", "blocked"), [(16, 20, True), (28, 12, True), (44, 36, True), (9, 12, False), (12, 21, False)])
+@pytest.mark.parametrize("steps", [[ALONG], [ALONG, Parallel("y", 1)]], ids=["one thread", "threads"])
+def test_bytes_are_added_to_in_place(n: int, m: int, blocked: bool, steps: Steps) -> None:
+    tensors, rng = added(n, m), np.random.default_rng(n)
+    code = generate(Sketch(Dag(tensors), tuple(steps)).lower_row(()), Machine(64, 2), "kernel")
+    assert ("transpose_" in code.text) is blocked
+    text = code.text.replace("*restrict before", "*before").replace("*restrict y", "*y")
+    (kernel,) = build_kernels([replace(code, text=text)])
+    sums, before = aligned_empty((m, n), "int32"), aligned_empty((n, m), "int8")
+    sums[...], before[...] = rng.integers(-90, 90, (m, n)), rng.integers(-90, 90, (n, m))
+    wanted = np.clip(sums.T + before, -128, 127).astype(np.int8)
+    kernel.run_pointers([sums.ctypes.data, before.ctypes.data, before.ctypes.data])
+    np.testing.assert_array_equal(before, wanted)
