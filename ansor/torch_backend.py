@@ -209,14 +209,19 @@ class _Networks(Locked):
         background.tune(background.Wish(job, better, lambda line: warn(f"torch.compile with ansor: {line}")))
 
     def _take(self, key: tuple[object, ...], made: _CachedNetwork) -> None:
-        """Replace the network with the one now in the cache; the next call uses it."""
-        weights = [one() for one in made.alive]
-        if any(one is None for one in weights):
+        """Replace the network with the one now in the cache, unless weights have changed or change meanwhile; the next call uses it."""
+        weights = [one.detach() for alive in made.alive if (one := alive()) is not None]  # `.data` of the originals may be set to other memory and back
+        if len(weights) < len(made.alive) or not self._holds(key, made, weights):
             return
-        found = kept_networks.found(made.name, self._target, [_array(one) for one in weights if one is not None])
+        found = kept_networks.found(made.name, self._target, [_array(one) for one in weights])
         with self.lock:
-            if found is not None and found.network is not None and self._made.get(key) is made and not made.outdated:
+            if found is not None and found.network is not None and self._holds(key, made, weights):
                 made.network = found.network
+
+    def _holds(self, key: tuple[object, ...], made: _CachedNetwork, weights: Sequence[torch.Tensor]) -> bool:
+        """Whether a network is still the one for its calls, and these are the weights that it was made with."""
+        with self.lock:
+            return self._made.get(key) is made and not made.outdated and made.weights is not None and made.weights.is_of(weights)
 
     def _forget(self, key: tuple[object, ...], _: object) -> None:
         """Called when a weight dies: another tensor may get its id."""

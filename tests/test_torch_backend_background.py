@@ -14,7 +14,7 @@ import torch
 
 from ansor.errors import AnsorWarning
 from ansor.graph import rivals
-from ansor.networks import background, background_tuner
+from ansor.networks import background, background_tuner, kept_networks
 from ansor.networks.background import Wish
 from ansor.networks.background_tuner import Job, main, tuned
 from ansor.networks.compiling import compiled
@@ -96,6 +96,36 @@ def test_weights_that_change_meanwhile_are_kept(wishes: list[Wish], picked: list
     wishes[0].better()
     torch.testing.assert_close(call(fast), call(module))
     assert len(wishes) == 2
+
+
+def test_weights_that_are_other_ones_while_a_network_is_read_are_not_in_it(wishes: list[Wish], picked: list[float | None]) -> None:
+    module = model()
+    fast, wanted = torch.compile(module, backend=backend, options=OPTIONS), call(module)
+    call(fast)
+    list(tuned(job_of(wishes[0])))
+    weight = next(module.parameters())
+    own = weight.data
+    weight.data = own * 2
+    wishes[0].better()
+    weight.data = own
+    torch.testing.assert_close(call(fast), wanted)
+
+
+def test_weights_written_to_while_a_network_is_read_are_not_in_it(wishes: list[Wish], picked: list[float | None], monkeypatch: pytest.MonkeyPatch) -> None:
+    module = model()
+    fast, wanted = torch.compile(module, backend=backend, options=OPTIONS), call(module)
+    call(fast)
+    list(tuned(job_of(wishes[0])))
+    weight, found = next(module.parameters()), kept_networks.found
+
+    def disturbed(*given: Any) -> object:
+        weight.data.mul_(2)
+        return found(*given)
+
+    monkeypatch.setattr(kept_networks, "found", disturbed)
+    wishes[0].better()
+    weight.data.div_(2)
+    torch.testing.assert_close(call(fast), wanted)
 
 
 def test_dead_networks_are_not_swapped(wishes: list[Wish], picked: list[float | None]) -> None:
