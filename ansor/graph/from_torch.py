@@ -32,7 +32,7 @@ from ansor.graph.declare import declare
 from ansor.graph.decomposition import parts_of
 from ansor.graph.dtypes import array_of, in_memory, value_of, view_of
 from ansor.graph.export import CallArguments, ExampleInputs, Exported, Report, exported, known_warnings_silenced, logs_silenced
-from ansor.graph.in_place import OF_MEMORY, is_composed, only_reads, updates_statistics
+from ansor.graph.in_place import OF_MEMORY, is_composed, only_reads, unseen_write, updates_statistics
 from ansor.graph.ir import Graph, Node, Value
 from ansor.graph.torch_call import Held, Slot, TorchCall
 from ansor.graph.weights import WatchedWeights
@@ -109,7 +109,10 @@ def _as_exported(made: Exported, say: Report, borrowed: bool) -> TorchModel | No
 
 
 def _as_aten(program: ExportedProgram) -> ExportedProgram:
-    """The program as calls that write to nothing. Raises ModelError for operators that PyTorch can only run, without knowing the shapes of their results."""
+    """The program as calls that write to nothing. Raises ModelError for operators of which PyTorch does not know the shapes, and writes that it would lose."""
+    if behind := unseen_write(program):
+        raise ModelError(f"the model writes in place to a result of {behind}, or to what it was made from: both are the same memory, and torch.export takes "
+                         "them for copies of each other; call .clone() on the result first")  # fmt: skip
     try:
         with known_warnings_silenced(), logs_silenced():
             written: ExportedProgram = program.run_decompositions({})

@@ -25,6 +25,9 @@ WRITES_UNSAID = ("aten.native_batch_norm.default",)  # to its running statistics
 OF_MEMORY = ("aten.as_strided", "aten.resize")  # how these names begin: their results depend on how memory lies, which arrays of networks do in one way
 
 
+KEPT_WHOLE = ("aten.broadcast_tensors.", "aten.dropout.", "aten.einsum.", "aten.meshgrid.", "aten.sum_to_size.", "aten.type_as.")
+"""How the names of operators begin whose results may be their operands, or views of them, and which PyTorch's rewriting takes for copies."""
+
 STATISTICS = ("training", "use_input_stats")
 """Arguments of norms that update running statistics where they are true."""
 
@@ -55,12 +58,15 @@ def _writes(node: torch.fx.Node) -> bool:
 def _spell_out_dropout(program: ExportedProgram) -> None:
     """In evaluation mode it returns its operand, so a write to its result is a write to that; PyTorch's rewriting takes it for a copy."""
     for node in program.graph.nodes:
-        if node.target is not torch.ops.aten.dropout.default or node.args[0].op != "call_function":
-            continue
-        if node.args[2:] == (False,) or node.args[1] == 0:
+        if _is_its_operand(node):
             _rename_outputs(program, node.name, node.args[0].name)
             node.replace_all_uses_with(node.args[0])
             program.graph.erase_node(node)
+
+
+def _is_its_operand(node: torch.fx.Node) -> bool:
+    """Whether it is a call of dropout that does nothing."""
+    return node.target is torch.ops.aten.dropout.default and (node.args[2:] == (False,) or node.args[1] == 0)
 
 
 def _rename_outputs(program: ExportedProgram, name: str, to: str) -> None:
@@ -113,8 +119,33 @@ def _memories(graph: torch.fx.Graph) -> Mapping[torch.fx.Node, Memory]:
     for node in graph.nodes:
         made = [one for one in pytree.tree_leaves(node.meta.get("val")) if isinstance(one, torch.Tensor)]
         own = frozenset(one.untyped_storage()._cdata for one in made)
-        found[node] = own.union(*(found[one] for one in _viewed(node)))
+        found[node] = own.union(*(found[one] for one in (node.all_input_nodes if _is_its_operand(node) else _viewed(node))))
     return found
+
+
+def unseen_write(program: ExportedProgram) -> str:
+    """The operator behind which PyTorch's rewriting of a program loses a write; "" if there is none.
+
+    It takes results of `KEPT_WHOLE` for copies, so a write to one is lost where its operand is read afterwards, or is an argument or a weight, and the other
+    way round.
+    """
+    nodes = list(program.graph.nodes)
+    if not any(map(_writes, nodes)) or not any(map(_is_kept_whole, nodes)):
+        return ""
+    memory, place = _memories(program.graph), {node: number for number, node in enumerate(nodes)}
+    seen: dict[torch.fx.Node, frozenset[torch.fx.Node]] = {}
+    for node in nodes:
+        sharing = [] if _is_kept_whole(node) else [seen[one] for one in node.all_input_nodes if memory[one] & memory[node]]
+        seen[node] = frozenset().union(*sharing) or frozenset([node])
+    for node in filter(_writes, nodes):
+        for one in (one for one in nodes if memory[one] & memory[node] and not seen[one] & seen[node]):
+            if one.op == "placeholder" or any(place[user] > place[node] for user in one.users):
+                return next(str(other.target) for other in nodes if _is_kept_whole(other) and memory[other] & memory[node])
+    return ""
+
+
+def _is_kept_whole(node: torch.fx.Node) -> bool:
+    return str(node.target).startswith(KEPT_WHOLE)
 
 
 def _viewed(node: torch.fx.Node) -> Iterator[torch.fx.Node]:

@@ -168,11 +168,99 @@ def to_a_view_of_the_input(x: Tensor) -> Tensor:
     return x.view(-1).add_(1) * 2
 
 
-@pytest.mark.parametrize("function", [to_the_input, to_a_view_of_the_input], ids=lambda one: one.__name__)
+def to_the_input_behind_dropout(x: Tensor) -> Tensor:
+    x = torch.nn.functional.dropout(x, training=False)
+    return x.add_(1)
+
+
+def to_a_view_behind_dropout(x: Tensor) -> Tensor:
+    return torch.nn.functional.dropout(x.view(-1), training=False)[:3].relu_() + 1
+
+
+@pytest.mark.parametrize("function", [to_the_input, to_a_view_of_the_input, to_the_input_behind_dropout, to_a_view_behind_dropout], ids=lambda one: one.__name__)
 def test_writes_to_inputs_are_refused(function: Function) -> None:
     assert len(writes_left(function, torch.randn(3, 4))) == 1
     with pytest.raises(ModelError, match="changes its own state or its inputs"):
         from_torch(function, torch.randn(3, 4))
+
+
+def beside_dropout_of_the_input(x: Tensor) -> tuple[Tensor, Tensor]:
+    y = x * 2
+    y[0].add_(1)
+    return torch.nn.functional.dropout(x, training=False), y
+
+
+def test_dropout_of_an_input_may_be_returned(agrees: Callable[..., ExtractedGraph]) -> None:
+    agrees(beside_dropout_of_the_input, torch.randn(3, 4))
+
+
+def transposed(x: Tensor) -> Tensor:
+    return torch.einsum("ij->ji", x)
+
+
+def expanded(x: Tensor) -> Tensor:
+    return torch.broadcast_tensors(x, x[:1])[0]
+
+
+def grid(x: Tensor) -> Tensor:
+    return torch.meshgrid(x[0], indexing="ij")[0]
+
+
+def of_its_type(x: Tensor) -> Tensor:
+    return x.type_as(x)
+
+
+def of_its_size(x: Tensor) -> Tensor:
+    return x.sum_to_size(3, 4)
+
+
+OTHER_VIEWS: list[Function] = [transposed, grid]
+ITSELF: list[Function] = [expanded, of_its_type, of_its_size]
+VIEWS = [*OTHER_VIEWS, *ITSELF]
+"""Nothing in PyTorch's schemas says that these are views, and its rewriting takes them for copies."""
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda one: one.__name__)
+def test_writes_that_pytorch_would_lose_are_refused(view: Function, agrees: Callable[..., ExtractedGraph]) -> None:
+    def to_a_result(x: Tensor) -> Tensor:
+        y = x * 2
+        view(y).add_(1)
+        return y * 3
+
+    def to_the_operand(x: Tensor) -> Tensor:
+        y = x * 2
+        z = view(y)
+        y[:1].add_(1)
+        return z * 3
+
+    def to_an_input(x: Tensor) -> Tensor:
+        return view(x).add_(1)
+
+    for function in (to_a_result, to_the_operand) if view in ITSELF else ():
+        agrees(function, torch.randn(3, 4))
+    for function in (to_an_input,) if view in ITSELF else (to_a_result, to_the_operand, to_an_input):
+        with pytest.raises(ModelError, match=r"both are the same memory.*call \.clone\(\)"):
+            from_torch(function, torch.randn(3, 4))
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda one: one.__name__)
+def test_writes_that_are_not_lost_are_read(view: Function, agrees: Callable[..., ExtractedGraph]) -> None:
+    def alone(x: Tensor) -> Tensor:
+        return view(x * 2).add_(1) * 3
+
+    def beside(x: Tensor) -> Tensor:
+        y = x * 2
+        y[0].add_(1)
+        return y.sum() + view(x)
+
+    for function in (alone, beside):
+        agrees(function, torch.randn(3, 4))
+
+
+def test_a_given_program_that_writes_behind_dropout_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"a result of aten\.dropout\.default"):
+        from_torch(exported(to_the_input_behind_dropout, torch.randn(3, 4)))
+    from_torch(exported(lambda x: torch.nn.functional.dropout(x * 2, training=False).relu_(), torch.randn(3, 4)))
 
 
 def test_programs_that_are_given_stay_as_they_are() -> None:
