@@ -66,7 +66,7 @@ def _spell_out_dropout(program: ExportedProgram) -> None:
 
 def _is_its_operand(node: torch.fx.Node) -> bool:
     """Whether it is a call of dropout that does nothing."""
-    return node.target is torch.ops.aten.dropout.default and (node.args[2:] == (False,) or node.args[1] == 0)
+    return node.target is torch.ops.aten.dropout.default and bool(node.args[2:] == (False,) or node.args[1] == 0)
 
 
 def _rename_outputs(program: ExportedProgram, name: str, to: str) -> None:

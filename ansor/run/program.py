@@ -27,7 +27,7 @@ from ansor.measure.measure_task import MeasureTask
 from ansor.measure.trial.fill import Fill, fills_of
 from ansor.measure.trial.proof import Growths, HostProof, growths
 from ansor.measure.trial.recipe import check_lines, input_lines, moves_line, recipe_text
-from ansor.measure.verify import STILL
+from ansor.measure.verify import INSENSITIVE
 from ansor.measure.worker import POSITIVE
 from ansor.run.board_program import TEST, board_files
 from ansor.run.kernels import built, schedule_text
@@ -189,7 +189,7 @@ def _measured(program: Program, reference: CSource, fills: Mapping[str, Fill]) -
     made = proof.outputs(reference, [inputs])
     if isinstance(made, Failure):
         return {}
-    still = dict.fromkeys(made[0], STILL)
+    still = dict.fromkeys(made[0], INSENSITIVE)
     moves = proof.with_plain(reference, inputs, made[0], still, program.task.reduction)
     scale = max((float(np.abs(one).max()) for one in inputs.values() if one.dtype.kind == "f" and one.size), default=1.0)
     return {} if isinstance(moves, Failure) else growths(program.code, program.task.rounding, made[0], moves, scale)

@@ -26,7 +26,7 @@ from ansor.measure.trial.fill import Fill, key_of
 from ansor.measure.trial.recipe import Source
 from ansor.measure.trial.sums import COUNT, sums_of, unsure_blocks, wrong_blocks
 from ansor.measure.trial.transport import CLOSED
-from ansor.measure.verify import Moves, error_of_plain, growth, largest_of, measured_growth
+from ansor.measure.verify import Sensitivity, error_of_plain, growth, largest_of, measured_growth
 from ansor.measure.worker import shared_array
 
 SECONDS = 120.0  # for the reference on this machine
@@ -71,11 +71,13 @@ class HostProof:
             if wrong:
                 said = "the reference gives different results on the device and on this machine"
                 return Failure("reference", f"{said}: output {argument.name!r}, {wrong}")
-        usual = {source.arguments[place].name: Moves(kept.sensitivity) for place, kept in zip(places, answer.kept, strict=True)}
+        usual = {source.arguments[place].name: Sensitivity(kept.sensitivity) for place, kept in zip(places, answer.kept, strict=True)}
         moves = self.with_plain(source, inputs, made, usual, job.task.reduction)
         return moves if isinstance(moves, Failure) else growths(job.artifact.source, job.task.rounding, made, moves, answer.input_scale)
 
-    def with_plain(self, source: CSource, inputs: Arrays, expected: Arrays, moves: Mapping[str, Moves], reduction: int) -> dict[str, Moves] | Failure:
+    def with_plain(
+        self, source: CSource, inputs: Arrays, expected: Arrays, moves: Mapping[str, Sensitivity], reduction: int
+    ) -> dict[str, Sensitivity] | Failure:
         """The moves of a reference's outputs, with how far its plain program is off, if it has one."""
         if source.plain is None:
             return dict(moves)
@@ -125,7 +127,7 @@ def host_inputs(job: Job, sources: Mapping[str, Source]) -> Arrays:
     return found
 
 
-def growths(candidate: CSource, rounding: str, expected: Arrays, moves: Mapping[str, Moves], input_scale: float) -> Growths:
+def growths(candidate: CSource, rounding: str, expected: Arrays, moves: Mapping[str, Sensitivity], input_scale: float) -> Growths:
     """The measured growth of errors of each float output, for the bound of a candidate's."""
     dtypes = {one.name: one.dtype for one in candidate.arguments}
     return {

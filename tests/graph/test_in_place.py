@@ -202,7 +202,8 @@ def transposed(x: Tensor) -> Tensor:
 
 
 def expanded(x: Tensor) -> Tensor:
-    return torch.broadcast_tensors(x, x[:1])[0]
+    first: Tensor = torch.broadcast_tensors(x, x[:1])[0]  # type: ignore[no-untyped-call]
+    return first
 
 
 def grid(x: Tensor) -> Tensor:

@@ -284,6 +284,6 @@ def test_bytes_are_added_to_in_place(n: int, m: int, blocked: bool, steps: Steps
     (kernel,) = build_kernels([replace(code, text=text)])
     sums, before = aligned_empty((m, n), "int32"), aligned_empty((n, m), "int8")
     sums[...], before[...] = rng.integers(-90, 90, (m, n)), rng.integers(-90, 90, (n, m))
-    wanted = np.clip(sums.T + before, -128, 127).astype(np.int8)
+    wanted = np.clip(np.add(sums.T, before, dtype=np.int32), -128, 127).astype(np.int8)
     kernel.run_pointers([sums.ctypes.data, before.ctypes.data, before.ctypes.data])
     np.testing.assert_array_equal(before, wanted)
