@@ -125,9 +125,10 @@ class Worker:
                 loaded.move_inputs(number, request["rounding"] or "float32")
                 loaded.run(1)
                 moves = {name: moves[name].and_of(array, loaded.output(name)) for name, array in shared.items()}
-            for name, array in farthest.items():
-                array[...] = np.float32(0) if (each := moves[name].each) is None else each
-            report({"sensitivity": {name: one.usual for name, one in moves.items()}})
+            for name, one in moves.items():
+                if one.each is not None:
+                    farthest[name][...] = one.each
+            report({"sensitivity": {name: one.usual for name, one in moves.items() if one.each is not None}})
             if seconds < LONG_SECONDS:
                 self._run_plain(request, inputs, shared, moves, report)
 
@@ -136,7 +137,8 @@ class Worker:
             return _ReferenceOutputs({}, {}, Failure("reference", f"the reference failed: {outcome.failure}"))
         usual = next((message["sensitivity"] for message in outcome.messages if "sensitivity" in message), {})
         off = next((message["off"] for message in outcome.messages if "off" in message), {})
-        return _ReferenceOutputs(shared, {name: Sensitivity(usual.get(name, 0.0), farthest.get(name), off.get(name, 0.0)) for name in shared}, None)
+        moves = {name: Sensitivity(usual.get(name, 0.0), farthest[name] if name in usual else None, off.get(name, 0.0)) for name in {*usual, *off}}
+        return _ReferenceOutputs(shared, moves, None)
 
     def _run_plain(self, request: TaskRequest, inputs: Arrays, expected: Arrays, moves: Mapping[str, Sensitivity], report: Report) -> None:
         """Run the plain program of a reference, if it has one, and report how far its outputs are off."""
