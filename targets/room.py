@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from ansor.codegen.dialect import BYTES
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.harness import BAND_BYTES, CODE_BYTES, data_bytes
 from ansor.ir.columns import Flag, Int, ceil_div, larger, product, smaller
 from ansor.ir.dag import Dag
 from ansor.ir.loops import For, Loops, Store, stores
 from ansor.schedule.legality import register_tile, written_out
+from ansor.te.dtypes import BYTES
 
 NEST_BYTES, STATEMENT_BYTES, CALLED_BYTES = 4 << 10, 64, 144
 """Bounds on machine code: of a statement with the loops around it, and of each unrolled copy: with float registers, and with calls."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ansor.codegen.chunks import chunks
-from ansor.codegen.dialect import BYTES
 from ansor.codegen.emitter import Emitter
 from ansor.codegen.pieces import pieces
 from ansor.codegen.tree import Code
@@ -17,6 +16,7 @@ from ansor.codegen.values import Lanes, Writer
 from ansor.ir.columns import Int
 from ansor.ir.linear import Atom, Linear, Var
 from ansor.ir.loops import Access, Buffer, Store
+from ansor.te.dtypes import BYTES
 from ansor.te.expr import Select
 from ansor.te.fold import walk
 

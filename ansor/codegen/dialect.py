@@ -15,6 +15,7 @@ from ansor.codegen import small_math, vector_math
 from ansor.codegen.source import ALIGNMENT
 from ansor.ir.value_ranges import Ranges
 from ansor.support.bfloat16 import BFLOAT16, bits_of
+from ansor.te.dtypes import BYTES
 
 C_TYPES = {
     "float32": "float", "float64": "double", "int8": "signed char", "uint8": "unsigned char", "int16": "short", "int32": "int",
@@ -23,8 +24,6 @@ C_TYPES = {
 }
 SHORT = {"float32": "f32", "float64": "f64", "int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32", "int64": "i64", "bool": "u8", "uint16": "u16",
          "uint32": "u32", "uint64": "u64", "bfloat16": "u16", "float16": "f16"}
-BYTES = {"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1, "uint16": 2,
-         "uint32": 4, "uint64": 8}
 WRAPPING = {"int8": "uint8", "int16": "uint16"}  # types for narrow signed numbers in vectors, which C does not widen to int
 UNSIGNED = {"int8": "uint8", "uint8": "uint8", "int16": "uint16", "int32": "uint32", "int64": "uint64"}  # which wrap, and shift all bits
 MASK = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ansor.codegen.dialect import BYTES, Helpers
+from ansor.codegen.dialect import Helpers
 from ansor.codegen.emitter import Emitter
 from ansor.codegen.functions import Function, function_code, function_of
 from ansor.codegen.machine import Machine
@@ -37,6 +37,7 @@ from ansor.ir.loops import Access, Buffer, Loops, Store, stores
 from ansor.ir.passes import Pass, run
 from ansor.ir.simplify import simplified
 from ansor.ir.value_ranges import Ranges
+from ansor.te.dtypes import BYTES
 
 __all__ = ["PASSES", "PATTERNS", "Draft", "Machine", "draft_of", "generate"]
 

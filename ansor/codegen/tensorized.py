@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ansor.codegen.dialect import BYTES, C_TYPES, Helpers, literal, vector_type
+from ansor.codegen.dialect import C_TYPES, Helpers, literal, vector_type
 from ansor.codegen.values import Lanes, Writer, combined, depends, mentions
 from ansor.ir.intrinsics import Intrinsic
 from ansor.ir.linear import Var
 from ansor.ir.loops import Access, For, Store
 from ansor.support.bfloat16 import BFLOAT16, dtype_named
+from ansor.te.dtypes import BYTES
 from ansor.te.expr import Binary, Cast, Expr, Select
 
 Place = tuple[dict[Var, int], Lanes | None]

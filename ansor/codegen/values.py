@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ansor.codegen.dialect import BYTES, C_TYPES, MASK, UNSIGNED, WRAPPING, Helpers, literal
+from ansor.codegen.dialect import C_TYPES, MASK, UNSIGNED, WRAPPING, Helpers, literal
 from ansor.codegen.high_words import FEWEST, high_word, high_words_function
 from ansor.codegen.pieces import pieces
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Var, atom_variables, bounds, is_opaque, of
@@ -17,6 +17,7 @@ from ansor.ir.loops import Access, Buffer, IndexValue
 from ansor.ir.rejoin import rejoined
 from ansor.ir.simplify import simplified_index
 from ansor.support.bfloat16 import BFLOAT16
+from ansor.te.dtypes import BYTES
 from ansor.te.expr import COMPARISONS, DIVISIONS, Binary, Call, Cast, Const, Expr, Not, Select
 from ansor.te.fold import fold, walk
 from ansor.te.scalar import small_power

@@ -5,11 +5,12 @@ Processors without vectors have no register for four bytes: LLVM keeps a choice 
 
 from __future__ import annotations
 
-from ansor.codegen.dialect import BYTES, literal
+from ansor.codegen.dialect import literal
 from ansor.codegen.pieces import pieces
 from ansor.codegen.values import Writer
 from ansor.ir.linear import Linear
 from ansor.ir.loops import Access, Buffer, Store
+from ansor.te.dtypes import BYTES
 from ansor.te.expr import Const, Expr, Select
 
 WORD = 4

@@ -41,7 +41,6 @@ from ansor.explain.values import (
 from ansor.ir.feature_rows import FeatureRows, join
 from ansor.ir.loops import Loops, stores
 from ansor.schedule import legality
-from ansor.schedule.memory import BYTES
 from ansor.schedule.questions import is_follower
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import At, FuseRelation, SplitRelation, Stage
@@ -51,6 +50,7 @@ from ansor.targets.unit import SECONDS, Unit
 from ansor.tasks.origins import RULES, origin_of
 from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
+from ansor.te.dtypes import BYTES
 
 CACHES = ("L1", "L2", "L3")
 

@@ -6,14 +6,10 @@ from dataclasses import dataclass, field
 
 from ansor.ir.linear import bounds
 from ansor.ir.loops import IndexValue, Store
+from ansor.te.dtypes import INTEGER_LIMITS
 from ansor.te.expr import COMPARISONS, LOGIC, Binary, Cast, Const, Expr, Not, Select, is_float
 from ansor.te.fold import postorder
 from ansor.te.interval import Interval
-
-LIMITS: dict[str, Interval] = {
-    "bool": (0, 1), "int8": (-128, 127), "uint8": (0, 255), "int16": (-(2**15), 2**15 - 1), "int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1),
-}  # fmt: skip
-"""Least and greatest value of each integer dtype."""
 
 
 @dataclass(frozen=True)
@@ -32,24 +28,24 @@ class Ranges:
     def may_wrap(self, expr: Binary) -> bool:
         """True where a sum, a difference or a product of integers may leave its dtype."""
         found = of_operation(expr.op, self.of(expr.left), self.of(expr.right))
-        return found is None or not _within(found, LIMITS[expr.dtype])
+        return found is None or not _within(found, INTEGER_LIMITS[expr.dtype])
 
     def reduction_may_wrap(self, store: Store) -> bool:
         """True where a reduction of integers may leave its dtype."""
-        if store.buffer.dtype not in LIMITS or store.combiner not in ("sum", "prod"):
+        if store.buffer.dtype not in INTEGER_LIMITS or store.combiner not in ("sum", "prod"):
             return False
         low, high = self.of(store.value)
         length = 1
         for var in store.reduce_vars:
             length *= int(var.extent)
-        return store.combiner == "prod" or not _within((min(low * length, 0), max(high * length, 0)), LIMITS[store.buffer.dtype])
+        return store.combiner == "prod" or not _within((min(low * length, 0), max(high * length, 0)), INTEGER_LIMITS[store.buffer.dtype])
 
     def divides_safely(self, expr: Binary) -> bool:
         """True where a divisor is never 0, nor -1 for the least integer: processors trap on both."""
         low, high = self.of(expr.right)
         if low <= 0 <= high:
             return False
-        return not low <= -1 <= high or self.of(expr.left)[0] > LIMITS[expr.dtype][0]
+        return not low <= -1 <= high or self.of(expr.left)[0] > INTEGER_LIMITS[expr.dtype][0]
 
 
 def of_operation(op: str, a: Interval, b: Interval) -> Interval | None:
@@ -81,7 +77,7 @@ def of_operation(op: str, a: Interval, b: Interval) -> Interval | None:
 
 
 def _of_node(expr: Expr, operands: tuple[Interval, ...]) -> Interval:
-    limits = LIMITS.get(expr.dtype, LIMITS["int64"])
+    limits = INTEGER_LIMITS.get(expr.dtype, INTEGER_LIMITS["int64"])
     found = None if is_float(expr.dtype) else _known(expr, operands)
     return found if found is not None and _within(found, limits) else limits
 

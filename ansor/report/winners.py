@@ -13,9 +13,9 @@ from ansor.measure.record_target import difference, is_for, is_of
 from ansor.report.values import CostScope, Winner
 from ansor.run.kernels import schedule_text
 from ansor.run.states import best_of_recorded
-from ansor.schedule.memory import BYTES
 from ansor.tasks.recorded import Recorded, recorded_outcomes
 from ansor.tasks.task import SearchTask
+from ansor.te.dtypes import BYTES
 
 
 def winner_of(task: SearchTask, files: Sequence[str], where: CostScope, peak_gflops: float | None = None) -> Winner | str:

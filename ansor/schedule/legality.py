@@ -15,7 +15,8 @@ from ansor.errors import ScheduleError
 from ansor.ir.columns import Flag, Int, choose, larger, negated, product
 from ansor.ir.loops import For, Loops, Store, stores
 from ansor.schedule.machine import Limit, Machine
-from ansor.schedule.memory import BYTES, fits_memories
+from ansor.schedule.memory import fits_memories
+from ansor.te.dtypes import BYTES
 from ansor.te.expr import computed
 
 MAX_STATEMENTS = 4096

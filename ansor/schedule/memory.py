@@ -13,8 +13,8 @@ from ansor.ir.columns import Flag, Int, ceil_div, choose, product
 from ansor.ir.loops import Buffer, For, Loops, Node
 from ansor.schedule.machine import Machine
 from ansor.schedule.scopes import INSIDE, WHOLE
+from ansor.te.dtypes import BYTES
 
-BYTES = {"bfloat16": 2, "float16": 2, "float32": 4, "float64": 8, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "bool": 1}
 INSIDE_WORDS = "for stages computed at loops", "compute them at inner loops, or at root"
 WHOLE_WORDS = "for whole intermediates", "compute stages at loops of those that read them, or inline them"
 

@@ -19,6 +19,7 @@ from typing import cast as cast_type
 from ansor.errors import DeclarationError
 from ansor.support.bfloat16 import BFLOAT16, make_known
 from ansor.support.text import with_article
+from ansor.te.dtypes import BYTES, INTEGER_LIMITS
 from ansor.te.fold import fold, transform, walk
 from ansor.te.operators import Operators
 from ansor.te.size import Size
@@ -245,11 +246,6 @@ class Reduce(Expr):
         return f"{self.combiner}({parts[0]}, axis=[{', '.join(axis.name for axis in self.axes)}])"
 
 
-_INT_LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-(2**15), 2**15 - 1), "int32": (-(2**31), 2**31 - 1),
-               "int64": (-(2**63), 2**63 - 1), "bool": (0, 1)}
-_BITS = {"int8": 8, "uint8": 8, "int16": 16, "int32": 32, "int64": 64}
-
-
 def identity_of(combiner: str, dtype: str) -> Number:
     """The value a reduction starts from: 0 for sum, 1 for prod, the least or greatest value of the dtype for max and min."""
     if combiner == "sum":
@@ -258,7 +254,7 @@ def identity_of(combiner: str, dtype: str) -> Number:
         return 1.0 if is_float(dtype) else 1
     if is_float(dtype):
         return -math.inf if combiner == "max" else math.inf
-    low, high = _INT_LIMITS[dtype]
+    low, high = INTEGER_LIMITS[dtype]
     return low if combiner == "max" else high
 
 
@@ -284,7 +280,7 @@ def const(value: Number, dtype: str | None = None) -> Const:
         return Const(bool(value), dtype)
     if isinstance(value, float) and not value.is_integer():
         raise DeclarationError(f"asked for the {dtype} constant {value}, which is not an integer; use a float dtype or te.cast")
-    low, high = _INT_LIMITS[dtype]
+    low, high = INTEGER_LIMITS[dtype]
     if not low <= whole(value) <= high:
         raise DeclarationError(f"asked for the {dtype} constant {_shown(value)}, which is outside {low}..{high}")
     return Const(whole(value), dtype)
@@ -348,7 +344,7 @@ def _literal_dtype(op: str, value: Number, other: Operand) -> str | None:
         return None
     if other.dtype == "bool" and not isinstance(value, bool) and (op not in (*COMPARISONS, *LOGIC, *BITWISE) or value not in (0, 1)):
         return INDEX
-    if other.dtype == INDEX and not _INT_LIMITS[INDEX][0] <= value <= _INT_LIMITS[INDEX][1] and not any(node.reads_memory for node in walk(other)):
+    if other.dtype == INDEX and not INTEGER_LIMITS[INDEX][0] <= value <= INTEGER_LIMITS[INDEX][1] and not any(node.reads_memory for node in walk(other)):
         return "int64"  # index arithmetic on loops, which may leave int32 in between
     return computed(other.dtype)
 
@@ -385,8 +381,8 @@ def _check_dtypes(op: str, a: Expr, b: Expr) -> None:
         raise DeclarationError(f"asked for `{a} / {b}` on dtype {a.dtype}; use te.floordiv or te.truncdiv, or convert with .astype('float32')")
     if op in BITWISE and is_float(a.dtype):
         raise DeclarationError(f"asked for {op} of `{a}` and `{b}` on dtype {a.dtype}; bitwise operators need integers: convert with .astype('int32')")
-    if op in ("shl", "shr") and isinstance(b, Const) and not 0 <= b.value < _BITS[b.dtype]:
-        raise DeclarationError(f"asked to shift `{a}` of dtype {a.dtype} by {b.value} bits; it has {_BITS[b.dtype]}: shift by 0..{_BITS[b.dtype] - 1}")
+    if op in ("shl", "shr") and isinstance(b, Const) and b.value not in range(bits := 8 * BYTES[b.dtype]):
+        raise DeclarationError(f"asked to shift `{a}` of dtype {a.dtype} by {b.value} bits; it has {bits}: shift by 0..{bits - 1}")
     if op == "pow" and not is_float(a.dtype):
         raise DeclarationError(f"asked for pow of dtype {a.dtype} `{a}`; convert with .astype('float32')")
 
@@ -414,7 +410,7 @@ def _folded(op: str, a: Expr, b: Expr, dtype: str) -> Expr | None:
         raise DeclarationError(f"asked for {op} of `{a}` by zero")
     if x is not None and y is not None and op in _FOLD:
         value = _FOLD[op](whole(x), whole(y))
-        limits = _INT_LIMITS[dtype]
+        limits = INTEGER_LIMITS[dtype]
         return Const(value, dtype) if limits[0] <= whole(value) <= limits[1] else None
     if y == 0 and op in ("add", "sub"):
         return a
@@ -462,9 +458,9 @@ def _stored(expr: Expr) -> Expr:
 
 def _wrapped(value: Number, dtype: str) -> Number:
     """An integer converted to `dtype`: wrapped modulo 2 to the number of its bits."""
-    if dtype not in _BITS:
+    if dtype == "bool" or dtype not in INTEGER_LIMITS:
         return value
-    low, high = _INT_LIMITS[dtype]
+    low, high = INTEGER_LIMITS[dtype]
     return (whole(value) - low) % (high - low + 1) + low
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ansor.errors import ScheduleError
 from ansor.ir.loops import Access, Buffer
-from ansor.ir.value_ranges import LIMITS
+from ansor.te.dtypes import INTEGER_LIMITS
 from ansor.te.expr import Binary, Const, Expr
 from ansor.vta.buffers import SpareElement
 from ansor.vta.instructions import AluOp
@@ -41,7 +41,7 @@ def steps_of(value: Expr, whole: Callable[[Access], bool]) -> tuple[Access, tupl
     """
     steps: list[Step] = []
     _check_places(value)
-    value_on_core(value, lambda node: Value(LIMITS[node.dtype]) if isinstance(node, Access) else None)
+    value_on_core(value, lambda node: Value(INTEGER_LIMITS[node.dtype]) if isinstance(node, Access) else None)
     found = _Steps(steps, whole).of(value)
     if not whole(found):
         raise _not_in_place(found)

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ansor.errors import ScheduleError
-from ansor.ir.value_ranges import LIMITS, of_operation
+from ansor.ir.value_ranges import of_operation
+from ansor.te.dtypes import INTEGER_LIMITS
 from ansor.te.expr import COMPARISONS, LOGIC, SYMBOLS, Axis, Binary, Call, Cast, Const, Expr, Not, Select, is_float
 from ansor.te.fold import postorder, walk
 from ansor.te.interval import Interval
@@ -54,7 +55,7 @@ def value_on_core(expr: Expr, leaf: Callable[[Expr], Value | None] = lambda node
 def reduced(combiner: str, value: Value) -> Value:
     """The values of a reduction over values of a range. Raises AluError for reductions that a core does not have."""
     if combiner == "sum":
-        return Value(LIMITS["int32"], value.wrapped)
+        return Value(INTEGER_LIMITS["int32"], value.wrapped)
     if combiner not in ("min", "max"):
         raise AluError(f"a reduction by {combiner}; a VTA core reduces by sum, min and max: {_ON_HOST}")
     if value.wrapped:
@@ -71,7 +72,7 @@ def _of_node(node: Expr, known: dict[int, Value]) -> Value:
     if node.dtype not in ("int8", "int32"):
         _refuse_type(node)
     if node.reads_memory:
-        return Value(LIMITS[node.dtype])
+        return Value(INTEGER_LIMITS[node.dtype])
     if isinstance(node, Const):
         return Value((int(node.value), int(node.value)))
     if isinstance(node, Cast):
@@ -101,7 +102,7 @@ def _why_not(node: Expr) -> str:
 
 def _within(dtype: str, value: Value) -> Value:
     """A value converted to a dtype."""
-    low, high = LIMITS[dtype]
+    low, high = INTEGER_LIMITS[dtype]
     if low <= value.range[0] and value.range[1] <= high:
         return value
     return Value((low, high), value.wrapped or dtype == "int8")
@@ -113,7 +114,7 @@ def _of_binary(node: Binary, left: Value, right: Value) -> Value:
     if exact and (left.wrapped or right.wrapped):
         raise AluError(_of_wrapped(op))
     found = of_operation(node.op, left.range, right.range)
-    return _within(node.dtype, Value(LIMITS["int32"] if found is None else found, left.wrapped or right.wrapped))
+    return _within(node.dtype, Value(INTEGER_LIMITS["int32"] if found is None else found, left.wrapped or right.wrapped))
 
 
 def _of_wrapped(op: str) -> str:

@@ -20,9 +20,10 @@ from ansor.ir.evaluate import evaluate
 from ansor.ir.linear import Linear, Var, of
 from ansor.ir.loops import Access, Buffer, IndexValue
 from ansor.ir.simplify import simplified
-from ansor.ir.value_ranges import LIMITS, Ranges, of_operation
+from ansor.ir.value_ranges import Ranges, of_operation
 from ansor.schedule.lower import lower
 from ansor.schedule.sketch import Sketch
+from ansor.te.dtypes import INTEGER_LIMITS
 from ansor.te.expr import Binary, Const, Expr, binary
 from ansor.te.tensor import Tensor
 
@@ -32,7 +33,7 @@ Model = Callable[[int, int], int]
 
 
 def wrapped(value: int, dtype: str) -> int:
-    low, high = LIMITS[dtype]
+    low, high = INTEGER_LIMITS[dtype]
     return (value - low) % (high - low + 1) + low
 
 
@@ -51,7 +52,7 @@ def models(dtype: str) -> dict[str, Model]:
 
 
 def edges(dtype: str) -> list[int]:
-    low, high = LIMITS[dtype]
+    low, high = INTEGER_LIMITS[dtype]
     bits = 8 * np.dtype(dtype).itemsize
     return sorted({low, low + 1, max(low, -1), max(low, -2), 0, 1, 2, 7, bits - 1, bits, high - 1, high})
 
@@ -138,13 +139,13 @@ def outputs_with(inputs: dict[str, Tensor], outputs: list[Tensor]) -> list[Tenso
 @pytest.mark.compiler
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sums_and_products_wrap(dtype: str) -> None:
-    high = LIMITS[dtype][1]
+    high = INTEGER_LIMITS[dtype][1]
     a, r = te.placeholder((5, 37), dtype, name="a"), te.reduce_axis(37, "r")
     outputs = [
         te.compute((5,), lambda i: te.sum(a[i, r], axis=r), name="total"), te.compute((5,), lambda i: te.prod(a[i, r], axis=r), name="product"),
         te.compute((5,), lambda i: te.sum(a[i, r] * a[i, r], axis=r), name="squares"),
     ]  # fmt: skip
-    rows = [[high] * 37, [LIMITS[dtype][0]] * 37, [high - k for k in range(37)], [1] * 37, [3] * 37]
+    rows = [[high] * 37, [INTEGER_LIMITS[dtype][0]] * 37, [high - k for k in range(37)], [1] * 37, [3] * 37]
     product = [1] * 5
     for k, row in enumerate(rows):
         for value in row:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ansor.codegen.dialect import BYTES
 from ansor.codegen.emitter import Emitter
 from ansor.codegen.tree import Code
 from ansor.ir.loops import Access, For, Store
+from ansor.te.dtypes import BYTES
 from ansor.te.expr import computed
 from ansor.te.fold import walk
 

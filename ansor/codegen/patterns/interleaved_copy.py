@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ansor.codegen.dialect import BYTES
 from ansor.codegen.emitter import Emitter
 from ansor.codegen.patterns.base import Nest, Pattern
 from ansor.codegen.patterns.row import row_of
@@ -19,6 +18,7 @@ from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import Access, For, Store
 from ansor.ir.simplify import conjuncts, index_of
 from ansor.support.bfloat16 import BFLOAT16
+from ansor.te.dtypes import BYTES
 from ansor.te.expr import Binary, Const, Expr, Select
 
 MAX_LANES = 512  # a longer one is not a packed tile

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ansor.codegen.dialect import BYTES
 from ansor.codegen.edges import Edge, edges, guards_by
 from ansor.codegen.emitter import Counts, Emitter
 from ansor.codegen.patterns.base import Nest, Pattern, widest
@@ -21,6 +20,7 @@ from ansor.codegen.values import Lanes, Writer, computable, contiguous, depends,
 from ansor.ir.linear import Linear, Var, of
 from ansor.ir.loops import Access, For, Guard, Store
 from ansor.ir.simplify import chain, comparison_of, conjuncts
+from ansor.te.dtypes import BYTES
 from ansor.te.expr import Binary, Expr, Select
 from ansor.te.fold import walk
 
