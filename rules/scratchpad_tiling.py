@@ -75,7 +75,7 @@ class ScratchpadTiling:
         ready = sketch.then(*self._copies(sketch.state, plan), *(ComputeInline(name) for name in plan.between))
         for last in (False, True):
             tiled, outer = self._tiled(ready, plan, lanes_last=last)
-            for places in self._attachments(tiled, plan):
+            for places in self._attachments(plan):
                 yield Derived(self._placed(tiled, plan, outer, places))
             if len(outer) < 2:
                 return
@@ -133,7 +133,7 @@ class ScratchpadTiling:
         place = [axis.name for axis in state[plan.total].axes].index(plan.product.lanes.name)
         return axes[place]
 
-    def _attachments(self, sketch: Sketch, plan: Plan) -> Sequence[tuple[bool, bool]]:
+    def _attachments(self, plan: Plan) -> Sequence[tuple[bool, bool]]:
         """Whether data and weights are copied inside the reduction loop, or before it."""
         if plan.product is None or plan.product.group.extent <= self.block:
             return ((False, False),)

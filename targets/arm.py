@@ -34,7 +34,7 @@ RULES = cpu.RULES  # the same rules; the search finds other programs
 class Processor:
     """One core and its shared cache. Sizes in KiB.
 
-    features: of `FEATURES`; sve: bytes of an SVE vector, 0 for none, -1 for unknown.
+    features: of `FEATURES`.
     """
 
     l1: int
@@ -42,7 +42,6 @@ class Processor:
     l3: int
     prior: Prior
     features: str = ""
-    sve: int = 0
     registers: int = 32
 
 
@@ -73,15 +72,15 @@ ARM = {
     "cortex-a75": Processor(64, 256, 2048, _LARGE, _8_2),
     "cortex-a76": Processor(64, 512, 2048, _SERVER, _8_2),
     "cortex-a78": Processor(32, 512, 4096, _SERVER, _8_2),
-    "cortex-a510": Processor(32, 256, 4096, _MIDDLE, _8_6, sve=16),
-    "cortex-a710": Processor(64, 512, 8192, _SERVER, _8_6, sve=16),
+    "cortex-a510": Processor(32, 256, 4096, _MIDDLE, _8_6),
+    "cortex-a710": Processor(64, 512, 8192, _SERVER, _8_6),
     "cortex-x1": Processor(64, 1024, 8192, _WIDE, _8_2),
-    "cortex-x2": Processor(64, 1024, 8192, _WIDE, _8_6, sve=16),
+    "cortex-x2": Processor(64, 1024, 8192, _WIDE, _8_6),
     "neoverse-n1": Processor(64, 1024, 32768, _SERVER, _8_2),
-    "neoverse-n2": Processor(64, 1024, 32768, _SERVER, _8_6, sve=16),
-    "neoverse-v1": Processor(64, 1024, 32768, _WIDE, _8_6, sve=32),
-    "neoverse-v2": Processor(64, 2048, 65536, _WIDE, _8_6, sve=16),
-    "a64fx": Processor(64, 8192, 0, _SERVER, "fp16", sve=64),
+    "neoverse-n2": Processor(64, 1024, 32768, _SERVER, _8_6),
+    "neoverse-v1": Processor(64, 1024, 32768, _WIDE, _8_6),
+    "neoverse-v2": Processor(64, 2048, 65536, _WIDE, _8_6),
+    "a64fx": Processor(64, 8192, 0, _SERVER, "fp16"),
     "apple-m1": Processor(128, 12288, 8192, _WIDE, _8_2),
     "apple-m2": Processor(128, 16384, 8192, _WIDE, _8_6),
     "apple-m3": Processor(128, 16384, 8192, _WIDE, _8_6),

@@ -36,11 +36,6 @@ class _Pending:
     array: Any = None
 
 
-def device_names() -> tuple[str, ...]:
-    """The names of all OpenCL devices here, as "platform: device". Raises DeviceError without pyopencl."""
-    return tuple(_name(device) for device in _devices())
-
-
 class OpenclDriver:
     """The first OpenCL device whose name ("platform: device") contains `device`, ignoring case. Instructions run in program order.
 
