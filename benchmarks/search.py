@@ -43,7 +43,7 @@ from ansor.run.budget import Budget
 from ansor.run.options import ROUND, Rounds, SearchOptions
 from ansor.run.states import Progress
 from ansor.run.tuning import TuningRun
-from ansor.run.voice import Hearers
+from ansor.run.voice import Callbacks
 from ansor.run.zero_tuning import pick
 from ansor.search.evolution import EvolutionOptions
 from ansor.search.tuner import Halves, TunerOptions
@@ -122,7 +122,8 @@ def run(operator: str, search: str, seed: int, trials: int, target: Target) -> C
     how = SEARCHES[search]
     with Measurer(target, overlap=how.overlap, jobs=1 if how.overlap else None) as measurer:
         search_options = SearchOptions(seed, how.model(seed), first=partial(pick, seed=seed) if how.picks else None, tuner=how.options)
-        TuningRun([task], measurer=measurer, budget=Budget.of(trials), search=search_options, rounds=Rounds(how.round_size), hearers=Hearers(update=note)).run()
+        callbacks = Callbacks(update=note)
+        TuningRun([task], measurer=measurer, budget=Budget.of(trials), search=search_options, rounds=Rounds(how.round_size), callbacks=callbacks).run()
     return Curve(operator, search, seed, str(target), processor_name(), tuple(best), tuple(elapsed))
 
 

@@ -15,7 +15,7 @@ from ansor.measure.record_target import record_target
 from ansor.run.first_failures import FirstFailures
 from ansor.run.options import Trials
 from ansor.run.states import TaskState
-from ansor.run.voice import Hearers
+from ansor.run.voice import Callbacks
 from ansor.search.tuner import Pick
 from ansor.tasks.recorded import Recorded, recorded_outcomes, say_left_out
 
@@ -45,10 +45,10 @@ class Ledger:
         """What the file knows about a task."""
         return Recorded([], {}) if self._found is None else recorded_outcomes(state.task, self._found, (self._measurer.model, self._measurer.unit))
 
-    def say_left_out(self, hearers: Hearers) -> None:
+    def say_left_out(self, callbacks: Callbacks) -> None:
         """Report which records of the file do not count, if any."""
         if self._found is not None:
-            say_left_out([state.left_out for state in self._states], self._found, hearers.say, hearers.warn)
+            say_left_out([state.left_out for state in self._states], self._found, callbacks.say, callbacks.warn)
 
     def __enter__(self) -> Self:
         if self._trials.file is not None:

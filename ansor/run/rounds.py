@@ -94,15 +94,15 @@ class _RoundInFlight:
     round: Round
     flight: Flight
     failed: dict[int, Measurement]
-    heard: int = 0
+    reported: int = 0
 
     @property
     def over(self) -> bool:
-        return self.heard == len(self.round.picks)
+        return self.reported == len(self.round.picks)
 
     def advance(self, hear: Hear) -> None:
         found = self.flight.advance() if not self.flight.over else []
-        while not self.over and (self.heard in self.failed or found):
-            measurement = self.failed[self.heard] if self.heard in self.failed else found.pop(0)
-            pick, self.heard = self.round.picks[self.heard], self.heard + 1
+        while not self.over and (self.reported in self.failed or found):
+            measurement = self.failed[self.reported] if self.reported in self.failed else found.pop(0)
+            pick, self.reported = self.round.picks[self.reported], self.reported + 1
             hear(self.round, pick, measurement)

@@ -24,7 +24,7 @@ def tuned(tasks: Sequence[SearchTask], weights: Sequence[float] | None, asked: R
     voice.now("starting the C compiler and the measuring process")
     with Measurer(target, asked.devices, timing=asked.timing, say=voice.alarm) as measurer:
         trials = Trials(asked.records)
-        run = TuningRun(tasks, weights, measurer=measurer, budget=asked.budget, search=asked.search, trials=trials, hearers=voice.hearers)
+        run = TuningRun(tasks, weights, measurer=measurer, budget=asked.budget, search=asked.search, trials=trials, callbacks=voice.callbacks)
         try:
             return run.run()
         except KeyboardInterrupt as stopped:

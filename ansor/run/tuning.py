@@ -29,7 +29,7 @@ from ansor.run.refused import refusal
 from ansor.run.rounds import Round, RoundsInFlight
 from ansor.run.states import Progress, Reached, Spent, TaskState, best_of, origins_of
 from ansor.run.summary import last_lines
-from ansor.run.voice import Hearers
+from ansor.run.voice import Callbacks
 from ansor.search.task_scheduler import TaskInfo, TaskScheduler
 from ansor.search.tuner import Outcome, Pick, Tuner
 from ansor.support.text import clip, counted, format_left, format_share
@@ -59,10 +59,10 @@ class TuningRun:
         search: SearchOptions | None = None,
         rounds: Rounds | None = None,
         trials: Trials | None = None,
-        hearers: Hearers | None = None,
+        callbacks: Callbacks | None = None,
     ) -> None:
         self.measurer, self.budget = measurer, budget
-        self.search, self.rounds, self.hearers = search or SearchOptions(), rounds or Rounds(), hearers or Hearers()
+        self.search, self.rounds, self.callbacks = search or SearchOptions(), rounds or Rounds(), callbacks or Callbacks()
         self.on_round: OnRound | None = None
         self.judge = self._judge(tasks)
         self.model = self.judge.model
@@ -88,7 +88,7 @@ class TuningRun:
     def _tuner(self, state: TaskState, number: int) -> Tuner:
         """The search for programs of a task; derives its sketches if that has not been done yet."""
         of = f" ({number + 1} of {len(self.states)})" if len(self.states) > 1 else ""
-        self.hearers.now(f"deriving the programs of {state.task.name}{of}")
+        self.callbacks.now(f"deriving the programs of {state.task.name}{of}")
         options = replace(self.search.tuner, early_stop=self.search.early_stop)
         if self.budget.trials is not None:
             options = replace(options, budget=max(1, self.budget.trials // max(1, len(self.states))))
@@ -100,10 +100,10 @@ class TuningRun:
     def run(self) -> list[TaskState]:
         """Tune until the budget is used or nothing is left to try. Ctrl-C passes through; finished trials are recorded by then."""
         done = sum(self._resume(index, state) for index, state in enumerate(self.states))
-        self.ledger.say_left_out(self.hearers)
+        self.ledger.say_left_out(self.callbacks)
         if not self.budget.trials_left(done):
             if done:
-                self.hearers.say(f"{done} trials are already recorded, and the budget is {self.budget.trials}: nothing to measure")
+                self.callbacks.say(f"{done} trials are already recorded, and the budget is {self.budget.trials}: nothing to measure")
             return self.states
         with self.ledger:
             if self.measurer.ahead:
@@ -113,7 +113,7 @@ class TuningRun:
                     done += self._round(state, self.pace.round_size(state, done, self.rounds.size))
         self._say_without_program()
         for line in last_lines(self.states, self.pace, self.judge.name):
-            self.hearers.say(line)
+            self.callbacks.say(line)
         return self.states
 
     def _say_without_program(self) -> None:
@@ -121,11 +121,11 @@ class TuningRun:
         for state in (one for one in self.states if one.best is None):
             if not state.trials and self.tuners[id(state)].exhausted:
                 state.refused = True
-                self.hearers.warn(refusal(state.task))
+                self.callbacks.warn(refusal(state.task))
             elif state.trials > state.resumed and state.first_failure is not None:
                 kinds = ", ".join(f"{count} {kind}" for kind, count in state.failures.most_common())
                 said = clip(" ".join(state.first_failure.text.split()), 200)
-                self.hearers.warn(f"{state.task.name}: all {counted(state.trials, 'program')} that were tried have failed ({kinds}); the first: {said}")
+                self.callbacks.warn(f"{state.task.name}: all {counted(state.trials, 'program')} that were tried have failed ({kinds}); the first: {said}")
 
     # what is known --------------------------------------------------------------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class TuningRun:
                 self.scheduler.told(index, state.cost, (count - 1) % SMALL_ROUND + 1, since=state.trials - state.best_at)
         state.resumed = len(found.known)
         if found.known:
-            self.hearers.say(f"{state.task.name}: continuing after {len(found.known)} recorded trials")
+            self.callbacks.say(f"{state.task.name}: continuing after {len(found.known)} recorded trials")
         return len(found.known)
 
     def _tell_known(self, state: TaskState, outcomes: Sequence[Outcome]) -> None:
@@ -191,13 +191,13 @@ class TuningRun:
             return None if self._stopped(self.states[0]) else 0
         index = self.scheduler.next_task()
         if index is None:
-            self.hearers.say("no task has anything left to try")
+            self.callbacks.say("no task has anything left to try")
         return index
 
     def _stopped(self, state: TaskState) -> bool:
         reason = self.tuners[id(state)].finished
         if reason is not None:
-            self.hearers.say(f"{state.task.name}: {reason}")
+            self.callbacks.say(f"{state.task.name}: {reason}")
         return reason is not None
 
     def _is_over(self, done: int) -> bool:
@@ -208,7 +208,7 @@ class TuningRun:
         gain = self.pace.gain_of_rest() if least > 0 and done >= FEWEST_TRIALS * len(self.states) else None
         if gain is None or gain >= least:
             return False
-        self.hearers.say(f"stopping early: {self._rest(done)} would be expected to save {format_share(gain)}, under {format_share(least)} (min_gain)")
+        self.callbacks.say(f"stopping early: {self._rest(done)} would be expected to save {format_share(gain)}, under {format_share(least)} (min_gain)")
         return True
 
     def _rest(self, done: int) -> str:
@@ -225,7 +225,7 @@ class TuningRun:
         with closing(RoundsInFlight(self.measurer)) as rounds:
             while True:
                 self._start_rounds(rounds, done)
-                ended = rounds.next_ended(self._heard, lambda: not self.pace.seconds_left)
+                ended = rounds.next_ended(self._take, lambda: not self.pace.seconds_left)
                 if ended is None:
                     break
                 done += self._round_ended(ended)
@@ -247,7 +247,7 @@ class TuningRun:
             if self.on_round is not None:
                 self.on_round(index, False)
             round_ = self._new_round(state, self.pace.round_size(state, begun, self.rounds.size))
-            rounds.start(round_, *self._candidates(state, round_.picks), self._heard)
+            rounds.start(round_, *self._candidates(state, round_.picks), self._take)
 
     def _next_beside(self, rounds: RoundsInFlight) -> int | None:
         """A task for another round: one with as few rounds in flight as possible."""
@@ -260,7 +260,7 @@ class TuningRun:
 
     def _say_nothing_left(self) -> None:
         if len(self.states) > 1 or not self._stopped(self.states[0]):
-            self.hearers.say("no task has anything left to try")
+            self.callbacks.say("no task has anything left to try")
 
     def _round_ended(self, round_: Round) -> int:
         """Tell search and scheduler about a finished round; return its number of trials. Rounds share devices, so the time of a round is the time since the
@@ -286,7 +286,7 @@ class TuningRun:
         try:
             with closing(self._measured(state, round_.picks)) as measured:
                 for pick, measurement in measured:
-                    self._heard(round_, pick, measurement)
+                    self._take(round_, pick, measurement)
                     if not self.pace.seconds_left:
                         break
         finally:
@@ -294,7 +294,7 @@ class TuningRun:
         check_trouble(round_.trouble)
         return round_.count
 
-    def _heard(self, round_: Round, pick: Pick, measurement: Measurement) -> None:
+    def _take(self, round_: Round, pick: Pick, measurement: Measurement) -> None:
         """Handle a finished trial of a round."""
         state = self.states[round_.index]
         if measurement.failure is not None and measurement.failure.kind == MACHINE:
@@ -304,13 +304,13 @@ class TuningRun:
         round_.count += 1
         if outcome.failure not in LINK:
             round_.outcomes.append(outcome)
-        self.hearers.update(self._progress(state, measurement))
+        self.callbacks.update(self._progress(state, measurement))
 
     def _new_round(self, state: TaskState, count: int) -> Round:
         """What to measure next. The first round of a task measures only the programs picked without measuring, since they are ready sooner than a search."""
         first = not state.trials and not state.rounds
         if first:
-            self.hearers.now(f"choosing, building and measuring the first program of {state.task.name}")
+            self.callbacks.now(f"choosing, building and measuring the first program of {state.task.name}")
         suggested = self._suggest_first(state) if first else 0
         picks = self.tuners[id(state)].ask(min(count, suggested) if suggested else count, self.budget.share(self.pace.trials, self.pace.elapsed))
         state.rounds += 1

@@ -20,7 +20,7 @@ def quiet(_: object) -> None:
 
 
 @dataclass(frozen=True)
-class Hearers:
+class Callbacks:
     """The callbacks of a run. say: lines worth reporting; alarm: lines that must be seen, by default like `say`; update: after every trial;
     now: the current activity before and between trials."""
 
@@ -110,6 +110,6 @@ class Voice:
         self.on_progress(progress)
 
     @property
-    def hearers(self) -> Hearers:
+    def callbacks(self) -> Callbacks:
         """The callbacks for a run."""
-        return Hearers(self.say, self.alarm, self.update, self.now)
+        return Callbacks(self.say, self.alarm, self.update, self.now)

@@ -40,7 +40,7 @@ from ansor.te.tensor import Tensor
 
 if TYPE_CHECKING:
     from ansor.manual.schedule import Schedule
-    from ansor.tasks.beside_rules import Template
+    from ansor.tasks.template_programs import Template
     from ansor.templates.task import Task as TemplateTask
 
 Workload: TypeAlias = "Callable[..., Sequence[Tensor] | Tensor | tuple[Schedule, Sequence[Tensor]]] | str | Sequence[Tensor] | Tensor"
@@ -163,7 +163,7 @@ class SearchTask:
         if declared:
             self._say_unused(used)
         if self.templates:
-            from ansor.tasks.beside_rules import spaces_of
+            from ansor.tasks.template_programs import spaces_of
 
             found += spaces_of(self.templates, self.dag, self.target)
         return tuple(pinned(found, self.pins))
@@ -270,7 +270,7 @@ def _of_templates(templates: Sequence[Template], args: tuple[object, ...]) -> tu
     """Each template as a separate task, and the tensors of the first."""
     if not templates:
         return (), ()
-    from ansor.tasks.beside_rules import tasks_of
+    from ansor.tasks.template_programs import tasks_of
 
     return tasks_of(templates, args)
 

@@ -23,7 +23,7 @@ from ansor.run.keywords import NetworkKeywords, RunOptions
 from ansor.run.machine_model import SUFFIX, forget_model, is_fittable, keep_model, machine_model, name_of
 from ansor.run.options import Trials
 from ansor.run.tuning import TuningRun
-from ansor.run.voice import Hearers
+from ansor.run.voice import Callbacks
 from ansor.run.zero_tuning import pick
 from ansor.support import safe_files
 from ansor.targets.base import LOCAL, parse_target
@@ -126,7 +126,7 @@ def test_runs_say_and_note_which_model_chose(tmp_path: Path) -> None:
         if fitted:
             kept_model()
         records = tmp_path / f"{fitted}.jsonl"
-        run = TuningRun([task], measurer=measurer, budget=Budget(2), trials=Trials(records), hearers=Hearers(lines.append))  # type: ignore[arg-type]  # a fake
+        run = TuningRun([task], measurer=measurer, budget=Budget(2), trials=Trials(records), callbacks=Callbacks(lines.append))  # type: ignore[arg-type]  # a fake
         run.run()
     assert "chosen by the package's model" in lines[0] and "chosen by the model of this machine" in lines[-1]
     noted = [dict(load(tmp_path / f"{fitted}.jsonl").headers[0].machine)[MODEL] for fitted in (False, True)]

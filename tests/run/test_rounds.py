@@ -24,7 +24,7 @@ from ansor.run.budget import Budget
 from ansor.run.options import SearchOptions, Trials
 from ansor.run.states import Progress
 from ansor.run.tuning import TuningRun
-from ansor.run.voice import Hearers
+from ansor.run.voice import Callbacks
 from ansor.targets.unit import INSTRUCTIONS
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
@@ -53,12 +53,12 @@ class Board:
 
 
 def tuned(
-    boards: Sequence[Board], trials: int, records: Path | None = None, hearers: Hearers | None = None, seconds: float | None = None,
+    boards: Sequence[Board], trials: int, records: Path | None = None, callbacks: Callbacks | None = None, seconds: float | None = None,
     tasks: Sequence[SearchTask] = TASKS,
 ) -> TuningRun:  # fmt: skip
     with Measurer("cpu -threads=1", boards, jobs=1) as measurer:
         budget, search = Budget(trials, seconds), SearchOptions(0, RandomModel(0))
-        run = TuningRun(tasks, measurer=measurer, budget=budget, search=search, trials=Trials(records), hearers=hearers)
+        run = TuningRun(tasks, measurer=measurer, budget=budget, search=search, trials=Trials(records), callbacks=callbacks)
         run.run()
         return run
 
@@ -67,7 +67,7 @@ def test_several_devices_are_kept_busy_with_several_tasks(tmp_path: Path) -> Non
     together = threading.Barrier(3)
     boards = [Board(f"b{number}", together=together) for number in range(3)]
     seen: list[Progress] = []
-    found = tuned(boards, 30, tmp_path / "r.jsonl", Hearers(update=seen.append))
+    found = tuned(boards, 30, tmp_path / "r.jsonl", Callbacks(update=seen.append))
     assert not together.broken and all(board.ran for board in boards)
     assert [line.partition(":")[0] for line in seen[-1].devices] == ["b0", "b1", "b2"]
     assert sum(state.trials for state in found.states) == len(load(tmp_path / "r.jsonl").records) == 30
@@ -85,7 +85,7 @@ def test_one_task_keeps_several_devices_busy(tmp_path: Path) -> None:
 
 def test_one_device_gets_a_round_at_a_time() -> None:
     heard: list[str] = []
-    tuned([Board("one", 0.0)], 24, hearers=Hearers(update=lambda progress: heard.append(progress.task.name)))
+    tuned([Board("one", 0.0)], 24, callbacks=Callbacks(update=lambda progress: heard.append(progress.task.name)))
     changes = sum(one != other for one, other in zip(heard, heard[1:], strict=False))
     assert len(heard) == 24 and changes <= 24 // 3
 
@@ -99,7 +99,7 @@ def test_what_was_interrupted_goes_on(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        tuned([Board("a"), Board("b")], 30, tmp_path / "r.jsonl", Hearers(update=interrupt))
+        tuned([Board("a"), Board("b")], 30, tmp_path / "r.jsonl", Callbacks(update=interrupt))
     assert len(load(tmp_path / "r.jsonl").records) == 10
     assert sum(state.trials for state in tuned([Board("a"), Board("b")], 30, tmp_path / "r.jsonl").states) == 30
     rows = [(record.workload, record.sketch, record.row) for record in load(tmp_path / "r.jsonl").records]

@@ -22,7 +22,7 @@ from ansor.run.budget import FEWEST_TRIALS, Budget
 from ansor.run.options import Rounds, SearchOptions, Trials
 from ansor.run.states import Progress, best_of_recorded
 from ansor.run.tuning import TuningRun
-from ansor.run.voice import Hearers
+from ansor.run.voice import Callbacks
 from ansor.run.zero_tuning import pick
 from ansor.search.expected_gain import expected_gain
 from ansor.search.tuner import Outcome, Pick, Tuner
@@ -90,7 +90,7 @@ def test_the_budget_is_met_exactly_and_the_best_is_kept() -> None:
 def test_failures_are_counted_recorded_and_never_best(tmp_path: Path) -> None:
     seen: list[Progress] = []
     tuning = run(FakeMeasurer(fail_every=2), 10, tmp_path / "r.jsonl")
-    tuning.hearers = Hearers(update=seen.append)
+    tuning.callbacks = Callbacks(update=seen.append)
     tuning.run()
     assert seen[-1].failures == {"crash": 5}
     kinds = [record.failure.kind if record.failure else "" for record in load(tmp_path / "r.jsonl").records]
@@ -166,7 +166,7 @@ def test_sketches_that_no_longer_exist_are_said_and_left_out(tmp_path: Path) -> 
     path.write_text(path.read_text().replace('"SP"', '"XX"'))
     lines: list[str] = []
     tuning = run(FakeMeasurer(), 6, path)
-    tuning.hearers = Hearers(alarm=lines.append)
+    tuning.callbacks = Callbacks(alarm=lines.append)
     assert tuning.run()[0].resumed == 0
     assert any("sketches of rules that are not here" in line for line in lines)
 
@@ -177,7 +177,7 @@ def test_records_of_another_machine_are_said_and_left_out(tmp_path: Path) -> Non
     path.write_text(path.read_text().replace("-mcpu=native -threads=1 (", "-mcpu=native -threads=1 (another "))
     lines: list[str] = []
     tuning = run(FakeMeasurer(), 6, path)
-    tuning.hearers = Hearers(alarm=lines.append)
+    tuning.callbacks = Callbacks(alarm=lines.append)
     assert tuning.run()[0].resumed == 0
     assert any("4 records" in line and "made on another processor: another " in line for line in lines)
 
@@ -189,7 +189,7 @@ def test_records_for_another_number_of_threads_are_said_but_no_alarm(tmp_path: P
     alarms: list[str] = []
     for _ in range(2):
         tuning = run(FakeMeasurer(), 4, path, (TWO,))
-        tuning.hearers = Hearers(lines.append, alarms.append)
+        tuning.callbacks = Callbacks(lines.append, alarms.append)
         tuning.run()
     assert sum("4 records left out: made for another target" in line for line in lines) == 2 and not alarms
 
@@ -334,7 +334,7 @@ def test_with_minutes_alone_a_run_ends_when_little_is_expected_of_the_rest() -> 
     lines: list[str] = []
     measurer = FakeMeasurer(pace=lambda job: 0.5)
     tuning = timed(measurer, 3.0, min_gain=None)
-    tuning.hearers = Hearers(lines.append)
+    tuning.callbacks = Callbacks(lines.append)
     tuning.run()
     assert FEWEST_TRIALS <= len(measurer.jobs) < 360
     (why,) = [line for line in lines if "min_gain" in line]
@@ -364,7 +364,7 @@ def test_progress_and_the_last_line_tell_what_to_expect() -> None:
         seen.append(progress)
         best_at.append(tuning.states[0].best_at)
 
-    tuning.hearers = Hearers(lines.append, update=note)
+    tuning.callbacks = Callbacks(lines.append, update=note)
     tuning.run()
     assert [one.left for one in seen] == [60.0 - k for k in range(1, 61)]
     gains = [one.gain or 0.0 for one in seen]

@@ -32,7 +32,7 @@ from ansor.run.budget import Budget
 from ansor.run.options import ROUND, Rounds, SearchOptions, Trials
 from ansor.run.states import TaskState
 from ansor.run.tuning import OnRound, TuningRun
-from ansor.run.voice import Hearers, Report, quiet
+from ansor.run.voice import Callbacks, Report, quiet
 from ansor.run.zero_tuning import pick
 from ansor.schedule.sketch import Sketch
 from ansor.search.tuner import Outcome, TunerOptions
@@ -114,7 +114,7 @@ def run(
                 partial(pick, seed=seed) if guided else None, tuner or TunerOptions(),
             )  # fmt: skip
             tuning = TuningRun(
-                locals_, weights, measurer=measurer, budget=Budget.of(options.num_measure_trials), search=how, hearers=Hearers(say),
+                locals_, weights, measurer=measurer, budget=Budget.of(options.num_measure_trials), search=how, callbacks=Callbacks(say),
                 trials=Trials(known=[search.known for search in searches], log=log),
                 rounds=rounds or Rounds(min(ROUND, options.num_measures_per_round)),
             )  # fmt: skip

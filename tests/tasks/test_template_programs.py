@@ -14,9 +14,9 @@ from ansor.explain.text import explanation_text
 from ansor.measure.kernel import Kernel
 from ansor.measure.record import load
 from ansor.run.program import Program
-from ansor.tasks.beside_rules import Template
 from ansor.tasks.origins import RULES
 from ansor.tasks.recorded import recorded_outcomes
+from ansor.tasks.template_programs import Template
 from ansor.te.tensor import Tensor
 from ansor.templates.template import _templates
 from tests.autotvm.templates import matmul as template

@@ -1,4 +1,4 @@
-"""Templates of `ansor.autotvm` alongside the rules: the programs of templates that a task searches."""
+"""The programs of templates that a task searches alongside those of the rules."""
 
 from __future__ import annotations
 
