@@ -1,4 +1,4 @@
-"""ONNX files as plain values. Only this module needs the package `onnx`."""
+"""ONNX files of int8 networks as plain values."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.errors import ModelError
+from ansor.onnx.model_file import read_onnx
 
 Array = NDArray[np.generic]
 
@@ -59,20 +60,7 @@ class OnnxGraph:
 
 def read_file(path: str | Path) -> OnnxGraph:
     """The graph of a file. Raises ModelError for anything but an ONNX file, and if `onnx` is not installed."""
-    try:
-        import onnx
-    except ImportError as error:
-        raise ModelError(f"asked to read {path}, which needs the package onnx ({error}): pip install onnx") from error
-    if not Path(path).is_file():
-        raise ModelError(f"asked to read {path}, which is not a file; give the path of an ONNX file")
-    try:
-        model = onnx.load(str(path))
-        onnx.checker.check_model(model)
-        return _graph(model.graph, Path(path).stem)
-    except ModelError:
-        raise
-    except Exception as error:  # protobuf, the checker and damaged tensors each raise their own
-        raise ModelError(f"asked to read {path}, which is not a valid ONNX model: {' '.join(str(error).split())[:200]}; write it again") from error
+    return read_onnx(path, lambda model: _graph(model.graph, Path(path).stem))
 
 
 def _graph(graph: Any, name: str) -> OnnxGraph:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ansor.errors import ModelError
 
 Array = NDArray[np.generic]
+Made = TypeVar("Made")
 OLDEST = 13
 """Version of ONNX's operators. Older files are converted to it."""
 
@@ -64,6 +65,11 @@ def is_float(path: str | Path) -> bool:
 
 def read_model(path: str | Path) -> Model:
     """The graph of a file. Raises ModelError if it is not an ONNX file or has operators other than ONNX's own, and if `onnx` is not installed."""
+    return read_onnx(path, lambda model: model_of(model, Path(path).stem))
+
+
+def read_onnx(path: str | Path, make: Callable[[Any], Made]) -> Made:
+    """What `make` makes of a file's protobuf. Raises ModelError if it is not an ONNX file, and if `onnx` is not installed."""
     try:
         import onnx
     except ImportError as error:
@@ -73,7 +79,7 @@ def read_model(path: str | Path) -> Model:
     try:
         model = onnx.load(str(path))
         onnx.checker.check_model(str(path))  # by path, since it rejects models above 2 GiB in memory
-        return model_of(model, Path(path).stem)
+        return make(model)
     except ModelError:
         raise
     except Exception as error:  # protobuf, the checker and damaged tensors each raise their own kind
