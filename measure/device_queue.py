@@ -123,7 +123,7 @@ class DeviceQueue:
                 outcome = _outcome(device, job)
                 self._count(device, outcome)
                 return outcome, device
-            except _Unusable as error:
+            except _UnusableDevice as error:
                 if not self._stopping:
                     self._leave_out(device, error)
             finally:
@@ -145,16 +145,16 @@ class DeviceQueue:
             self._changed.notify_all()
 
     def _count(self, device: Device, outcome: Observation | Failure) -> None:
-        """Raises _Unusable for a device that lost too many runs in a row."""
+        """Raises _UnusableDevice for a device that lost too many runs in a row."""
         at = next(k for k, one in enumerate(self._devices) if one is device)
         lost = isinstance(outcome, Failure) and outcome.kind in LINK and not self._stopping
         self._ran[at] += not lost
         self._lost[at] = self._lost[at] + 1 if lost else 0
         if self._lost[at] >= MOST_LOST:
             self._lost[at] = 0
-            raise _Unusable(f"device {device.name} lost {MOST_LOST} runs in a row, the last one with {outcome}; check whether it is on and reachable")
+            raise _UnusableDevice(f"device {device.name} lost {MOST_LOST} runs in a row, the last one with {outcome}; check whether it is on and reachable")
 
-    def _leave_out(self, device: Device, error: _Unusable) -> None:
+    def _leave_out(self, device: Device, error: _UnusableDevice) -> None:
         """Go on without a device. The last one stays, so that a later job may retry it, and its error is the job's."""
         with self._changed:
             others = [one for one in self._usable if one is not device]
@@ -170,16 +170,16 @@ class DeviceQueue:
         self._say(f"device {device.name} is left out, {names} {'goes' if len(others) == 1 else 'go'} on: {error}")
 
 
-class _Unusable(DeviceError):
+class _UnusableDevice(DeviceError):
     """A device can no longer be used."""
 
 
 def _outcome(device: Device, job: Job) -> Observation | Failure:
-    """A device's result of a job. Raises _Unusable if it cannot be used, DeviceError if it breaks the protocol."""
+    """A device's result of a job. Raises _UnusableDevice if it cannot be used, DeviceError if it breaks the protocol."""
     try:
         outcome = device.run(job)
     except DeviceError as error:
-        raise _Unusable(str(error)) from error
+        raise _UnusableDevice(str(error)) from error
     except AnsorError:
         raise
     except Exception as error:

@@ -40,7 +40,7 @@ Arrays = dict[str, NDArray[np.generic]]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class WorkerTask:
     """Inputs and expected outputs of a task."""
 
     inputs: Arrays
@@ -69,7 +69,7 @@ class Worker:
         self._harness = harness
         self._pool = pool
         self._close = close
-        self._tasks: OrderedDict[str, Task] = OrderedDict()
+        self._tasks: OrderedDict[str, WorkerTask] = OrderedDict()
         self._flush_buffer: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
 
     def answer(self, request: Request) -> Reply:
@@ -96,7 +96,7 @@ class Worker:
                 inputs = make_inputs(arguments, seed=request["seed"], ranges=ranges) | given
                 found = _meaningful(self._reference(request, request["reference"], inputs))
         floats = [float(np.abs(array).max()) for array in inputs.values() if is_floating(array.dtype) and array.size]
-        self._tasks[request["task"]] = Task(
+        self._tasks[request["task"]] = WorkerTask(
             inputs, found.outputs, found.failure, request["reduction"], request["rounding"], max(floats, default=1.0), found.moves,
             request["threads"],
         )
@@ -234,7 +234,7 @@ def _meaningful(found: _ReferenceOutputs) -> _ReferenceOutputs:
     return found
 
 
-def _mistake(call: Call, task: Task, tolerance: float) -> Failure | None:
+def _mistake(call: Call, task: WorkerTask, tolerance: float) -> Failure | None:
     trespass = call.trespass()
     if trespass is not None:
         return trespass
@@ -248,7 +248,7 @@ def _mistake(call: Call, task: Task, tolerance: float) -> Failure | None:
     return None
 
 
-def _later_mistake(call: Call, task: Task, first: Arrays, tolerance: float) -> Failure | None:
+def _later_mistake(call: Call, task: WorkerTask, first: Arrays, tolerance: float) -> Failure | None:
     """Verify again after repeated calls: threads may race, and a second call may add to the first. Comparing bytes is cheap and nearly always enough."""
     if all(np.array_equal(call.output(name).reshape(-1).view(np.uint8), array.reshape(-1).view(np.uint8)) for name, array in first.items()):
         return call.trespass()

@@ -27,7 +27,7 @@ from ansor.ir.columns import Row
 from ansor.ir.dag import Dag
 from ansor.ir.intrinsics import Intrinsic, available, declare, declare_later, intrinsic_named
 from ansor.ir.loops import Loops
-from ansor.ir.passes import Shown, shown
+from ansor.ir.passes import PassText, shown
 from ansor.schedule.legality import LIMITS
 from ansor.schedule.machine import Limit
 from ansor.support.text import parse_bytes, with_article
@@ -180,12 +180,12 @@ class Target:
         called = find_kind(self.kind).codegen.algorithms.called
         return source if called is None else called(source)
 
-    def passes(self, loops: Loops, entry: str) -> Iterator[Shown]:
+    def passes(self, loops: Loops, entry: str) -> Iterator[PassText]:
         """The program after each pass that generates its text."""
         emit = find_kind(self.kind).codegen.emit
         if emit is _as_c:
             return shown(PASSES, draft_of(loops, self.machine, entry))
-        return iter([Shown("text", f"as the kind {self.kind} writes it", emit(self, loops, entry).text)])
+        return iter([PassText("text", f"as the kind {self.kind} writes it", emit(self, loops, entry).text)])
 
     @property
     def machine(self) -> Machine:

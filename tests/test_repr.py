@@ -13,7 +13,7 @@ from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
 from ansor.run.budget import Budget
 from ansor.run.choosing import recorded_state
-from ansor.run.states import Best, Guess, Progress, Reached, Spent, TaskState
+from ansor.run.states import Best, BudgetUse, Guess, Progress, RunResults, TaskState
 from ansor.targets.base import parse_target
 
 ONE = "cpu -threads=1"
@@ -23,7 +23,7 @@ def _things() -> dict[str, tuple[object, str]]:
     task = ansor.SearchTask("conv2d", (1, 14, 14, 16, 16), ONE)
     space = task.spaces[0]
     best = Best(space.sketch, (0,) * len(space.sizes), 1.5e-5, "the rules")
-    progress = Progress(task, Measurement(costs=(1.5e-5,)), Spent(8, 8, 64, 4.0), Reached(1, 0, 1.5e-5, 1e6), {"crash": 1})
+    progress = Progress(task, Measurement(costs=(1.5e-5,)), BudgetUse(8, 8, 64, 4.0), RunResults(1, 0, 1.5e-5, 1e6), {"crash": 1})
     return {
         "task": (task, "conv2d(1, 14, 14, 16, 16)"),
         "state": (TaskState(task, 3.0, best, trials=64, failures=Counter(crash=2)), "best 15 us, 64 trials, 2 failed, weight 3"),

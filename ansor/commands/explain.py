@@ -26,7 +26,7 @@ from ansor.run.judge import judge_of
 from ansor.run.progress import say
 from ansor.support.text import counted
 from ansor.targets.base import LOCAL, Target
-from ansor.tasks.recorded import Recorded, recorded_outcomes, say_left_out
+from ansor.tasks.recorded import RecordedTrials, recorded_outcomes, say_left_out
 from ansor.tasks.task import SearchTask
 
 NARROWEST, WIDEST = 80, 160
@@ -65,19 +65,19 @@ def run_explain(given: argparse.Namespace) -> int:
     return 0
 
 
-def _explanation(given: argparse.Namespace, task: SearchTask, recorded: Recorded) -> Explanation:
+def _explanation(given: argparse.Namespace, task: SearchTask, recorded: RecordedTrials) -> Explanation:
     here = all(record.device == LOCAL for _, record in recorded.known)
     outcomes = [outcome for outcome, _ in recorded.known]
     return explain(task, outcomes, peak_gflops=given.peak, model=partial(_model, task.target, recorded.unit.name, here), unit=recorded.unit)
 
 
-def _explained(given: argparse.Namespace, task: SearchTask, recorded: Recorded) -> dict[str, object]:
+def _explained(given: argparse.Namespace, task: SearchTask, recorded: RecordedTrials) -> dict[str, object]:
     """The explanation by the names of its fields."""
     found = _explanation(given, task, recorded)
     return {one.name: getattr(found, one.name) for one in fields(found)}
 
 
-def _print(given: argparse.Namespace, console: Console, shown: Sequence[tuple[SearchTask, Recorded]]) -> None:
+def _print(given: argparse.Namespace, console: Console, shown: Sequence[tuple[SearchTask, RecordedTrials]]) -> None:
     width = max(NARROWEST, min(WIDEST, console.width)) if console.is_terminal else WIDTH
     for k, (task, recorded) in enumerate(shown):
         text = explanation_text(_explanation(given, task, recorded), width)
@@ -119,9 +119,9 @@ def _builtin(records: str, target: Target) -> tuple[SearchTask, int]:
     )
 
 
-def _best_seconds(recorded: Recorded) -> float:
+def _best_seconds(recorded: RecordedTrials) -> float:
     return min(outcome.cost for outcome, _ in recorded.known if outcome.valid and outcome.cost is not None)
 
 
-def _say_left_out(recorded: list[Recorded], records: str, console: Console) -> None:
+def _say_left_out(recorded: list[RecordedTrials], records: str, console: Console) -> None:
     say_left_out([one.left_out for one in recorded], records, partial(say, console), partial(say, console))

@@ -45,7 +45,7 @@ NO_CONFIG = "they are programs, not configurations of a template: a log of AutoT
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeftOutLines:
     """How many lines were left out for one reason, and the number of the first, if known."""
 
     reason: str
@@ -58,18 +58,18 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Converted:
+class ConversionResult:
     """The result of a conversion: both formats, the number of records written, and what was left out."""
 
     source: LogKind
     to: LogKind
     written: int
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[LeftOutLines, ...]
 
 
 def convert(
     source: str | Path, out: str | Path, to: LogKind | None = None, *, workloads: Mapping[str, tuple[Tensor, ...]] | None = None, here: bool = False
-) -> Converted:
+) -> ConversionResult:
     """Convert the records of a file to another format.
 
     Args:
@@ -95,30 +95,30 @@ def convert(
         raise RecordError(f"asked to convert {source} to records, which it holds already; give --to auto_scheduler, or join files with cat")
     if kind != to and LogKind.AUTOTVM in (kind, to):
         left.add(NO_PROGRAM if kind == LogKind.AUTOTVM else NO_CONFIG, _count(source, kind, left))
-        return Converted(kind, to, 0, left.found())
+        return ConversionResult(kind, to, 0, left.found())
     if to == LogKind.RECORDS:
         found = left.made(_states(source, left), FromStates(here=here).convert)
         if found:
             _write_trials(source, out, found, there)
-        return Converted(kind, to, len(found), left.found())
+        return ConversionResult(kind, to, len(found), left.found())
     lines = _lines(source, kind, left, workloads or {})
     if lines:
         (append if there else put)(out, "".join(f"{line}\n" for line in lines).encode())
-    return Converted(kind, to, len(lines), left.found())
+    return ConversionResult(kind, to, len(lines), left.found())
 
 
 class _LeftOutCounts:
     """Counts what is left out, by reason."""
 
     def __init__(self) -> None:
-        self._found: dict[str, LeftOut] = {}
+        self._found: dict[str, LeftOutLines] = {}
 
     def add(self, reason: str, count: int = 1, first: int | None = None) -> None:
         reason = _printable(reason)
-        known = self._found.get(reason, LeftOut(reason, 0, first))
+        known = self._found.get(reason, LeftOutLines(reason, 0, first))
         self._found[reason] = replace(known, count=known.count + count)
 
-    def found(self) -> tuple[LeftOut, ...]:
+    def found(self) -> tuple[LeftOutLines, ...]:
         return tuple(one for one in self._found.values() if one.count)
 
     def read(self, loaded: Loaded[R]) -> tuple[R, ...]:

@@ -40,7 +40,7 @@ def traced(passes: Sequence[Pass[P]], program: P) -> Iterator[tuple[Pass[P], P]]
         yield one, program
 
 
-class Shown(NamedTuple):
+class PassText(NamedTuple):
     """What a pass adds to a program, for people."""
 
     name: str
@@ -51,7 +51,7 @@ class Shown(NamedTuple):
         return f"-- {self.name}: {self.does}\n{self.text}"
 
 
-def shown(passes: Sequence[Pass[P]], program: P) -> Iterator[Shown]:
+def shown(passes: Sequence[Pass[P]], program: P) -> Iterator[PassText]:
     """The program after each pass."""
     for one, after in traced(passes, program):
-        yield Shown(one.name, one.does, one.shown(after))
+        yield PassText(one.name, one.does, one.shown(after))

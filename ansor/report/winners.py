@@ -13,7 +13,7 @@ from ansor.measure.record_target import difference, is_for, is_of
 from ansor.report.values import CostScope, Winner
 from ansor.run.kernels import schedule_text
 from ansor.run.states import best_of_recorded
-from ansor.tasks.recorded import Recorded, recorded_outcomes
+from ansor.tasks.recorded import RecordedTrials, recorded_outcomes
 from ansor.tasks.task import SearchTask
 from ansor.te.dtypes import BYTES
 
@@ -25,7 +25,7 @@ def winner_of(task: SearchTask, files: Sequence[str], where: CostScope, peak_gfl
     if not is_of(where.target, task.target):
         return f"The best program is not shown here: the trials are {difference(where.target, task.target)}."
     found = [recorded_outcomes(task, path, (where.device, where.unit)) for path in files]
-    best = best_of_recorded(task, Recorded([pair for one in found for pair in one.known], {}, where.unit))
+    best = best_of_recorded(task, RecordedTrials([pair for one in found for pair in one.known], {}, where.unit))
     if best is None:
         return "No valid trial can be reproduced by this version."
     one = explain(task, [outcome for recorded in found for outcome, _ in recorded.known], peak_gflops=peak_gflops, unit=where.unit)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ansor.cost_model.base import CostModel
 from ansor.cost_model.pretrained import first_model, knows, package_version
-from ansor.run.machine_model import Fitted, machine_model
+from ansor.run.machine_model import FittedModel, machine_model
 from ansor.targets.base import Target
 
 ESTIMATE = "estimate"
@@ -45,7 +45,7 @@ def mark_of(target: Target, unit: str, asked: str | None = None) -> str:
     return _package_mark() if own is None else _machine_mark(own)
 
 
-def _machine_mark(own: Fitted) -> str:
+def _machine_mark(own: FittedModel) -> str:
     return f"machine {own.digest}"
 
 

@@ -17,7 +17,7 @@ from ansor.run.options import Trials
 from ansor.run.states import TaskState
 from ansor.run.voice import Callbacks
 from ansor.search.tuner import Pick
-from ansor.tasks.recorded import Recorded, recorded_outcomes, say_left_out
+from ansor.tasks.recorded import RecordedTrials, recorded_outcomes, say_left_out
 
 
 class Ledger:
@@ -41,9 +41,9 @@ class Ledger:
         file = self._trials.file
         return file if file is not None and file.exists() else None
 
-    def recorded(self, state: TaskState) -> Recorded:
+    def recorded(self, state: TaskState) -> RecordedTrials:
         """What the file knows about a task."""
-        return Recorded([], {}) if self._found is None else recorded_outcomes(state.task, self._found, (self._measurer.model, self._measurer.unit))
+        return RecordedTrials([], {}) if self._found is None else recorded_outcomes(state.task, self._found, (self._measurer.model, self._measurer.unit))
 
     def say_left_out(self, callbacks: Callbacks) -> None:
         """Report which records of the file do not count, if any."""

@@ -34,7 +34,7 @@ LARGEST = 64 << 20
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedModel:
     """A model of this machine. digest: a short digest of its file; about: how it was fitted."""
 
     model: NetworkModel
@@ -70,7 +70,7 @@ def _processor() -> str:
     return processor_name()
 
 
-def machine_model(target: Target) -> Fitted | None:
+def machine_model(target: Target) -> FittedModel | None:
     """A copy of this machine's model for a target, which can learn independently; None when there is none. Warns once about a model that cannot be used."""
     if not is_fittable(target):
         return None
@@ -81,7 +81,7 @@ def machine_model(target: Target) -> Fitted | None:
             continue
         found = _loaded(note, (state.st_mtime_ns, state.st_ino), tuple(identity(target).items()))
         if found is not None:
-            return Fitted(found.model.another(), found.digest, found.about)
+            return FittedModel(found.model.another(), found.digest, found.about)
     return None
 
 
@@ -120,7 +120,7 @@ def _files(note: Path) -> list[Path]:
 
 
 @lru_cache(maxsize=8)
-def _loaded(note: Path, state: tuple[int, int], wanted: tuple[tuple[str, object], ...]) -> Fitted | None:
+def _loaded(note: Path, state: tuple[int, int], wanted: tuple[tuple[str, object], ...]) -> FittedModel | None:
     """The model in a file, read once for each state of the file, so that a warning also appears once."""
     again = "the package's model is used; `ansor doctor --learn MINUTES` fits one again, `--learn 0` removes this one"
     path = safe_files.kept(note, SUFFIX)
@@ -137,7 +137,7 @@ def _loaded(note: Path, state: tuple[int, int], wanted: tuple[tuple[str, object]
         if wrong:
             warn(f"the model of this machine in {path} was fitted with another {' and '.join(wrong).replace('_', ' ')}: {again}")
             return None
-        return Fitted(NetworkModel.load(path), safe_files.digest(path.read_bytes())[:DIGITS], about)
+        return FittedModel(NetworkModel.load(path), safe_files.digest(path.read_bytes())[:DIGITS], about)
     except (AnsorError, OSError, ValueError, RecursionError) as error:
         warn(f"the model of this machine in {path} cannot be used ({error}): {again}")
         return None

@@ -14,7 +14,7 @@ from ansor.search.tuner import Outcome
 from ansor.support.text import counted
 from ansor.targets.unit import SECONDS, Unit
 from ansor.tasks.origins import origin_of
-from ansor.tasks.recorded import Recorded
+from ansor.tasks.recorded import RecordedTrials
 from ansor.tasks.task import SearchTask
 
 
@@ -34,7 +34,7 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Spent:
+class BudgetUse:
     """How much of the budget is used.
 
     trials: used trials, including recorded ones; measured: trials of this run; budget: the trial limit, None if only time is limited; elapsed: seconds;
@@ -50,7 +50,7 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Reached:
+class RunResults:
     """The results of all tasks so far.
 
     tasks: their number; waiting: the number without a valid program yet; cost, flop: totals over the others, weighted by their uses, each kernel timed alone
@@ -75,8 +75,8 @@ class Progress:
 
     task: SearchTask
     latest: Measurement
-    spent: Spent
-    reached: Reached
+    spent: BudgetUse
+    reached: RunResults
     failures: Mapping[str, int] = field(default_factory=dict)
     gain: float | None = None
     devices: Sequence[str] = ()
@@ -218,7 +218,7 @@ def best_of(task: SearchTask, outcome: Outcome, unit: Unit = SECONDS) -> Best:
     return Best(space.sketch, outcome.pick.row, outcome.cost, origin_of(space.algorithm), unit)
 
 
-def best_of_recorded(task: SearchTask, found: Recorded) -> Best | None:
+def best_of_recorded(task: SearchTask, found: RecordedTrials) -> Best | None:
     """The fastest program that a file knows for a task; None without a valid one."""
     return None if found.best is None else best_of(task, found.best, found.unit)
 

@@ -27,7 +27,7 @@ from ansor.run.options import ROUND, SMALL_ROUND, Rounds, SearchOptions, Trials
 from ansor.run.pace import Pace
 from ansor.run.refused import refusal
 from ansor.run.rounds import Round, RoundsInFlight
-from ansor.run.states import Progress, Reached, Spent, TaskState, best_of, origins_of
+from ansor.run.states import BudgetUse, Progress, RunResults, TaskState, best_of, origins_of
 from ansor.run.summary import last_lines
 from ansor.run.voice import Callbacks
 from ansor.search.task_scheduler import TaskInfo, TaskScheduler
@@ -365,7 +365,7 @@ class TuningRun:
         left = None if self.budget.seconds is None else self.pace.seconds_left
         known = [s for s in self.states if s.best is not None]
         cost, flop = sum(s.weight * s.best.cost for s in known if s.best), sum(s.weight * s.task.flop for s in known)
-        spent = Spent(trials, measured, self.budget.trials, self.pace.elapsed, left, self.pace.known)
-        reached = Reached(len(self.states), len(self.states) - len(known), cost, flop, any(s.fewer_operations for s in known), self.measurer.unit)
+        spent = BudgetUse(trials, measured, self.budget.trials, self.pace.elapsed, left, self.pace.known)
+        reached = RunResults(len(self.states), len(self.states) - len(known), cost, flop, any(s.fewer_operations for s in known), self.measurer.unit)
         devices = self.measurer.queue.lines() if self.measurer.ahead else ()
         return Progress(state.task, measurement, spent, reached, dict(self.failures), self.pace.gain_of_rest(), devices)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ansor.measure.record import Json, Record
-from ansor.tasks.recorded import Searched, nameless
+from ansor.tasks.recorded import HasWorkloads, nameless
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Neighbour:
     trials: int
 
 
-def neighbours_of(task: Searched, records: Sequence[Record], names: Mapping[str, str]) -> list[Neighbour]:
+def neighbours_of(task: HasWorkloads, records: Sequence[Record], names: Mapping[str, str]) -> list[Neighbour]:
     """The neighbours, most trials first. The names of tensors and axes and the target of a trial do not matter."""
     own = {(space.algorithm, _form(json.loads(space.name))) for space in task.spaces}
     found = Counter(record.workload for record in records if record.workload not in task.workload_keys and (record.algorithm, _form(record.sketch)) in own)

@@ -32,7 +32,7 @@ ASKED = ("which are not searched here", "not as pinned")
 """Ends of reasons that follow from what the caller asked for."""
 
 
-class Searched(Protocol):
+class HasWorkloads(Protocol):
     """The part of a task that its records concern."""
 
     @property
@@ -49,7 +49,7 @@ class Searched(Protocol):
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedTrials:
     """What a file knows about a task: the outcomes that apply here, and how many records of the workload do not, by reason."""
 
     known: list[tuple[Outcome, Record]]
@@ -85,7 +85,7 @@ def _file(records: str | Path) -> _File:
     return _read(path, state.st_size, state.st_mtime_ns)
 
 
-def recorded_outcomes(task: Searched, records: str | Path, device: tuple[str, Unit] | None = None) -> Recorded:
+def recorded_outcomes(task: HasWorkloads, records: str | Path, device: tuple[str, Unit] | None = None) -> RecordedTrials:
     """What a file knows about a task on its target, for one device model and unit; by default those of most records."""
     of_workload = [record for key in task.workload_keys for record in _file(records).records.get(key, [])]
     here = {text for text in {record.target for record in of_workload} if is_of(text, task.target)}
@@ -101,10 +101,11 @@ def recorded_outcomes(task: Searched, records: str | Path, device: tuple[str, Un
     for (model, unit), count in counted_by.items():
         if (model, unit) != wanted:
             left_out[f"{OTHER_DEVICE} ({model}, in {unit})"] += count
-    return Recorded([(outcome, record) for outcome, record in found if isinstance(outcome, Outcome)], dict(left_out), SECONDS if wanted is None else wanted[1])
+    known = [(outcome, record) for outcome, record in found if isinstance(outcome, Outcome)]
+    return RecordedTrials(known, dict(left_out), SECONDS if wanted is None else wanted[1])
 
 
-def outcomes_of(task: Searched, records: Sequence[Record]) -> list[Outcome | str]:
+def outcomes_of(task: HasWorkloads, records: Sequence[Record]) -> list[Outcome | str]:
     """Records of a task as the tuner needs them, or why each does not count; the device is not checked."""
     numbers = {(space.algorithm, space.name): k for k, space in enumerate(task.spaces)} if records else {}
     why = lru_cache(partial(_why_unknown, task))  # a file has many records of each sketch
@@ -138,7 +139,7 @@ def _is_expected(reason: str) -> bool:
     return reason.startswith((OTHER_TARGET, OTHER_DEVICE)) or reason.endswith(ASKED)
 
 
-def _outcome_of(record: Record, task: Searched, numbers: Mapping[tuple[str, str], int], why: Callable[[str, str], str]) -> Outcome | str:
+def _outcome_of(record: Record, task: HasWorkloads, numbers: Mapping[tuple[str, str], int], why: Callable[[str, str], str]) -> Outcome | str:
     """A record as the tuner needs it, or why it does not count."""
     name = json.dumps(record.sketch, separators=(",", ":"))
     index = numbers.get((record.algorithm, name))
@@ -152,7 +153,7 @@ def _outcome_of(record: Record, task: Searched, numbers: Mapping[tuple[str, str]
     return Outcome(Pick(index, record.row), record.cost if record.costs else None, record.failure.kind if record.failure else None)
 
 
-def _why_unknown(task: Searched, algorithm: str, name: str) -> str:
+def _why_unknown(task: HasWorkloads, algorithm: str, name: str) -> str:
     """Why the task has no sketch of that name."""
     origin = origin_of(algorithm)
     of_origin = [space for space in task.spaces if origin_of(space.algorithm) == origin]

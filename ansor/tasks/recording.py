@@ -34,7 +34,7 @@ from ansor.targets.base import Target
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordedSketch:
     """The recorded computations for the rows of a sketch."""
 
     legality: Run
@@ -53,7 +53,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, eq=False)
-class _Recording:
+class _SketchRecorder:
     """What was recorded for the sketches of one declaration and target. genes: each distinct choice, with its columns."""
 
     dag: Dag
@@ -63,7 +63,7 @@ class _Recording:
     statements: dict[Store, Statement] = field(default_factory=dict)
     genes: list[tuple[Choice, tuple[Int, ...]]] = field(default_factory=list)
 
-    def of(self, sketch: Sketch) -> Recorded:
+    def of(self, sketch: Sketch) -> RecordedSketch:
         """Lower a sketch and compute its features, with its choices as columns of a tape."""
         genes = [self._gene(choice) for choice in sketch.choices]
         numbers = {name: parts for choice, gene in zip(sketch.choices, genes, strict=True) for name, parts in choice.named(self.genes[gene][1]).items()}
@@ -77,7 +77,7 @@ class _Recording:
         logs = [one.log_cycles for one in estimates] if whole is None else [log(larger(whole / len(program), 1.0))] * len(program)
         prior = matrix(logs, np.float64)
         tape = self.recorder.tape(genes)
-        return Recorded(runner(tape, [flag]), runner(tape, [rows, prior]), len(program))
+        return RecordedSketch(runner(tape, [flag]), runner(tape, [rows, prior]), len(program))
 
     def _gene(self, choice: Choice) -> int:
         """The number of a choice among the choices of all sketches: the same for the same name and values."""
@@ -88,17 +88,17 @@ class _Recording:
         return len(self.genes) - 1
 
 
-_open: ContextVar[list[_Recording] | None] = ContextVar("recordings", default=None)
+_open: ContextVar[list[_SketchRecorder] | None] = ContextVar("recordings", default=None)
 
 
 @contextmanager
-def together() -> Iterator[list[_Recording]]:
+def together() -> Iterator[list[_SketchRecorder]]:
     """Sketches of one declaration and target that are recorded inside share their common parts, which are dropped at the end."""
     around = _open.get()
     if around is not None:
         yield around
         return
-    recordings: list[_Recording] = []
+    recordings: list[_SketchRecorder] = []
     token = _open.set(recordings)
     try:
         yield recordings
@@ -108,15 +108,15 @@ def together() -> Iterator[list[_Recording]]:
             recording.recorder.forget()
 
 
-def recorded(sketch: Sketch, target: Target) -> Recorded:
+def recorded(sketch: Sketch, target: Target) -> RecordedSketch:
     """A sketch, recorded together with earlier ones, or alone."""
     with together() as recordings, uncollected():
         return _recording(recordings, sketch.dag, target).of(sketch)
 
 
-def _recording(recordings: list[_Recording], dag: Dag, target: Target) -> _Recording:
+def _recording(recordings: list[_SketchRecorder], dag: Dag, target: Target) -> _SketchRecorder:
     for known in recordings:
         if known.dag is dag and known.target is target:
             return known
-    recordings.append(_Recording(dag, target, Recorder()))
+    recordings.append(_SketchRecorder(dag, target, Recorder()))
     return recordings[-1]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ansor.ir.feature_rows import FeatureRows
 from ansor.schedule.sketch import Rows, Sketch
 from ansor.targets.base import Target
-from ansor.tasks.recording import Recorded, recorded
+from ansor.tasks.recording import RecordedSketch, recorded
 
 
 class SketchSpace:
@@ -81,5 +81,5 @@ class SketchSpace:
         return self._recorded.features(rows)
 
     @cached_property
-    def _recorded(self) -> Recorded:
+    def _recorded(self) -> RecordedSketch:
         return recorded(self.sketch, self.target)

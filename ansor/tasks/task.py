@@ -33,7 +33,7 @@ from ansor.targets.base import Target, parse_target
 from ansor.tasks.arguments import check_arguments, check_names
 from ansor.tasks.declared import call, tensors_of
 from ansor.tasks.pins import Pin, pinned
-from ansor.tasks.recorded import Recorded, recorded_outcomes, say_left_out
+from ansor.tasks.recorded import RecordedTrials, recorded_outcomes, say_left_out
 from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.workloads import find_operator
 from ansor.te.tensor import Tensor
@@ -130,7 +130,7 @@ class SearchTask:
 
     def apply_best(self, records: str | Path) -> tuple[Sketch, list[Tensor]]:
         """The best recorded schedule with all numbers filled in, and the tensors it belongs to. Raises RecordError when there is none."""
-        found = recorded_outcomes(self, records) if Path(records).exists() else Recorded([], {})
+        found = recorded_outcomes(self, records) if Path(records).exists() else RecordedTrials([], {})
         best = found.best
         if Path(records).exists():
             say_left_out([found.left_out], records, warn if best is None else lambda line: None, warn)

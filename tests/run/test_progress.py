@@ -14,7 +14,7 @@ from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
 from ansor.run.progress import ProgressPanel, ProgressView, task_table
 from ansor.run.progress_text import progress_parts, share_done
-from ansor.run.states import Best, Progress, Reached, Spent, TaskState
+from ansor.run.states import Best, BudgetUse, Progress, RunResults, TaskState
 from ansor.tasks.task import SearchTask
 from ansor.zoo.operators import conv2d, matmul
 
@@ -22,7 +22,7 @@ TASK = SearchTask(matmul, (64, 64, 64), "cpu -threads=1")
 
 
 def progress(trials: int, seconds: float, flop: float, tasks: int = 1, waiting: int = 0, failures: dict[str, int] | None = None) -> Progress:
-    spent, reached = Spent(trials, trials, 64, 4.0, pace=0.5), Reached(tasks, waiting, seconds, flop)
+    spent, reached = BudgetUse(trials, trials, 64, 4.0, pace=0.5), RunResults(tasks, waiting, seconds, flop)
     return Progress(TASK, Measurement(costs=(1e-3,)), spent, reached, failures or {})
 
 
@@ -64,7 +64,7 @@ def test_devices_are_lines_on_a_terminal() -> None:
 
 
 def test_a_share_above_the_peak_is_explained_where_it_stands() -> None:
-    winograd = replace(progress(8, 1e-3, 5e7), reached=Reached(1, 0, 1e-3, 5e7, fewer_operations=True))
+    winograd = replace(progress(8, 1e-3, 5e7), reached=RunResults(1, 0, 1e-3, 5e7, fewer_operations=True))
     assert progress_parts(winograd, 25.0)[1] == "best 1 ms, 50.0 GFLOP/s (200 % of peak, operations as declared)"
     assert progress_parts(progress(8, 1e-3, 5e7), 25.0)[1].endswith("(200 % of peak, which was measured while the machine was busy)")
     assert progress_parts(winograd, None)[1] == "best 1 ms, 50.0 GFLOP/s (operations as declared)"

@@ -17,14 +17,14 @@ import pytest
 import ansor
 from ansor.measure.measurer import Measurement
 from ansor.run.progress import ProgressView
-from ansor.run.states import Progress, Reached, Spent
+from ansor.run.states import BudgetUse, Progress, RunResults
 from ansor.run.views import view_of
 from ansor.run.voice import NoView, Voice
 from ansor.tasks.task import SearchTask
 from ansor.zoo.operators import matmul
 
 ONE = "cpu -threads=1"
-PROGRESS = Progress(SearchTask(matmul, (8, 8, 8), ONE), Measurement(costs=(1e-3,)), Spent(3, 3, 8, 1.0), Reached(1, 0, 1e-3, 1e6))
+PROGRESS = Progress(SearchTask(matmul, (8, 8, 8), ONE), Measurement(costs=(1e-3,)), BudgetUse(3, 3, 8, 1.0), RunResults(1, 0, 1e-3, 1e6))
 SCRIPT = """
 import sys
 import ansor

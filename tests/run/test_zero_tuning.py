@@ -17,7 +17,7 @@ from ansor.ir.tape import Recorder
 from ansor.run.zero_tuning import DESCRIBED, ESTIMATED, _combines, _differences, _family, _kept_stages, _opinions, _scores, least_regret, pick
 from ansor.schedule.sketch import Rows, Sketch
 from ansor.targets.base import parse_target
-from ansor.tasks.recording import Recorded, _Recording
+from ansor.tasks.recording import RecordedSketch, _SketchRecorder
 from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
 from ansor.te import nn, workloads
@@ -50,13 +50,13 @@ def test_a_pick_records_few_sketches_in_few_notes(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("ansor.tasks.recording.Recorder", Counted)
     recorded: list[Sketch] = []
-    own = _Recording.of
+    own = _SketchRecorder.of
 
-    def counted(recording: _Recording, sketch: Sketch) -> Recorded:
+    def counted(recording: _SketchRecorder, sketch: Sketch) -> RecordedSketch:
         recorded.append(sketch)
         return own(recording, sketch)
 
-    monkeypatch.setattr(_Recording, "of", counted)
+    monkeypatch.setattr(_SketchRecorder, "of", counted)
     data, weight = te.placeholder((1, 64, 56, 56), name="data"), te.placeholder((64, 64, 3, 3), name="weight")
     task = SearchTask(tensors=[data, weight, nn.conv2d(data, weight, padding=1)], target=TARGET)
     pick(task)

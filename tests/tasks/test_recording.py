@@ -10,7 +10,7 @@ from ansor.ir.tape import Recorder
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import spaces
 from ansor.targets.base import parse_target
-from ansor.tasks.recording import Recorded, recorded, together
+from ansor.tasks.recording import RecordedSketch, recorded, together
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
 from tests import declarations, mixed_declarations
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.compiler
 TARGET = parse_target("cpu -mcpu=znver3 -threads=3")
 
 
-def described(sketch: Sketch, found: Recorded) -> list[bytes]:
+def described(sketch: Sketch, found: RecordedSketch) -> list[bytes]:
     rng = np.random.default_rng(0)
     rows = np.stack([rng.integers(0, size, 9) for size in sketch.sizes], axis=1) if len(sketch.sizes) else np.zeros((9, 0), np.int64)
     features = found.features(rows)

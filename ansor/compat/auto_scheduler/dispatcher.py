@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 from ansor.compat.auto_scheduler.callbacks import own_file
 from ansor.compat.auto_scheduler.declared_task import DeclaredTask
-from ansor.compat.auto_scheduler.history import Found, best_of, best_of_ours, pairs_of
+from ansor.compat.auto_scheduler.history import BestProgram, best_of, best_of_ours, pairs_of
 from ansor.compat.auto_scheduler.loop_state import State
 from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.compat.auto_scheduler.record import Pairs
@@ -22,7 +22,7 @@ class DispatchContext:
 
     current: ClassVar[DispatchContext]
 
-    def best(self, task: DeclaredTask) -> Found:
+    def best(self, task: DeclaredTask) -> BestProgram:
         """The best program of a task. Raises RecordError if there is none."""
         raise RecordError(f"asked for the best program of {task!r} outside of any ApplyHistoryBest; name a log, or put the call into one")
 
@@ -71,13 +71,13 @@ class ApplyHistoryBest(DispatchContext):
         for inp, result in pairs:
             self._records.setdefault(parse_workload_key(inp.task.workload_key).name, []).append((inp, result))
 
-    def best(self, task: DeclaredTask) -> Found:
+    def best(self, task: DeclaredTask) -> BestProgram:
         """The best program of a task, or what the enclosing context returns if there is none. Raises RecordError if no context has one."""
         ours = [best_of_ours(task, own_file(log)) for log in self._logs]
         found = [one for one in (*ours, self._of_lines(task)) if one is not None]
         return min(found, key=lambda one: one.cost) if found else self._around_or_root.best(task)
 
-    def _of_lines(self, task: DeclaredTask) -> Found | None:
+    def _of_lines(self, task: DeclaredTask) -> BestProgram | None:
         try:
             return best_of(task, self._records.get(parse_workload_key(task.workload_key).name, []), self.include_compatible)
         except RecordError:

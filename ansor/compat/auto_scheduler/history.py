@@ -30,7 +30,7 @@ _logger = logging.getLogger("auto_scheduler")
 
 
 @dataclass(frozen=True)
-class Found:
+class BestProgram:
     """The best program of a task: a state from a log, or a schedule from an ansor record file. `cost`: seconds, scaled if measured at another size."""
 
     task: DeclaredTask
@@ -60,7 +60,7 @@ def pairs_of(records: str | Path | Pairs, n_lines: int | None = None) -> Iterato
     return islice(iter(pairs), n_lines)
 
 
-def best_of(task: DeclaredTask, log: str | Path | Pairs, include_compatible: bool = False) -> Found:
+def best_of(task: DeclaredTask, log: str | Path | Pairs, include_compatible: bool = False) -> BestProgram:
     """The best program of a task in a log and in the ansor record file next to it. Raises RecordError if there is none.
 
     Skips programs that do not fit the declaration or that no processor can run, with a warning.
@@ -76,21 +76,21 @@ def best_of(task: DeclaredTask, log: str | Path | Pairs, include_compatible: boo
         except ScheduleError as error:
             _logger.warning("a program of %s is left out: %s", task.workload_key, error)
             continue
-        return Found(task, cost, state)
+        return BestProgram(task, cost, state)
     if found is None:
         name = log if isinstance(log, str | Path) else "the log"
         raise RecordError(f"asked for the best program of {task!r}, of which {name} has none that runs; tune it first")
     return found
 
 
-def best_of_ours(task: DeclaredTask, path: Path) -> Found | None:
+def best_of_ours(task: DeclaredTask, path: Path) -> BestProgram | None:
     """The best program of a task in an ansor record file; None if there is none."""
     if not path.exists():
         return None
     found = recorded_outcomes(task.local, path)
     say_left_out([found.left_out], path, log.info, warn)
     best = best_of_recorded(task.local, found)
-    return None if best is None else Found(task, best.cost, best=best)
+    return None if best is None else BestProgram(task, best.cost, best=best)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from ansor.compat.auto_scheduler.cost_models import XGBModel
 from ansor.compat.auto_scheduler.declared_task import DeclaredTask, recovered, recovered_as
 from ansor.compat.auto_scheduler.dispatcher import DispatchContext
-from ansor.compat.auto_scheduler.history import Found, best_of
+from ansor.compat.auto_scheduler.history import BestProgram, best_of
 from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, MeasureInput
 from ansor.compat.auto_scheduler.search_policy import EmptyPolicy, SketchPolicy
 from ansor.compat.auto_scheduler.tune import TuningOptions
@@ -45,7 +45,7 @@ class SearchTask(DeclaredTask):
             return found.text
         return str(lower(found.schedule())) if print_mode == "loops" else source_of(found.schedule(), self.local_target).text
 
-    def _best(self, log_file: str | Path | None, include_compatible: bool) -> Found:
+    def _best(self, log_file: str | Path | None, include_compatible: bool) -> BestProgram:
         return DispatchContext.current.best(self) if log_file is None else best_of(self, log_file, include_compatible)
 
 

@@ -28,7 +28,7 @@ _COMMUTING = ("add", "mul", "bitand", "bitor", "bitxor")
 
 
 @dataclass(frozen=True, slots=True)
-class Depends:
+class TensorIdentity:
     """What identifies a tensor: the first argument that it depends on, the number of stages in between, and a digest of how it is computed."""
 
     argument: int
@@ -37,14 +37,14 @@ class Depends:
 
 
 @dataclass(slots=True)
-class Names:
+class OperandOrder:
     """Orders the operands of one declaration. places: the position of each axis, by id. tensors: what identifies each tensor read, by id.
 
     Mutable: it caches what it has found for each node.
     """
 
     places: Mapping[int, int]
-    tensors: Mapping[int, Depends]
+    tensors: Mapping[int, TensorIdentity]
     known: dict[int, tuple[Expr, tuple[int, int], str]] = field(default_factory=dict)  # by id: the node (to keep the id), what it depends on, its text
     sums: list[Sum] = field(default_factory=list)
 
@@ -86,23 +86,23 @@ class _Index:
 
 
 @dataclass(frozen=True, slots=True)
-class _All:
+class _Conjunction:
     """Conditions on loops that must all hold; `denied`: they do not all hold. Without conditions: True, or False if denied."""
 
     tests: tuple[Comparison, ...]
     denied: bool = False
 
 
-_Form = Expr | _Index | _All
+_Form = Expr | _Index | _Conjunction
 
 
-def normal_expression(expr: Expr, names: Names) -> tuple[Expr, tuple[Sum, ...]]:
+def normal_expression(expr: Expr, names: OperandOrder) -> tuple[Expr, tuple[Sum, ...]]:
     """The same expression in normal form, and the sums that it contains."""
     form = fold(expr, lambda node, operands: _node(node, operands, names))
     return _plain(form, names), tuple(dict.fromkeys(names.sums))
 
 
-def _node(node: Expr, operands: tuple[_Form, ...], names: Names) -> _Form:
+def _node(node: Expr, operands: tuple[_Form, ...], names: OperandOrder) -> _Form:
     if isinstance(node, Axis):
         return _Index(of_part(Loop(names.places[id(node)], (node.start, node.start + node.extent - 1), node)), node.dtype)
     if isinstance(node, Const):
@@ -119,11 +119,11 @@ def _node(node: Expr, operands: tuple[_Form, ...], names: Names) -> _Form:
 
 def _constant(node: Const) -> _Form:
     if node.dtype == "bool":
-        return _All((), denied=not node.value)
+        return _Conjunction((), denied=not node.value)
     return _Index(Sum((), int(node.value)), node.dtype) if node.dtype in _INDICES else node
 
 
-def _of_indices(node: Expr, operands: tuple[_Index, ...], names: Names) -> _Form | None:
+def _of_indices(node: Expr, operands: tuple[_Index, ...], names: OperandOrder) -> _Form | None:
     """The form of an operation on indices; None where the node has to stay as it is: it may leave its dtype, or its operation is not handled here."""
     if isinstance(node, Cast) and node.dtype in _INDICES:
         return _Index(operands[0].value, node.dtype)
@@ -133,7 +133,7 @@ def _of_indices(node: Expr, operands: tuple[_Index, ...], names: Names) -> _Form
     left, right = operands[0].value, Sum((), int(node.right.value)) if isinstance(node.right, Const) else operands[1].value
     if node.op in COMPARISONS:
         test = compared(node.op, left, right)
-        return _All((), denied=not test) if isinstance(test, bool) else _All((test,))
+        return _Conjunction((), denied=not test) if isinstance(test, bool) else _Conjunction((test,))
     found = _arithmetic(node.op, left, right) if node.dtype in _INDICES else None
     if found is None and node.op in ("min", "max"):
         found = _extreme(node, left, right, names)
@@ -155,7 +155,7 @@ def _arithmetic(op: str, left: Sum, right: Sum) -> Sum | None:
     return remainder(left, number) if op in ("floormod", "truncmod") else None
 
 
-def _extreme(node: Binary, left: Sum, right: Sum, names: Names) -> Sum:
+def _extreme(node: Binary, left: Sum, right: Sum, names: OperandOrder) -> Sum:
     """The minimum or maximum of two indices."""
     low, high = (left - right).values
     if low == high == 0:
@@ -172,33 +172,33 @@ def _extreme(node: Binary, left: Sum, right: Sum, names: Names) -> Sum:
 def _of_conditions(node: Expr, operands: tuple[_Form, ...]) -> _Form | None:
     """Logic over conditions on loops; None where one of them reads a tensor."""
     if isinstance(node, Not):
-        return _All(operands[0].tests, not operands[0].denied) if isinstance(operands[0], _All) else None
+        return _Conjunction(operands[0].tests, not operands[0].denied) if isinstance(operands[0], _Conjunction) else None
     if not isinstance(node, Binary) or node.op not in ("and", "or"):
         return None
     left, right = operands
-    known = [one for one in operands if isinstance(one, _All) and not one.tests]
+    known = [one for one in operands if isinstance(one, _Conjunction) and not one.tests]
     for one in known:
         neutral = one.denied == (node.op == "or")  # True and x, False or x
         return one if not neutral else right if one is left else left
-    if not isinstance(left, _All) or not isinstance(right, _All):
+    if not isinstance(left, _Conjunction) or not isinstance(right, _Conjunction):
         return None
     denied = node.op == "or"  # a or b is not (not a and not b)
     sides = [_as(one, denied) for one in (left, right)]
     if sides[0] is None or sides[1] is None:
         return None
-    return _All(tuple(joined([*sides[0], *sides[1]])), denied)
+    return _Conjunction(tuple(joined([*sides[0], *sides[1]])), denied)
 
 
-def _as(one: _All, denied: bool) -> list[Comparison] | None:
+def _as(one: _Conjunction, denied: bool) -> list[Comparison] | None:
     """The tests of a condition, written as denied or not; None where a list of tests cannot express it."""
     if one.denied == denied:
         return list(one.tests)
     return [one.tests[0].opposite] if len(one.tests) == 1 else None
 
 
-def _choice(node: Select, operands: tuple[_Form, ...], names: Names) -> _Form | None:
+def _choice(node: Select, operands: tuple[_Form, ...], names: OperandOrder) -> _Form | None:
     condition, then, otherwise = operands
-    if not isinstance(condition, _All):
+    if not isinstance(condition, _Conjunction):
         return None
     if not condition.tests:
         return otherwise if condition.denied else then
@@ -216,18 +216,18 @@ def _is_number(form: _Form) -> bool:
     return isinstance(form, Const) or (isinstance(form, _Index) and not form.value.terms)
 
 
-def _turned(condition: _All, first_is_number: bool, second_is_number: bool) -> tuple[_All, bool]:
+def _turned(condition: _Conjunction, first_is_number: bool, second_is_number: bool) -> tuple[_Conjunction, bool]:
     """A condition that is not denied, and whether the branches are swapped. With a single test, a number comes last, or else the side below a bound first."""
     if len(condition.tests) > 1:
-        return _All(condition.tests), condition.denied
+        return _Conjunction(condition.tests), condition.denied
     test = condition.tests[0]
     given = test.opposite if condition.denied else test
     if first_is_number != second_is_number:
-        return (_All((given.opposite,)), True) if first_is_number else (_All((given,)), False)
-    return (_All((given,)), False) if given.op in ("lt", "eq") else (_All((given.opposite,)), True)
+        return (_Conjunction((given.opposite,)), True) if first_is_number else (_Conjunction((given,)), False)
+    return (_Conjunction((given,)), False) if given.op in ("lt", "eq") else (_Conjunction((given.opposite,)), True)
 
 
-def _ordered(node: Expr, operands: tuple[Expr, ...], names: Names) -> Expr:
+def _ordered(node: Expr, operands: tuple[Expr, ...], names: OperandOrder) -> Expr:
     """A node in normal form, over operands in normal form."""
     if isinstance(node, Cast):
         return _converted(node, operands[0])
@@ -263,18 +263,18 @@ def _holds(wide: str, narrow: str) -> bool:
     return narrow in _HELD.get(wide, ())
 
 
-def _plain(form: _Form, names: Names) -> Expr:
+def _plain(form: _Form, names: OperandOrder) -> Expr:
     """A form as an expression; its sums are recorded in `names`."""
     if isinstance(form, _Index):
         names.sums.append(form.value)
         return cast(form.dtype, _built(form.value))
-    if isinstance(form, _All):
+    if isinstance(form, _Conjunction):
         names.sums += [test.value for test in form.tests]
         return _condition(form)
     return form
 
 
-def _condition(form: _All) -> Expr:
+def _condition(form: _Conjunction) -> Expr:
     if not form.tests:
         return Const(not form.denied, "bool")
     tests = [_test(one.opposite if form.denied else one) for one in form.tests]

@@ -19,7 +19,7 @@ from itertools import islice
 from ansor.ir.access import producers
 from ansor.ir.canonical import canonical
 from ansor.ir.dag import topological
-from ansor.ir.normal.expressions import Depends, Names, normal_expression
+from ansor.ir.normal.expressions import OperandOrder, TensorIdentity, normal_expression
 from ansor.ir.normal.reductions import fused, in_order, split, started
 from ansor.te.expr import Axis, Expr, Reduce
 from ansor.te.fold import fold, postorder, with_operands
@@ -46,7 +46,7 @@ class _Normaliser:
         self.readers = Counter(id(producer) for tensor in self.order for producer in producers(tensor))
         self.places = {id(tensor): place for place, tensor in enumerate(tensors)}
         self.made: dict[int, Tensor] = {}
-        self.depends: dict[int, Depends] = {}
+        self.depends: dict[int, TensorIdentity] = {}
 
     def tensors(self) -> tuple[Tensor, ...]:
         for tensor in self.order:
@@ -56,13 +56,13 @@ class _Normaliser:
                 self.depends[id(made)] = self._depends(tensor, made)
         return tuple(self.made[id(tensor)] for tensor in self.given)
 
-    def _depends(self, tensor: Tensor, made: Tensor) -> Depends:
+    def _depends(self, tensor: Tensor, made: Tensor) -> TensorIdentity:
         if made.compute is None:
-            return Depends(self.places.get(id(tensor), len(self.given)), 0, "")
+            return TensorIdentity(self.places.get(id(tensor), len(self.given)), 0, "")
         behind = [self.depends[id(producer)] for producer in producers(made)]
-        text = Names(_places((*made.compute.axes, *made.compute.reduce_axes)), self.depends).text(made.compute.body)
+        text = OperandOrder(_places((*made.compute.axes, *made.compute.reduce_axes)), self.depends).text(made.compute.body)
         digest = hashlib.sha256(json.dumps([made.shape, made.dtype, [axis.extent for axis in made.compute.reduce_axes], text]).encode()).hexdigest()
-        return Depends(min((one.argument for one in behind), default=len(self.given)), 1 + max((one.depth for one in behind), default=0), digest)
+        return TensorIdentity(min((one.argument for one in behind), default=len(self.given)), 1 + max((one.depth for one in behind), default=0), digest)
 
     def _computed(self, tensor: Tensor, compute: Compute) -> Tensor:
         body = fold(compute.body, self._reading)
@@ -71,7 +71,7 @@ class _Normaliser:
         if isinstance(body, Reduce):
             axes, found = self._reduction(tensor, compute, body)
         else:
-            axes, (found, _) = (), normal_expression(body, Names(_places(compute.axes), self.depends))
+            axes, (found, _) = (), normal_expression(body, OperandOrder(_places(compute.axes), self.depends))
         renamed = self._renamed(tensor, compute, found)
         if renamed is not None:
             return renamed
@@ -88,7 +88,7 @@ class _Normaliser:
         """The reduction's axes and body. Attributes may name axes, so a stage with attributes keeps its axes."""
         source, axes = (body.source, body.axes) if tensor.attrs else started(body.source, body.axes)
         for _ in range(ROUNDS):
-            source, sums = normal_expression(source, Names(_places((*compute.axes, *axes)), self.depends))
+            source, sums = normal_expression(source, OperandOrder(_places((*compute.axes, *axes)), self.depends))
             changed = None if tensor.attrs else split(source, axes, sums) or fused(source, axes, sums)
             ordered = axes if tensor.attrs else in_order(source, axes)
             if changed is None and _same_axes(ordered, axes):
