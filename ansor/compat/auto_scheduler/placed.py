@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 from ansor.compat.auto_scheduler.stages import ComputeAtKind, IteratorKind
 from ansor.compat.auto_scheduler.structure import StateObject
 from ansor.errors import ScheduleError
-from ansor.ir.loops import For, Loops, Node
+from ansor.ir.loops import Loops, stores
 from ansor.schedule import steps as ours
 from ansor.schedule.sketch import Sketch
 
@@ -61,13 +61,6 @@ def lowered(sketch: Sketch) -> Loops:
 def extents_of(sketch: Sketch, loops: Loops) -> Extents:
     """The extents of a program's loops."""
     found: dict[str, list[int]] = {}
-    for loop in _all_loops(loops.body):
+    for loop in dict.fromkeys(loop for path, _ in stores(loops.body) for loop in path):
         found.setdefault(loop.stage, []).append(cast(int, loop.var.extent))
     return {(stage.name, loop): extent for stage in sketch.state.stages for loop, extent in zip(stage.loops, found.get(stage.name, []), strict=False)}
-
-
-def _all_loops(nodes: Sequence[Node]) -> Iterator[For]:
-    for node in nodes:
-        if isinstance(node, For):
-            yield node
-            yield from _all_loops(node.body)

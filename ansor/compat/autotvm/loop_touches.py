@@ -7,12 +7,13 @@ The initialisation in a reduction's first iteration is not a separate statement.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from types import MappingProxyType
 
 from ansor.ir.linear import Atom, Linear, Opaque, Var, atom_variables
-from ansor.ir.loops import Access, Buffer, For, IndexValue, Loops, Node, Store
+from ansor.ir.loops import Access, Buffer, For, IndexValue, Loops, Store, stores
 from ansor.te.expr import Binary, Expr, is_float
 
 ANNOTATIONS = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "unroll", "vectorize", "parallel", "serial", "vthread")
@@ -60,94 +61,73 @@ def loop_touches(loops: Loops, threads: Mapping[tuple[str, str], str] = MappingP
 
     threads: (stage, loop) -> what the loop is bound to.
     """
-    walk = _Walk({f"{stage}_{loop}": tag for (stage, loop), tag in threads.items()})
-    for node in loops.body:
-        walk.node(node)
-    for loop in walk.found:
+    bound = {f"{stage}_{loop}": tag for (stage, loop), tag in threads.items()}
+    found: dict[Var, LoopTouches] = {}
+    named = Counter[str]()
+    for path, store in stores(loops.body):
+        around = [found.setdefault(loop.var, _loop(path[: place + 1], bound)) for place, loop in enumerate(path)]
+        nodes = list(_nodes_of(store))
+        if around:
+            around[-1].arithmetic.update(_operations(store, nodes))
+        written = [(store.buffer, store.index)] * (1 if store.combiner is None else 2)
+        for buffer, index in (*written, *((node.buffer, node.index) for node in nodes if isinstance(node, Access))):
+            _touch(around, f"{buffer.name}_{named[buffer.name]}", _strides(buffer, index))
+            named[buffer.name] += 1
+    for loop in found.values():
         loop.touches = dict(sorted(loop.touches.items()))
-    return walk.found
-
-
-class _Walk:
-    def __init__(self, threads: Mapping[str, str]) -> None:
-        self._threads = threads
-        self.found: list[LoopTouches] = []
-        self._stack: list[LoopTouches] = []
-        self._named: Counter[str] = Counter()
-
-    def node(self, node: Node) -> None:
-        if isinstance(node, Store):
-            self._store(node)
-            return
-        length = int(node.var.extent)
-        outside = self._stack[-1].topdown if self._stack else 1
-        loop = LoopTouches(node.var, length, len(self._stack) + 1, self._threads.get(node.var.name, _annotation(node)), outside * length)
-        self.found.append(loop)
-        self._stack.append(loop)
-        for inner in node.body:
-            self.node(inner)
-        self._leave(loop)
-
-    def _leave(self, loop: LoopTouches) -> None:
-        """Finish a loop: its iterations count in itself and in all loops around it."""
-        for name, touch in loop.touches.items():
-            for around in self._stack:
-                if touch.stride:
-                    around.touches[name].count *= loop.length
-                else:
-                    around.touches[name].reuse *= loop.length
-        self._stack.pop()
         loop.bottomup = max((touch.count * touch.reuse for touch in loop.touches.values()), default=-1)
-        above = _LEVELS.get(loop.annotation, 0) + 1
-        if self._stack and _LEVELS.get(self._stack[-1].annotation) == above:
-            self._one_thread(loop, above)
-        for touch in loop.touches.values():
-            touch.thread_count = touch.count // touch.thread_count if touch.thread_count else 0
-            touch.thread_reuse = touch.reuse // touch.thread_reuse if touch.thread_reuse else 0
+    return list(found.values())
 
-    def _one_thread(self, loop: LoopTouches, level: int) -> None:
-        """For the outermost loop over threads, or over blocks of them, record what a single thread or block touches."""
-        for around in self._stack:
-            if _LEVELS.get(around.annotation) == level:
-                for name, touch in loop.touches.items():
-                    around.touches[name].thread_count, around.touches[name].thread_reuse = touch.count, touch.reuse
 
-    def _store(self, store: Store) -> None:
-        self._touch(store.buffer, store.index)
-        if store.combiner is not None:
-            self._touch(store.buffer, store.index)
-            self._operation(_COMBINERS.get(store.combiner), store.buffer.dtype)
-        self._value(store.value)
-        for index in store.index:
-            self._index(index)
+def _loop(path: Sequence[For], bound: Mapping[str, str]) -> LoopTouches:
+    """The last loop of a path, without its touches."""
+    own, lengths = path[-1], [int(loop.var.extent) for loop in path]
+    return LoopTouches(own.var, lengths[-1], len(path), bound.get(own.var.name, _annotation(own)), prod(lengths))
 
-    def _value(self, expr: Expr) -> None:
-        if isinstance(expr, Access):
-            self._touch(expr.buffer, expr.index)
-            for index in expr.index:
-                self._index(index)
-        elif isinstance(expr, IndexValue):
-            self._index(expr.value)
-        elif isinstance(expr, Binary):
-            self._operation(_ARITHMETIC.get(expr.op), expr.dtype)
-        for child in expr.children:
-            self._value(child)
 
-    def _index(self, index: Linear) -> None:
-        """Record the touches of the values that an index reads."""
-        for value in _read_by(index):
-            self._value(value)
+def _touch(around: Sequence[LoopTouches], name: str, strides: Mapping[Var, int]) -> None:
+    """Add one access to the loops around it. The iterations of each loop count in itself and in all loops around it."""
+    count, reuse = 1, 1
+    shares: dict[int, tuple[int, int]] = {}  # level -> what one thread touches, or one block of threads
+    for place, loop in reversed(list(enumerate(around))):
+        stride, level = strides.get(loop.var, 0), _LEVELS.get(loop.annotation, 0)
+        if stride:
+            count *= loop.length
+        else:
+            reuse *= loop.length
+        one_count, one_reuse = shares.get(level, (0, 0))
+        loop.touches[name] = Touch(stride, -1, count, reuse, count // one_count if one_count else 0, reuse // one_reuse if one_reuse else 0)
+        if place and _LEVELS.get(around[place - 1].annotation) == level + 1:
+            shares[level + 1] = count, reuse
 
-    def _operation(self, kind: str | None, dtype: str) -> None:
-        if kind is not None and is_float(dtype) and self._stack:
-            self._stack[-1].arithmetic[kind] += 1
 
-    def _touch(self, buffer: Buffer, index: tuple[Linear, ...]) -> None:
-        name = f"{buffer.name}_{self._named[buffer.name]}"
-        self._named[buffer.name] += 1
-        strides = _strides(buffer, index)
-        for loop in self._stack:
-            loop.touches[name] = Touch(strides.get(loop.var, 0))
+def _operations(store: Store, nodes: Sequence[Expr]) -> list[str]:
+    """The floating-point operations of one iteration."""
+    found = [(_ARITHMETIC.get(node.op), node.dtype) for node in nodes if isinstance(node, Binary)]
+    found.append((_COMBINERS.get(store.combiner or ""), store.buffer.dtype))
+    return [kind for kind, dtype in found if kind is not None and is_float(dtype)]
+
+
+def _nodes_of(store: Store) -> Iterator[Expr]:
+    """The expressions of a statement, those inside indices included."""
+    yield from _nodes(store.value)
+    yield from _nodes_in(store.index)
+
+
+def _nodes(expr: Expr) -> Iterator[Expr]:
+    yield expr
+    if isinstance(expr, Access):
+        yield from _nodes_in(expr.index)
+    elif isinstance(expr, IndexValue):
+        yield from _nodes_in((expr.value,))
+    for child in expr.children:
+        yield from _nodes(child)
+
+
+def _nodes_in(index: tuple[Linear, ...]) -> Iterator[Expr]:
+    for one in index:
+        for value in _read_by(one):
+            yield from _nodes(value)
 
 
 def _annotation(loop: For) -> str:
