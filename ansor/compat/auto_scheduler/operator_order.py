@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-import heapq
-from collections import Counter
 from collections.abc import Sequence
+
+import networkx
 
 from ansor.te.tensor import Read, Tensor
 
 
 def topological(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Every tensor after those it reads. On a tie, the one that a depth-first walk from the last of `tensors` reaches last."""
-    met: dict[int, int] = {}
     known: dict[int, Tensor] = {}
-    readers: dict[int, list[Tensor]] = {}
-    waiting = Counter[int]()
+    order = networkx.DiGraph()
     stack = list(tensors)
     while stack:
         op = stack.pop()
-        if id(op) in met:
+        if id(op) in known:
             continue
-        met[id(op)], known[id(op)] = len(met), op
+        known[id(op)] = op
+        order.add_node(id(op), late=len(known))
         for source in read_in_order(op):
-            readers.setdefault(id(source), []).append(op)
-            waiting[id(op)] += 1
+            order.add_edge(id(source), id(op))
             stack.append(source)
-    ready = [(-met[key], key) for key in met if not waiting[key]]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        _, key = heapq.heappop(ready)
-        order.append(known[key])
-        for reader in readers.get(key, []):
-            waiting[id(reader)] -= 1
-            if not waiting[id(reader)]:
-                heapq.heappush(ready, (-met[id(reader)], id(reader)))
-    return order
+    return [known[key] for key in networkx.lexicographical_topological_sort(order, key=lambda key: -order.nodes[key]["late"])]
 
 
 def read_in_order(op: Tensor) -> list[Tensor]:
