@@ -21,6 +21,7 @@ class DispatchContext:
     """The root context, which has no programs. `current` is the innermost context."""
 
     current: ClassVar[DispatchContext]
+    _around: DispatchContext | None = None
 
     def best(self, task: DeclaredTask) -> BestProgram:
         """The best program of a task. Raises RecordError if there is none."""
@@ -39,7 +40,7 @@ class DispatchContext:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        DispatchContext.current = self._around
+        DispatchContext.current = self._around or _ROOT
 
 
 class FallbackContext(DispatchContext):
@@ -75,18 +76,13 @@ class ApplyHistoryBest(DispatchContext):
         """The best program of a task, or what the enclosing context returns if there is none. Raises RecordError if no context has one."""
         ours = [best_of_ours(task, own_file(log)) for log in self._logs]
         found = [one for one in (*ours, self._of_lines(task)) if one is not None]
-        return min(found, key=lambda one: one.cost) if found else self._around_or_root.best(task)
+        return min(found, key=lambda one: one.cost) if found else (self._around or _ROOT).best(task)
 
     def _of_lines(self, task: DeclaredTask) -> BestProgram | None:
         try:
             return best_of(task, self._records.get(parse_workload_key(task.workload_key).name, []), self.include_compatible)
         except RecordError:
             return None
-
-    @property
-    def _around_or_root(self) -> DispatchContext:
-        around = getattr(self, "_around", None)
-        return around if isinstance(around, DispatchContext) else _ROOT
 
 
 _ROOT = FallbackContext()

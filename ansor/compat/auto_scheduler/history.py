@@ -24,7 +24,7 @@ from ansor.schedule.sketch import Sketch
 from ansor.search.tuner import Outcome, Pick
 from ansor.support.notices import log, warn
 from ansor.tasks import task as tasks
-from ansor.tasks.recorded import recorded_outcomes, say_left_out
+from ansor.tasks.recorded import Recorded, recorded_outcomes, say_left_out
 
 _logger = logging.getLogger("auto_scheduler")
 
@@ -85,12 +85,17 @@ def best_of(task: DeclaredTask, log: str | Path | Pairs, include_compatible: boo
 
 def best_of_ours(task: DeclaredTask, path: Path) -> BestProgram | None:
     """The best program of a task in an ansor record file; None if there is none."""
-    if not path.exists():
-        return None
-    found = recorded_outcomes(task.local, path)
-    say_left_out([found.left_out], path, log.info, warn)
-    best = best_of_recorded(task.local, found)
+    best = best_of_recorded(task.local, recorded(task.local, path))
     return None if best is None else BestProgram(task, best.cost, best=best)
+
+
+def recorded(local: tasks.SearchTask, path: Path) -> Recorded:
+    """What an ansor record file knows of a task; nothing if there is no file. Warns about skipped records."""
+    if not path.exists():
+        return Recorded([], {})
+    found = recorded_outcomes(local, path)
+    say_left_out([found.left_out], path, log.info, warn)
+    return found
 
 
 @dataclass(frozen=True)

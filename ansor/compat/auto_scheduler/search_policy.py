@@ -17,7 +17,7 @@ from ansor.compat.auto_scheduler.cost_models import Model, PythonBasedModel, Ran
 from ansor.compat.auto_scheduler.custom_rule import CustomRule, PreloadCustomSketchRule
 from ansor.compat.auto_scheduler.declared_task import DeclaredTask
 from ansor.compat.auto_scheduler.export import state_of
-from ansor.compat.auto_scheduler.history import OTHER_TASK, pairs_of, rows_of
+from ansor.compat.auto_scheduler.history import OTHER_TASK, pairs_of, recorded, rows_of
 from ansor.compat.auto_scheduler.loop_state import State
 from ansor.compat.auto_scheduler.measured import MeasureInput, MeasureResult
 from ansor.compat.auto_scheduler.measuring import LocalBuilder, LocalRunner, ProgramMeasurer
@@ -35,9 +35,7 @@ from ansor.search.evolution import EvolutionOptions, Quest, evolve
 from ansor.search.population import Population, sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.search.tuner import Outcome, Tuner, TunerOptions
-from ansor.support.notices import log, warn
 from ansor.tasks import task as tasks
-from ansor.tasks.recorded import recorded_outcomes, say_left_out
 
 _logger = logging.getLogger("auto_scheduler")
 
@@ -67,16 +65,11 @@ class PreloadMeasuredStates:
 
     def outcomes(self, task: DeclaredTask, local: tasks.SearchTask) -> list[Outcome]:
         """The log's programs of a task as outcomes for the search. Warns about skipped ones."""
-        found = rows_of(task, pairs_of(self.filename), local) if Path(self.filename).exists() else None
-        for reason, count in (found.left_out if found else {}).items():
+        found = rows_of(task, pairs_of(self.filename) if Path(self.filename).exists() else (), local)
+        for reason, count in found.left_out.items():
             if reason != OTHER_TASK:
                 _logger.warning("%d programs in %s are left out: %s", count, self.filename, reason)
-        ours = own_file(self.filename)
-        if not ours.exists():
-            return [*(found.outcomes if found else ())]
-        recorded = recorded_outcomes(local, ours)
-        say_left_out([recorded.left_out], ours, log.info, warn)
-        return [*(found.outcomes if found else ()), *(outcome for outcome, _ in recorded.known)]
+        return [*found.outcomes, *(outcome for outcome, _ in recorded(local, own_file(self.filename)).known)]
 
 
 Callback = PreloadMeasuredStates | PreloadCustomSketchRule
