@@ -16,10 +16,9 @@ from ansor.compat.auto_scheduler.measured import LayoutRewriteOption, MeasureInp
 from ansor.compat.auto_scheduler.steps import LARGEST, step_from_list
 from ansor.compat.auto_scheduler.target_text import of_any as target_text
 from ansor.compat.common.hardware import HardwareParams
-from ansor.compat.common.log_fields import items, read_outcome, within
+from ansor.compat.common.log_fields import a_target, a_text, items, read_outcome, within
 from ansor.errors import RecordError
 from ansor.support.json_values import Json, kind, parse, refuse, told
-from ansor.targets.program_options import why_refused
 
 VERSIONS = ("v0.1", "v0.2", "v0.3", "v0.4", "v0.5", "v0.6")
 _FIELDS = ("i", "r", "v")
@@ -94,10 +93,10 @@ def _read_task(fields: Json) -> RecordedTask:
         fields = [*fields[:2], *fields[3:], fields[2]]
     size = len(fields)
     key, target, hardware, host, option, names = (fields[place] if place < size else None for place in range(6))
-    told_host = _a_target(host, "target_host") if size > 3 else None
+    told_host = a_target(host, "target_host") if size > 3 else None
     return RecordedTask(
-        _a_text(key, "workload_key"),
-        target_text(_a_target(target, "target"), told_host),
+        a_text(key, "workload_key"),
+        target_text(a_target(target, "target"), told_host),
         _read_hardware(hardware) if size > 2 else None,
         told_host,
         LayoutRewriteOption(within(option, "layout_rewrite_option", max(LayoutRewriteOption))) if size > 4 else None,
@@ -117,7 +116,7 @@ def _read_hardware(fields: Json) -> HardwareParams:
 def _read_names(fields: Json) -> tuple[str, ...]:
     if not isinstance(fields, list):
         refuse(f"its task_input_names is {kind(fields)}, not a list")
-    return tuple(_a_text(name, "task_input_name") for name in fields)
+    return tuple(a_text(name, "task_input_name") for name in fields)
 
 
 def _read_state(fields: Json) -> RecordedState:
@@ -132,16 +131,6 @@ def _read_state(fields: Json) -> RecordedState:
 def _read_result(fields: Json) -> MeasureResult:
     found = read_outcome(fields)
     return MeasureResult(found.costs, found.error_no, "", found.all_cost, found.timestamp)
-
-
-def _a_text(value: Json, what: str) -> str:
-    return value if isinstance(value, str) else refuse(f"its {what} is {kind(value)}, not a text")
-
-
-def _a_target(value: Json, what: str) -> str:
-    text = _a_text(value, what)
-    reason = why_refused(text)
-    return refuse(f"its {what} {reason}") if reason else text
 
 
 def _text(value: object) -> str:

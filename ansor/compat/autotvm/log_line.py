@@ -12,16 +12,15 @@ Lines of the protocol "pickle" are read without running them, `pickled_line`.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import cast
 
 from ansor.compat.autotvm import pickled_line
 from ansor.compat.autotvm.measured import FAILED, MeasureInput, MeasureResult, Task
 from ansor.compat.common import target_keys as target_text
-from ansor.compat.common.log_fields import items, read_outcome
+from ansor.compat.common.log_fields import a_target, a_text, items, read_outcome
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.errors import ConfigError, RecordError
 from ansor.support.json_values import Json, brief, frozen, is_number, kind, parse, refuse
-from ansor.targets.program_options import why_refused, without_programs
+from ansor.targets.program_options import without_programs
 from ansor.templates.space import ConfigEntity
 
 VERSION = 0.2
@@ -131,9 +130,9 @@ def _read_old(fields: dict[str, Json]) -> LogRecord:
 
 def _read_input(fields: Json, config: Json) -> MeasureInput:
     target, name, args, kwargs = items(fields, "input", ("target", "task", "args", "kwargs"))
-    for word, value, of, wanted in ("target", target, str, "a text"), ("task", name, str, "a text"), ("args", args, list, "a list"):
-        if not isinstance(value, of):
-            refuse(f"its {word} is {kind(value)}, not {wanted}")
+    target, name = a_target(target, "target"), a_text(name, "task")
+    if not isinstance(args, list):
+        refuse(f"its args is {kind(args)}, not a list")
     if not isinstance(kwargs, dict):
         refuse(f"its kwargs is {kind(kwargs)}, not an object")
     if not isinstance(config, dict):
@@ -142,11 +141,8 @@ def _read_input(fields: Json, config: Json) -> MeasureInput:
         values = ConfigEntity.from_json_dict(config)
     except ConfigError as error:
         refuse(f"its config cannot be used ({error})")
-    reason = why_refused(cast(str, target))
-    if reason:
-        refuse(f"its target {reason}")
     named = {key: frozen(value) for key, value in kwargs.items()}
-    return MeasureInput(target_text.modern(cast(str, target)), Task(cast(str, name), tuple(map(frozen, cast("list[Json]", args))), named), values)
+    return MeasureInput(target_text.modern(target), Task(name, tuple(map(frozen, args)), named), values)
 
 
 def _read_result(fields: Json) -> MeasureResult:

@@ -4,6 +4,7 @@ from typing import NamedTuple, cast
 
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.support.json_values import Json, is_number, kind, refuse, told
+from ansor.targets.program_options import why_refused
 
 
 class Outcome(NamedTuple):
@@ -39,3 +40,15 @@ def within(value: Json, what: str, largest: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
         refuse(f"its {what} is {told(value)}, not one of 0 to {largest}")
     return int(value)
+
+
+def a_text(value: Json, what: str) -> str:
+    """A text."""
+    return value if isinstance(value, str) else refuse(f"its {what} is {kind(value)}, not a text")
+
+
+def a_target(value: Json, what: str) -> str:
+    """A target's text, which may not name a program."""
+    text = a_text(value, what)
+    reason = why_refused(text)
+    return refuse(f"its {what} {reason}") if reason else text
