@@ -9,20 +9,22 @@ from ansor.measure.harness import Harness
 
 BAND = 4096  # bytes on either side, filled with a pattern and checked after the run
 FAR = 16 << 20  # bytes of address space beyond the bands that fault when touched
-GUARD_BYTE = 0x5A
 
 
 class GuardedBuffer:
-    """`size` bytes, page-aligned, with a band on either side. Lives until the process ends: each candidate has its own."""
+    """`size` bytes, page-aligned, with a band on either side. Lives until the process ends: each candidate has its own.
 
-    def __init__(self, harness: Harness, name: str, size: int) -> None:
+    `number`: each buffer of a call has another, and other bands, so that what was read from one band and written to another shows.
+    """
+
+    def __init__(self, harness: Harness, name: str, size: int, number: int = 0) -> None:
         self.name = name
         self.size = size
         self.address = harness.guarded(size, BAND, FAR)
         self._low = _bytes_at(self.address - BAND, BAND)
         self._high = _bytes_at(self.address + size, BAND)
-        self._low[...] = GUARD_BYTE
-        self._high[...] = GUARD_BYTE
+        self._guard = np.resize(np.frombuffer(guard_word(number), np.uint8), BAND)
+        self._low[...] = self._high[...] = self._guard
 
     @property
     def bytes(self) -> NDArray[np.uint8]:
@@ -35,7 +37,7 @@ class GuardedBuffer:
 
     def damage(self) -> str:
         """A sentence about bytes written outside the buffer, '' if the bands are intact."""
-        below, above = np.flatnonzero(self._low != GUARD_BYTE), np.flatnonzero(self._high != GUARD_BYTE)
+        below, above = np.flatnonzero(self._low != self._guard), np.flatnonzero(self._high != self._guard)
         if above.size:
             return f"wrote past the end of {self.name!r} ({self.size} bytes), first at byte {self.size + int(above[0])}"
         if below.size:
@@ -46,6 +48,11 @@ class GuardedBuffer:
     def reach(self) -> tuple[int, int]:
         """First and last address + 1 of the buffer with its bands and the faulting space."""
         return self.address - BAND - FAR, self.address + self.size + BAND + 4096 + FAR
+
+
+def guard_word(number: int) -> bytes:
+    """What the bands of a buffer consist of: as floats NaN or large, as integers large. `arguments.h` has the same."""
+    return (0x7FDA5A5A ^ (number % 64 + 1) * 0x00010101).to_bytes(4, "little")
 
 
 def _bytes_at(address: int, size: int) -> NDArray[np.uint8]:

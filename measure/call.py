@@ -26,9 +26,9 @@ class Call:
         self.arguments = arguments_of(data["arguments"])
         self._originals: dict[str, NDArray[np.generic]] = {}
         self._buffers: dict[str, GuardedBuffer] = {}
-        for argument in self.arguments:
+        for number, argument in enumerate(self.arguments):
             size = argument.physical_size * np.dtype(argument.physical_dtype).itemsize
-            buffer = self._buffers[argument.name] = GuardedBuffer(harness, argument.name, size)
+            buffer = self._buffers[argument.name] = GuardedBuffer(harness, argument.name, size, number)
             if argument.role == "output":
                 fill_unwritten(buffer.view(argument.dtype))
                 continue
@@ -36,7 +36,7 @@ class Call:
             original = argument.physical(inputs[argument.name].astype(argument.dtype, copy=False))
             self._originals[argument.name] = original
             buffer.view(argument.physical_dtype)[...] = original
-        self._workspace = GuardedBuffer(harness, "workspace", data["workspace_bytes"])
+        self._workspace = GuardedBuffer(harness, "workspace", data["workspace_bytes"], len(self.arguments))
         fill_workspace(self._workspace.bytes)
         pointers = [self._buffers[argument.name].address for argument in self.arguments]
         self._pointers = (ctypes.c_void_p * len(pointers))(*pointers)
@@ -52,6 +52,13 @@ class Call:
         """Where the buffers are."""
         every = (*self._buffers.values(), self._workspace)
         return [{"name": b.name, "low": b.reach[0], "high": b.reach[1]} for b in every]
+
+    def forget(self) -> None:
+        """Fill outputs and workspace anew before a second call, each place with another value than before the first."""
+        for argument in self.arguments:
+            if argument.role == "output":
+                fill_unwritten(self._buffers[argument.name].view(argument.dtype), 1)
+        fill_workspace(self._workspace.bytes, 1)
 
     def run(self, number: int) -> float:
         """Seconds for `number` calls."""

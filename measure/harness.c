@@ -28,6 +28,12 @@ static double read_clock(clockid_t clock) {
 
 static double now(void) { return read_clock(CLOCK_MONOTONIC); }
 
+/* Fills the stack below the caller with NaN, which is what a function called next finds in variables that it does not begin. */
+__attribute__((noinline)) void ansor_spoil_stack(void) {
+    volatile uint32_t below[1 << 16];
+    for (size_t i = 0; i < sizeof below / sizeof *below; ++i) below[i] = 0x7fda5a5a;
+}
+
 /* Seconds that `number` calls in a row take: of wall time, or of the time this thread had a processor. On a machine that does other things, too, wall time
  * holds those; but several threads wait for each other, and only wall time knows how long. */
 double ansor_seconds(ansor_entry entry, void *const *args, unsigned char *workspace, ansor_parallel_for_t parallel_for,

@@ -21,6 +21,8 @@ class Harness:
         address, size = ctypes.c_void_p, ctypes.c_size_t
         self._seconds = loaded.ansor_seconds
         self._seconds.argtypes, self._seconds.restype = [address] * 5 + [ctypes.c_long, ctypes.c_int], ctypes.c_double
+        self._spoil_stack = loaded.ansor_spoil_stack
+        self._spoil_stack.argtypes, self._spoil_stack.restype = [], None
         self._spin = loaded.ansor_spin
         self._spin.argtypes, self._spin.restype = [ctypes.c_long], ctypes.c_double
         self._guarded = loaded.ansor_guarded
@@ -35,6 +37,10 @@ class Harness:
     def seconds(self, entry: int, arguments: int, workspace: int, parallel_for: int, pool: int, number: int, wall: bool) -> float:
         """Seconds for `number` calls in a row, in wall time or this thread's CPU time."""
         return float(self._seconds(entry, arguments, workspace, parallel_for, pool, number, wall))
+
+    def spoil_stack(self) -> None:
+        """Fill the next 256 KiB of this thread's stack with NaN, so that variables show which a program reads before it begins them."""
+        self._spoil_stack()
 
     def spin(self, length: int) -> float:
         """Seconds for a fixed chain of `length` dependent multiplications."""

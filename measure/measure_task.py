@@ -13,7 +13,7 @@ class MeasureTask:
     arguments but float64 for every float; None: outputs are not verified. `reduction`: the length of the longest
     reduction behind an output element; `ranges`: (low, high) of arguments that must not get the default inputs;
     `threads`: of the target, which decide the clock; `files`: values of single arguments (NumPy's format);
-    `rounding`: the dtype of intermediate results, if narrower than the outputs'."""
+    `rounding`: see `Dag.rounding`."""
 
     key: str
     reference: CSource | None = None

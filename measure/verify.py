@@ -8,7 +8,8 @@ times the tolerance that the program's algorithm states (1 for the declaration's
 with eps and tiny (the least normal number) of the output's dtype, L the length of the longest chain of additions behind it,
 scale the largest finite |r| of this output, sensitivity how far this output moves when every input moves by up to one eps of itself, and one-sided the
 measured growth of errors that do not cancel, see below.
-If intermediate results have a narrower dtype (float16), it replaces the output's own.
+If intermediate results have a narrower dtype (float16), it replaces the output's own. Inputs move by eps of that dtype or of float32, or of float64 if all
+floats of a declaration have that dtype.
 
 bfloat16 is only stored: sums are in float32. An output that is rounded to it once may be off by half a step of its own value more than a float32 one, that
 is |r| / 256. Where intermediate results are rounded to it too, the operations around the sums make larger errors, and the sums do not:
@@ -27,9 +28,10 @@ is a bad order: partial sums of parts are smaller, and so are their roundings. I
     one-sided = min(3 * off / (eps * scale + sensitivity), L / 4, 1 / (4 * eps))
 
 3, because other orders may be worse. L / 4 is the most: half an eps of each partial sum, which are half of the result on average. An element of the plain
-program that is off by more than that jumped, and does not count. What is off by more than about a quarter of the scale is refused, in whatever order it adds.
-Only sums of `MEASURED_FROM` terms or more have a plain program: L / 4 is less than what is allowed for others. Sums in float16 stagnate: once a partial sum is
-2048 times a term, adding the term changes nothing. So one-sided is min(L / 4, 1 / (4 * eps)) there without measuring.
+program that is off by more than that jumped, as if by a move. What is off by more than about a quarter of the scale is refused, in whatever order it adds. Only
+sums of `MEASURED_FROM` terms or more have a plain program: L / 4 is less than what is allowed for others. Sums in float16 stagnate: once a partial sum is 2048
+times a term, adding the term changes nothing. So one-sided is min(L / 4, 1 / (4 * eps)) there without measuring; in float64 too, where nothing is more exact,
+and no mistake is that small.
 
 Outputs that saturate (tanh and sigmoid of large sums, exp(min(x, 1))) have the scale of their limits, and nearly no element moves. The few that are not
 saturated have the errors of sums much larger than the output, and move as much. So each element has a sensitivity of its own, in place of the one for all:
@@ -47,8 +49,8 @@ If the reference is NaN, nothing is compared (implementations of maximum may dif
 An element that still holds the fill pattern was never written, or was computed from such an element.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -61,15 +63,13 @@ from ansor.support.text import clip
 # A maximum with what was there before may drop them, but not a very large number, nor a minimum its negative.
 _UNWRITTEN = {2: (0x7EA5, 0x7BA5, 0xFBA5), 4: (0x7FE5A5A5, 0x7F25A5A5, 0xFF25A5A5), 8: (0x7FFDA5A5A5A5A5A5, 0x7FE5A5A5A5A5A5A5, 0xFFE5A5A5A5A5A5A5)}
 _UNWRITTEN_BYTES = (0xA5, 0x5A)  # of integers and bools
-UNWRITTEN_WORDS = (0xFF, 0x5A, 0xDA)
-"""Bytes that words of 8 in a workspace begin with, in turn: NaN or -1, large, and its negative."""
+# Words of a workspace, in turn: first NaN or far below 0, and large; then large, and its negative.
+_WORDS = tuple(bytes.fromhex(first * 2 + second * 2) for first, second in (("dadadaff", "5a5a5a5a"), ("5a5a5a5a", "dadadada")))
 MEASURED_FROM = 128  # terms of a sum: fewer have no errors beyond 8 + 2 * sqrt(L), even if none cancel
 _AROUND = 8  # roundings of the operations around a sum
 _NOTHING = 1e-10  # of the inputs: what double precision leaves of a zero, below any meaningful output
 _USUAL = 0.9  # share of elements that `sensitivity` covers: the others may have jumped (floor, a comparison)
 _FARTHER = 3  # times what an element was seen to move beyond roundings of its output, or a plain program was off: how far it may be
-PART = 1 << 18
-"""Elements that are compared at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,28 +94,28 @@ class Sensitivity:
 INSENSITIVE = Sensitivity()
 
 
-def fill_unwritten(output: NDArray[np.generic]) -> None:
-    """Fill a contiguous output with a pattern that no correct kernel leaves behind."""
+def fill_unwritten(output: NDArray[np.generic], again: int = 0) -> None:
+    """Fill a contiguous output with a pattern that no correct kernel leaves behind. `again`: 1 for other values at each place, before a second call."""
     if output.dtype.name == BFLOAT16 or output.dtype.kind == "f":
-        output.view(f"u{output.itemsize}")[...] = _unwritten(output)
+        output.view(f"u{output.itemsize}")[...] = _unwritten(output, again)
         return
     elements = output.reshape(-1).view(np.uint8).reshape(-1, output.itemsize)
     for place, byte in enumerate(_UNWRITTEN_BYTES):
-        elements[place :: len(_UNWRITTEN_BYTES)] = byte
+        elements[(place + again) % len(_UNWRITTEN_BYTES) :: len(_UNWRITTEN_BYTES)] = byte
 
 
-def fill_workspace(workspace: NDArray[np.uint8]) -> None:
-    """Fill a workspace with what shows if it is read before it is written."""
-    step = 8 * len(UNWRITTEN_WORDS)
-    whole = workspace[: workspace.size // step * step].reshape(-1, len(UNWRITTEN_WORDS), 8)
-    whole[...] = np.array(UNWRITTEN_WORDS, np.uint8)[:, None]
-    workspace[whole.size :] = UNWRITTEN_WORDS[0]
+def fill_workspace(workspace: NDArray[np.uint8], again: int = 0) -> None:
+    """Fill a workspace with what shows if it is read before it is written. `again`: as for outputs."""
+    both = np.frombuffer(_WORDS[again], np.uint8)
+    whole = workspace[: workspace.size // both.size * both.size]
+    whole.reshape(-1, both.size)[...] = both
+    workspace[whole.size :] = both[: workspace.size - whole.size]
 
 
-def _unwritten(output: NDArray[np.generic]) -> NDArray[np.generic]:
+def _unwritten(output: NDArray[np.generic], again: int = 0) -> NDArray[np.generic]:
     """The pattern of a float output, as unsigned integers in its shape."""
-    patterns = [one >> 16 for one in _UNWRITTEN[4]] if output.dtype.name == BFLOAT16 else _UNWRITTEN[output.itemsize]
-    return np.resize(np.array(patterns, f"u{output.itemsize}"), output.shape)
+    patterns = tuple(one >> 16 for one in _UNWRITTEN[4]) if output.dtype.name == BFLOAT16 else _UNWRITTEN[output.itemsize]
+    return np.resize(np.array(patterns[again:] + patterns[:again], f"u{output.itemsize}"), output.shape)
 
 
 def epsilon(dtype: str) -> float:
@@ -158,7 +158,7 @@ def _meant(scale: float, input_scale: float) -> float:
 def growth(dtype: str, reduction: int, measured: float = 0.0) -> float:
     """By how many eps of the scale a result computed in `dtype` may be off; `measured`: where errors do not cancel."""
     most = min(reduction, 1 / epsilon(dtype)) / 4
-    return _AROUND + max(2 * sqrt(reduction), most if dtype == "float16" else min(measured, most))
+    return _AROUND + max(2 * sqrt(reduction), most if dtype in ("float16", "float64") else min(measured, most))
 
 
 def measured_growth(dtype: str, scale: float, input_scale: float, moves: Sensitivity) -> float:
@@ -173,17 +173,20 @@ def largest_of(expected: NDArray[np.generic], dtype: str) -> float:
     return float(np.abs(rounded[np.isfinite(rounded)]).max(initial=0.0))
 
 
-def error_of_plain(expected: NDArray[np.generic], found: NDArray[np.generic], reduction: int, moves: Sensitivity) -> float:
-    """How far a plain program's output is off, without storing it as bfloat16; 0 for integers and bools. An element that is off by more than roundings of sums
-    make jumped, and does not count."""
+def with_plain(moves: Sensitivity, expected: NDArray[np.generic], found: NDArray[np.generic], reduction: int) -> Sensitivity:
+    """The moves of an output, with what its plain program found. An element that is off by more than roundings of sums make jumped, and counts as moved."""
     if expected.dtype.kind != "f":
-        return 0.0
+        return moves
     wide, stored = np.asarray(expected, np.float64), found.dtype.name == BFLOAT16
     dtype = "float32" if stored else found.dtype.name
     away = _moved(wide, np.asarray(found, np.float64)) - (EPSILON / 2 * np.abs(wide) if stored else 0.0)
     moved = moves.usual if moves.each is None else np.maximum(moves.usual, moves.each)
-    most = (_AROUND + reduction / 4) * (epsilon(dtype) * largest_of(wide, dtype) + moved)
-    return float(away[away <= most].max(initial=0.0))
+    rounded = away <= (_AROUND + reduction / 4) * (epsilon(dtype) * largest_of(wide, dtype) + moved)
+    each = moves.each
+    if each is not None:
+        jumped = np.where(rounded | ~np.isfinite(away), 0.0, np.minimum(away, np.finfo(np.float32).max))
+        each = np.maximum(each, jumped.astype(np.float32))
+    return replace(moves, off=float(away[rounded].max(initial=0.0)), each=each)
 
 
 def moves_of(expected: NDArray[np.generic], moved: Sequence[NDArray[np.generic]]) -> Sensitivity:
@@ -221,84 +224,41 @@ def difference(
     if found.dtype.kind != "f":
         return _report(name, found, expected, found != expected, "")
     dtype = rounding or found.dtype.name
-    compared = _Comparison(found, expected, dtype, reduction, input_scale, moves, stated, EPSILON / 2 if stored else 0.0)
-    if compared.all_close():
+    step = EPSILON / 2 if stored else 0.0
+    if _all_close(found, expected, dtype, reduction, input_scale, moves, stated, step):
         return ""
-    wrong = compared.wrong()
+    with np.errstate(over="ignore", invalid="ignore"):
+        wide = np.asarray(expected, dtype=np.float64)
+        rounded = wide.astype(found.dtype).astype(np.float64)  # beyond the dtype's range is infinite
+        finite = np.isfinite(rounded)
+        largest = largest_of(wide, found.dtype.name)
+        allowed = stated * tolerances(dtype, reduction, largest, input_scale, moves)
+        greatest = float(np.finfo(found.dtype.name).max)
+        away = np.abs(np.clip(found.astype(np.float64), -greatest, greatest) - wide)  # overflow counts as the greatest number
+        close = away <= allowed + step * np.abs(wide)
+        right = np.where(finite, close, np.isnan(wide) | (found == rounded) | (np.isfinite(wide) & close))
     unwritten = as_given.view(f"u{as_given.itemsize}") == _unwritten(as_given)
     if unwritten.any():
         return f"output {name!r}: {_count(unwritten)} never written, first at {_first(unwritten)}"
-    return _report(name, found, expected, wrong, f", allowed difference {compared.allowed_at(int(np.argmax(wrong))):.3g}" if wrong.any() else "")
+    first = float(np.broadcast_to(allowed, found.shape)[_first(~right)]) if found.size else 0.0
+    return _report(name, found, expected, ~right, f", allowed difference {first:.3g}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Comparison:
-    """A float output and its reference, compared in parts: a candidate's memory is limited, and doubles of all elements may be more than it.
-
-    dtype: that roundings are of; step: what is allowed besides, over the element's own size; others as for `difference`.
-    """
-
-    found: NDArray[np.generic]
-    expected: NDArray[np.generic]
-    dtype: str
-    reduction: int
-    input_scale: float
-    moves: Sensitivity
-    stated: float
-    step: float
-
-    def all_close(self) -> bool:
-        """The usual case, in few passes: everything is finite and close. False is inconclusive."""
-        if not self.expected.size:
-            return True
-        scale = max(float(self.expected.max()), -float(self.expected.min()))
-        if not scale < float(np.finfo(self.found.dtype.name).max):
-            return False
-        measured = measured_growth(self.dtype, scale, self.input_scale, self.moves)
-        allowed = self.stated * tolerance(self.dtype, self.reduction, scale, self.input_scale, self.moves.usual, measured)
-        return all(self._close(found, expected, allowed) for _, found, expected in self._parts())
-
-    def _close(self, found: NDArray[np.generic], expected: NDArray[np.generic], allowed: float) -> bool:
-        with np.errstate(invalid="ignore"):
-            away = np.subtract(found, expected, dtype=np.float64)
-            if self.step:
-                away = np.maximum(np.abs(away) - self.step * np.abs(expected), 0.0)
-            return float(away.max()) <= allowed and float(away.min()) >= -allowed
-
-    def wrong(self) -> NDArray[np.bool_]:
-        """Which elements are wrong, in the output's shape."""
-        scale, wrong = self._scale(), np.empty(self.found.size, np.bool_)
-        for part, found, expected in self._parts():
-            wrong[part] = ~self._right(found, expected, self._allowed(part, scale))
-        return wrong.reshape(self.found.shape)
-
-    def allowed_at(self, place: int) -> float:
-        """The allowed difference of the element at a place in memory order."""
-        return float(self._allowed(slice(place, place + 1), self._scale()).max())
-
-    def _right(self, found: NDArray[np.generic], expected: NDArray[np.generic], allowed: NDArray[np.float64]) -> NDArray[np.bool_]:
-        with np.errstate(over="ignore", invalid="ignore"):
-            wide = np.asarray(expected, dtype=np.float64)
-            rounded = wide.astype(found.dtype).astype(np.float64)  # beyond the dtype's range is infinite
-            greatest = float(np.finfo(found.dtype.name).max)
-            away = np.abs(np.clip(found.astype(np.float64), -greatest, greatest) - wide)  # overflow counts as the greatest number
-            close = away <= allowed + self.step * np.abs(wide)
-            return np.where(np.isfinite(rounded), close, np.isnan(wide) | (found == rounded) | (np.isfinite(wide) & close))
-
-    def _scale(self) -> float:
-        return max((largest_of(expected, self.found.dtype.name) for _, _, expected in self._parts()), default=0.0)
-
-    def _allowed(self, part: slice, scale: float) -> NDArray[np.float64]:
-        each = self.moves.each
-        moves = Sensitivity(self.moves.usual, None if each is None else each.reshape(-1)[part], self.moves.off)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(self.stated * tolerances(self.dtype, self.reduction, scale, self.input_scale, moves))
-
-    def _parts(self) -> Iterator[tuple[slice, NDArray[np.generic], NDArray[np.generic]]]:
-        found, expected = self.found.reshape(-1), self.expected.reshape(-1)
-        for begin in range(0, found.size, PART):
-            part = slice(begin, begin + PART)
-            yield part, found[part], expected[part]
+def _all_close(
+    found: NDArray[np.generic], expected: NDArray[np.generic], dtype: str, reduction: int, input_scale: float, moves: Sensitivity, stated: float, step: float
+) -> bool:
+    """The usual case, in few passes: everything is finite and close. False is inconclusive. step: what is allowed besides, over the element's own size."""
+    if not expected.size:
+        return True
+    scale = max(float(expected.max()), -float(expected.min()))
+    if not scale < float(np.finfo(found.dtype.name).max):
+        return False
+    with np.errstate(invalid="ignore"):
+        away = np.subtract(found, expected, dtype=np.float64)
+        allowed = stated * tolerance(dtype, reduction, scale, input_scale, moves.usual, measured_growth(dtype, scale, input_scale, moves))
+        if step:
+            away = np.maximum(np.abs(away) - step * np.abs(expected), 0.0)
+        return float(away.max()) <= allowed and float(away.min()) >= -allowed
 
 
 def _report(

@@ -27,7 +27,7 @@ from ansor.measure.isolate import Report, isolated, limit_memory
 from ansor.measure.machine_trouble import KIND
 from ansor.measure.protocol import CallData, Message, NoiseRequest, Reply, Request, RunRequest, TaskRequest, arguments_of
 from ansor.measure.timing import Stopping, TimingOptions, relative_spread, time_repeats
-from ansor.measure.verify import INSENSITIVE, Sensitivity, difference, error_of_plain
+from ansor.measure.verify import INSENSITIVE, Sensitivity, difference, with_plain
 from ansor.support.bfloat16 import is_floating
 
 CHECK_SECONDS = 10.0  # a child that does nothing
@@ -125,12 +125,11 @@ class Worker:
                 loaded.move_inputs(number, request["rounding"] or "float32")
                 loaded.run(1)
                 moves = {name: moves[name].and_of(array, loaded.output(name)) for name, array in shared.items()}
-            for name, one in moves.items():
-                if one.each is not None:
-                    farthest[name][...] = one.each
-            report({"sensitivity": {name: one.usual for name, one in moves.items() if one.each is not None}})
             if seconds < LONG_SECONDS:
-                self._run_plain(request, inputs, shared, moves, report)
+                moves = self._with_plain(request, inputs, shared, moves, report)
+            for name, array in farthest.items():
+                array[...] = np.float32(0) if (each := moves[name].each) is None else each
+            report({"sensitivity": {name: one.usual for name, one in moves.items()}, "off": {name: one.off for name, one in moves.items()}})
 
         outcome = isolated(self._harness, body, timeout=request["timeout"], close=self._close)
         if outcome.failure is not None:
@@ -140,12 +139,13 @@ class Worker:
         moves = {name: Sensitivity(usual.get(name, 0.0), farthest[name] if name in usual else None, off.get(name, 0.0)) for name in {*usual, *off}}
         return _ReferenceOutputs(shared, moves, None)
 
-    def _run_plain(self, request: TaskRequest, inputs: Arrays, expected: Arrays, moves: Mapping[str, Sensitivity], report: Report) -> None:
-        """Run the plain program of a reference, if it has one, and report how far its outputs are off."""
+    def _with_plain(self, request: TaskRequest, inputs: Arrays, expected: Arrays, moves: dict[str, Sensitivity], report: Report) -> dict[str, Sensitivity]:
+        """The moves, with what the plain program of the reference finds, if it has one."""
         loaded = None if request["plain"] is None else self._load(request["plain"], inputs, report)
-        if loaded is not None:
-            loaded.run(1)
-            report({"off": {name: error_of_plain(array, loaded.output(name), request["reduction"], moves[name]) for name, array in expected.items()}})
+        if loaded is None:
+            return moves
+        loaded.run(1)
+        return {name: with_plain(one, expected[name], loaded.output(name), request["reduction"]) for name, one in moves.items()}
 
     def _load(self, call: CallData, inputs: Arrays, report: Report, wall: bool = True) -> Call | None:
         try:
@@ -172,12 +172,14 @@ class Worker:
             if loaded is None:
                 return
             limit_memory(options.memory_bytes)
+            self._harness.spoil_stack()
             first_seconds = loaded.run(1)
             failure = _mistake(loaded, task, tolerance)
             if failure is not None:
                 report({"failure": (failure.kind, failure.text)})
                 return
             outputs = {name: loaded.output(name).copy() for name in task.expected}
+            loaded.forget()
             timing = time_repeats(
                 loaded.run, options, first_seconds=first_seconds, best_seconds=request["best_seconds"], flush=flush
             )

@@ -16,7 +16,7 @@ from ansor.ir.access import producers, reduce_length
 from ansor.ir.canonical import canonical
 from ansor.ir.flops import flops
 from ansor.support.bfloat16 import BFLOAT16, holds
-from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Reduce, Select, substitute
+from ansor.te.expr import Axis, Binary, Call, Cast, Const, Expr, Reduce, Select, is_float, substitute
 from ansor.te.fold import fold, postorder, with_operands
 from ansor.te.tensor import Compute, Read, Tensor
 
@@ -101,13 +101,15 @@ class Dag:
     @property
     def rounding(self) -> str:
         """"float16" if anything is computed in float16, since results are no more exact than that, whatever their dtype; "bfloat16" if anything but the last
-        value of an output is rounded to it; else "".
+        value of an output is rounded to it; "float64" if all floats are; else "".
         """
         computes = [tensor for tensor in self.stages if tensor.compute is not None]
         if any(_rounded_on_the_way(tensor, self) for tensor in computes):
             return BFLOAT16
-        nodes = (node for tensor in computes if tensor.compute is not None for node in postorder(tensor.compute.body))
-        return "float16" if any(node.dtype == "float16" and isinstance(node, Binary | Call | Cast | Reduce) for node in nodes) else ""
+        nodes = [node for tensor in computes if tensor.compute is not None for node in postorder(tensor.compute.body)]
+        if any(node.dtype == "float16" and isinstance(node, Binary | Call | Cast | Reduce) for node in nodes):
+            return "float16"
+        return "float64" if {node.dtype for node in nodes if is_float(node.dtype)} == {"float64"} else ""
 
     def stage(self, name: str) -> Tensor:
         """The stage called `name`."""

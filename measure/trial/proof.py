@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,7 @@ from ansor.measure.trial.fill import Fill, key_of
 from ansor.measure.trial.recipe import Source
 from ansor.measure.trial.sums import COUNT, sums_of, unsure_blocks, wrong_blocks
 from ansor.measure.trial.transport import CLOSED
-from ansor.measure.verify import Sensitivity, error_of_plain, growth, largest_of, measured_growth
+from ansor.measure.verify import Sensitivity, growth, largest_of, measured_growth, with_plain
 from ansor.measure.worker import shared_array
 
 SECONDS = 120.0  # for the reference on this machine
@@ -75,16 +74,14 @@ class HostProof:
         moves = self.with_plain(source, inputs, made, usual, job.task.reduction)
         return moves if isinstance(moves, Failure) else growths(job.artifact.source, job.task.rounding, made, moves, answer.input_scale)
 
-    def with_plain(
-        self, source: CSource, inputs: Arrays, expected: Arrays, moves: Mapping[str, Sensitivity], reduction: int
-    ) -> dict[str, Sensitivity] | Failure:
-        """The moves of a reference's outputs, with how far its plain program is off, if it has one."""
+    def with_plain(self, source: CSource, inputs: Arrays, expected: Arrays, moves: Mapping[str, Sensitivity], reduction: int) -> dict[str, Sensitivity] | Failure:
+        """The moves of a reference's outputs, with what its plain program finds, if it has one."""
         if source.plain is None:
             return dict(moves)
         made = self.outputs(source.plain, [inputs])
         if isinstance(made, Failure):
             return made
-        return {name: replace(one, off=error_of_plain(expected[name], made[0][name], reduction, one)) for name, one in moves.items()}
+        return {name: with_plain(one, expected[name], made[0][name], reduction) for name, one in moves.items()}
 
     def outputs(self, source: CSource, runs: Sequence[Arrays]) -> list[Arrays] | Failure:
         """A reference's outputs on this machine for each of these inputs (logical arrays). It is built once."""

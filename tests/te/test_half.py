@@ -63,4 +63,4 @@ def test_operations_and_keys() -> None:
     dags = {words: Dag(product(*words)) for words in [("float16", "float16"), ("float16", "float32"), ("float32", "float32"), ("float64", "float64")]}
     assert {dag.flop for dag in dags.values()} == {2 * 8 * 8 * 4}
     assert len({dag.key for dag in dags.values()}) == 4
-    assert [dag.rounding for dag in dags.values()] == ["float16", "", "", ""]
+    assert [dag.rounding for dag in dags.values()] == ["float16", "", "", "float64"]

@@ -10,7 +10,7 @@ enum { BAND = 64 };
 #else
 enum { BAND = 4096 };
 #endif
-enum { GUARD_BYTE = 0x5a, UNWRITTEN_BYTE = 0xa5 };
+enum { UNWRITTEN_BYTE = 0xa5 };
 
 typedef struct {
     const char *name;
@@ -30,13 +30,18 @@ static void copy_bytes(unsigned char *restrict to, const unsigned char *restrict
     for (uint64_t i = 0; i < size; ++i) to[i] = from[i];
 }
 
+/* Byte `place` of a band: as floats NaN or large, as integers large. Each buffer has other bands, so that what was read from one and written to another shows. */
+static unsigned char guard_byte(const guarded *buffer, int place) {
+    const uint32_t word = UINT32_C(0x7fda5a5a) ^ (uint32_t)((buffer - buffers) % 64 + 1) * UINT32_C(0x00010101);
+    return (unsigned char)(word >> place % 4 * 8);
+}
+
 static void make_guarded(guarded *buffer, const char *name, uint64_t size) {
     buffer->name = name;
     buffer->size = size;
     buffer->data = system_room(size, BAND, name);
     if (!buffer->data) fail("memory", "no room for ", name, ", bytes: ", (int64_t)size);
-    set_bytes(buffer->data - BAND, GUARD_BYTE, BAND);
-    set_bytes(buffer->data + size, GUARD_BYTE, BAND);
+    for (int j = 0; j < BAND; ++j) buffer->data[j - BAND] = buffer->data[size + (uint64_t)j] = guard_byte(buffer, j);
 }
 
 /* A sum that shows changed bytes, of `size` bytes in words; every word decides all bits. */
@@ -274,13 +279,27 @@ static void fill_argument(int place, int64_t move) {
     }
 }
 
-/* Outputs begin with what no right program leaves behind. */
-static void fill_output(int place) {
+/* Outputs begin with what no right program leaves behind. `again`: 1 for other values at each place, before a second call. */
+static void fill_output(int place, uint64_t again) {
     const trial_argument *argument = &ansor_trial_manifest.arguments[place];
     for (uint64_t i = 0; i < argument->size; ++i) {
-        if (argument->kind == 'f') number_put(buffers[place].data, argument->bytes, i, number_unwritten(argument->bytes, i));
-        else set_bytes(buffers[place].data + i * (uint64_t)argument->bytes, i % 2 ? UNWRITTEN_BYTE ^ 0xff : UNWRITTEN_BYTE, (uint64_t)argument->bytes);
+        if (argument->kind == 'f') number_put(buffers[place].data, argument->bytes, i, number_unwritten(argument->bytes, i + again));
+        else set_bytes(buffers[place].data + i * (uint64_t)argument->bytes, (i + again) % 2 ? UNWRITTEN_BYTE ^ 0xff : UNWRITTEN_BYTE, (uint64_t)argument->bytes);
     }
+}
+
+/* A workspace begins with what shows if it is read before it is written: words of NaN (or far below 0) and large ones in turn, then large ones and negative ones. */
+static void fill_workspace(int again) {
+    static const unsigned char words[2][8] = {{0xda, 0xda, 0xda, 0xff, 0x5a, 0x5a, 0x5a, 0x5a}, {0x5a, 0x5a, 0x5a, 0x5a, 0xda, 0xda, 0xda, 0xda}};
+    const guarded *workspace = &buffers[ansor_trial_manifest.count];
+    for (uint64_t i = 0; i < workspace->size; ++i) workspace->data[i] = words[again][i / 8 % 2 * 4 + i % 4];
+}
+
+/* Fills outputs and workspace anew before a second call. */
+static void forget(void) {
+    for (int i = 0; i < ansor_trial_manifest.count; ++i)
+        if (ansor_trial_manifest.arguments[i].role == 'o') fill_output(i, 1);
+    fill_workspace(1);
 }
 
 static void make_buffers(void) {
@@ -289,13 +308,12 @@ static void make_buffers(void) {
         const trial_argument *argument = &manifest->arguments[i];
         make_guarded(&buffers[i], argument->name, argument->size * (uint64_t)argument->bytes);
         pointers[i] = buffers[i].data;
-        if (argument->role == 'o') fill_output(i);
+        if (argument->role == 'o') fill_output(i, 0);
         else fill_argument(i, -1);
         if (argument->role != 'o') buffers[i].sum = sum_of_bytes(buffers[i].data, buffers[i].size);
     }
     make_guarded(&buffers[manifest->count], "workspace", manifest->workspace);
-    for (uint64_t i = 0; i < manifest->workspace; ++i) /* NaN or -1, large, its negative: shows if it is read before it is written */
-        buffers[manifest->count].data[i] = i / 8 % 3 == 0 ? 0xff : i / 8 % 3 == 1 ? 0x5a : 0xda;
+    fill_workspace(0);
 }
 
 /* Fails where a guard band or an input was changed. */
@@ -306,10 +324,10 @@ static void check_trespass(void) {
     for (int i = 0; i <= manifest->count; ++i) {
         const guarded *buffer = &buffers[i];
         for (int j = 0; j < BAND; ++j)
-            if (buffer->data[buffer->size + (uint64_t)j] != GUARD_BYTE)
+            if (buffer->data[buffer->size + (uint64_t)j] != guard_byte(buffer, j))
                 fail("out_of_bounds", "wrote past the end of ", buffer->name, ", first at byte ", (int64_t)(buffer->size + (uint64_t)j));
         for (int j = 0; j < BAND; ++j)
-            if (buffer->data[j - BAND] != GUARD_BYTE) fail("out_of_bounds", "wrote before the start of ", buffer->name, ", bytes before it: ", BAND - j);
+            if (buffer->data[j - BAND] != guard_byte(buffer, j)) fail("out_of_bounds", "wrote before the start of ", buffer->name, ", bytes before it: ", BAND - j);
     }
     for (int i = 0; i < manifest->count; ++i)
         if (manifest->arguments[i].role != 'o' && sum_of_bytes(buffers[i].data, buffers[i].size) != buffers[i].sum)
