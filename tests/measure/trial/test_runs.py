@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ansor.codegen.artifact import PROGRAM, Artifact
-from ansor.codegen.source import Argument
+from ansor.codegen.source import Argument, CSource
 from ansor.errors import MeasureError
 from ansor.measure.device import Job, Observation
 from ansor.measure.failure import Failure
@@ -19,7 +19,7 @@ from ansor.measure.measure_task import MeasureTask
 from ansor.measure.timing import Stopping, TimingOptions
 from ansor.measure.trial.fill import fills_of, generated, key_of, uniform
 from ansor.measure.trial.kept import read_kept
-from ansor.measure.trial.proof import HostProof
+from ansor.measure.trial.proof import HostProof, Proof, no_proof
 from ansor.measure.trial.recipe import input_lines, moves_line, recipe_text
 from ansor.measure.trial.runs import TASKS_KEPT, TrialRuns
 from ansor.measure.trial.transport import Ended, Limits, failed_by_signal
@@ -195,6 +195,42 @@ def test_an_element_that_was_never_written_is_named_before_wrong_ones(tmp_path: 
     reference = replace(made.reference, path=built(made.reference.source))
     made = replace(made, artifact=replace(made.artifact, path=built(kernel(body, ARGUMENTS))), reference=reference)
     assert TrialRuns(Here(tmp_path), SECONDS).run(made) == Failure("wrong_answer", "output 'C': 1 of 60 elements never written, first at (9,)")
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize(("body", "kind", "text"), [
+    (ADD + " c[60] = a[60];", "out_of_bounds", "wrote past the end of 'C', first at byte 240"),
+    (ADD.replace("c[i] = a[i] + b[i]", "c[i] = c[i] > a[i] + b[i] ? c[i] : a[i] + b[i]"), "wrong_answer", "output 'C': 20 of 60 elements never written"),
+    (f"int *w = (int *)workspace; if (w[0] < 5) w[0] = 5; {ADD} c[7] += w[0] != 5;", "wrong_answer", "after repeated calls: output 'C': 1 of 60"),
+])  # fmt: skip
+def test_what_was_in_memory_before_shows(body: str, kind: str, text: str, tmp_path: Path) -> None:
+    source, made = kernel(body, ARGUMENTS, workspace_bytes=64), job()
+    assert made.reference is not None
+    made = replace(made, artifact=replace(made.artifact, source=source, path=built(source)), timing=TimingOptions(min_repeat_ms=0.1),
+                   reference=replace(made.reference, path=built(made.reference.source)))  # fmt: skip
+    found = TrialRuns(Here(tmp_path), SECONDS).run(made)
+    assert isinstance(found, Failure) and found.kind == kind and text in found.text, found
+
+
+REPEATED = "{0} *c = args[2], s = 0; for (long k = 0; k < {1}; ++k) s += 0.1f; for (int i = 0; i < 60; ++i) c[i] = s;"
+
+
+@pytest.mark.compiler
+def test_long_sums_are_held_to_the_plain_program_on_this_machine(tmp_path: Path) -> None:
+    length = 1_000_000
+    plain, short = (kernel(REPEATED.format("float", count), ARGUMENTS) for count in (length, length - length // 20))
+    reference = replace(kernel(REPEATED.format("double", length), WIDE), plain=plain)
+    task, proof, program = MeasureTask("repeated", reference, length), HostProof(), built(reference)
+
+    def run(source: CSource, check: Proof, folder: str) -> Observation | Failure:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        made = Job(task, Artifact(source, built(source), "kernel", PROGRAM), Artifact(reference, program, "kernel", PROGRAM), TimingOptions(min_repeat_ms=0.1))
+        return TrialRuns(Here(tmp_path / folder), SECONDS, proof=check).run(made)
+
+    assert isinstance(run(plain, proof, "proved"), Observation)
+    for source, check in ((short, proof), (plain, no_proof)):
+        found = run(source, check, "other")
+        assert isinstance(found, Failure) and found.kind == "wrong_answer", found
 
 
 @pytest.mark.compiler
