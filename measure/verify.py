@@ -49,7 +49,7 @@ If the reference is NaN, nothing is compared (implementations of maximum may dif
 An element that still holds the fill pattern was never written, or was computed from such an element.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -70,6 +70,8 @@ _AROUND = 8  # roundings of the operations around a sum
 _NOTHING = 1e-10  # of the inputs: what double precision leaves of a zero, below any meaningful output
 _USUAL = 0.9  # share of elements that `sensitivity` covers: the others may have jumped (floor, a comparison)
 _FARTHER = 3  # times what an element was seen to move beyond roundings of its output, or a plain program was off: how far it may be
+PART = 1 << 18
+"""Elements that are compared at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -224,41 +226,84 @@ def difference(
     if found.dtype.kind != "f":
         return _report(name, found, expected, found != expected, "")
     dtype = rounding or found.dtype.name
-    step = EPSILON / 2 if stored else 0.0
-    if _all_close(found, expected, dtype, reduction, input_scale, moves, stated, step):
+    compared = _Comparison(found, expected, dtype, reduction, input_scale, moves, stated, EPSILON / 2 if stored else 0.0)
+    if compared.all_close():
         return ""
-    with np.errstate(over="ignore", invalid="ignore"):
-        wide = np.asarray(expected, dtype=np.float64)
-        rounded = wide.astype(found.dtype).astype(np.float64)  # beyond the dtype's range is infinite
-        finite = np.isfinite(rounded)
-        largest = largest_of(wide, found.dtype.name)
-        allowed = stated * tolerances(dtype, reduction, largest, input_scale, moves)
-        greatest = float(np.finfo(found.dtype.name).max)
-        away = np.abs(np.clip(found.astype(np.float64), -greatest, greatest) - wide)  # overflow counts as the greatest number
-        close = away <= allowed + step * np.abs(wide)
-        right = np.where(finite, close, np.isnan(wide) | (found == rounded) | (np.isfinite(wide) & close))
+    wrong = compared.wrong()
     unwritten = as_given.view(f"u{as_given.itemsize}") == _unwritten(as_given)
     if unwritten.any():
         return f"output {name!r}: {_count(unwritten)} never written, first at {_first(unwritten)}"
-    first = float(np.broadcast_to(allowed, found.shape)[_first(~right)]) if found.size else 0.0
-    return _report(name, found, expected, ~right, f", allowed difference {first:.3g}")
+    return _report(name, found, expected, wrong, f", allowed difference {compared.allowed_at(int(np.argmax(wrong))):.3g}" if wrong.any() else "")
 
 
-def _all_close(
-    found: NDArray[np.generic], expected: NDArray[np.generic], dtype: str, reduction: int, input_scale: float, moves: Sensitivity, stated: float, step: float
-) -> bool:
-    """The usual case, in few passes: everything is finite and close. False is inconclusive. step: what is allowed besides, over the element's own size."""
-    if not expected.size:
-        return True
-    scale = max(float(expected.max()), -float(expected.min()))
-    if not scale < float(np.finfo(found.dtype.name).max):
-        return False
-    with np.errstate(invalid="ignore"):
-        away = np.subtract(found, expected, dtype=np.float64)
-        allowed = stated * tolerance(dtype, reduction, scale, input_scale, moves.usual, measured_growth(dtype, scale, input_scale, moves))
-        if step:
-            away = np.maximum(np.abs(away) - step * np.abs(expected), 0.0)
-        return float(away.max()) <= allowed and float(away.min()) >= -allowed
+@dataclass(frozen=True, slots=True, eq=False)
+class _Comparison:
+    """A float output and its reference, compared in parts: a candidate's memory is limited, and doubles of all elements may be more than it.
+
+    dtype: that roundings are of; step: what is allowed besides, over the element's own size; others as for `difference`.
+    """
+
+    found: NDArray[np.generic]
+    expected: NDArray[np.generic]
+    dtype: str
+    reduction: int
+    input_scale: float
+    moves: Sensitivity
+    stated: float
+    step: float
+
+    def all_close(self) -> bool:
+        """The usual case, in few passes: everything is finite and close. False is inconclusive."""
+        if not self.expected.size:
+            return True
+        scale = max(float(self.expected.max()), -float(self.expected.min()))
+        if not scale < float(np.finfo(self.found.dtype.name).max):
+            return False
+        measured = measured_growth(self.dtype, scale, self.input_scale, self.moves)
+        allowed = self.stated * tolerance(self.dtype, self.reduction, scale, self.input_scale, self.moves.usual, measured)
+        return all(self._close(found, expected, allowed) for _, found, expected in self._parts())
+
+    def _close(self, found: NDArray[np.generic], expected: NDArray[np.generic], allowed: float) -> bool:
+        with np.errstate(invalid="ignore"):
+            away = np.subtract(found, expected, dtype=np.float64)
+            if self.step:
+                away = np.maximum(np.abs(away) - self.step * np.abs(expected), 0.0)
+            return float(away.max()) <= allowed and float(away.min()) >= -allowed
+
+    def wrong(self) -> NDArray[np.bool_]:
+        """Which elements are wrong, in the output's shape."""
+        scale, wrong = self._scale(), np.empty(self.found.size, np.bool_)
+        for part, found, expected in self._parts():
+            wrong[part] = ~self._right(found, expected, self._allowed(part, scale))
+        return wrong.reshape(self.found.shape)
+
+    def allowed_at(self, place: int) -> float:
+        """The allowed difference of the element at a place in memory order."""
+        return float(self._allowed(slice(place, place + 1), self._scale()).max())
+
+    def _right(self, found: NDArray[np.generic], expected: NDArray[np.generic], allowed: NDArray[np.float64]) -> NDArray[np.bool_]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            wide = np.asarray(expected, dtype=np.float64)
+            rounded = wide.astype(found.dtype).astype(np.float64)  # beyond the dtype's range is infinite
+            greatest = float(np.finfo(found.dtype.name).max)
+            away = np.abs(np.clip(found.astype(np.float64), -greatest, greatest) - wide)  # overflow counts as the greatest number
+            close = away <= allowed + self.step * np.abs(wide)
+            return np.where(np.isfinite(rounded), close, np.isnan(wide) | (found == rounded) | (np.isfinite(wide) & close))
+
+    def _scale(self) -> float:
+        return max((largest_of(expected, self.found.dtype.name) for _, _, expected in self._parts()), default=0.0)
+
+    def _allowed(self, part: slice, scale: float) -> NDArray[np.float64]:
+        each = self.moves.each
+        moves = Sensitivity(self.moves.usual, None if each is None else each.reshape(-1)[part], self.moves.off)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(self.stated * tolerances(self.dtype, self.reduction, scale, self.input_scale, moves))
+
+    def _parts(self) -> Iterator[tuple[slice, NDArray[np.generic], NDArray[np.generic]]]:
+        found, expected = self.found.reshape(-1), self.expected.reshape(-1)
+        for begin in range(0, found.size, PART):
+            part = slice(begin, begin + PART)
+            yield part, found[part], expected[part]
 
 
 def _report(

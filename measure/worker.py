@@ -127,16 +127,17 @@ class Worker:
                 moves = {name: moves[name].and_of(array, loaded.output(name)) for name, array in shared.items()}
             if seconds < LONG_SECONDS:
                 moves = self._with_plain(request, inputs, shared, moves, report)
-            for name, array in farthest.items():
-                array[...] = np.float32(0) if (each := moves[name].each) is None else each
-            report({"sensitivity": {name: one.usual for name, one in moves.items()}, "off": {name: one.off for name, one in moves.items()}})
+            known = {name: one for name, one in moves.items() if one.each is not None}
+            for name, one in known.items():
+                farthest[name][...] = one.each
+            report({"sensitivity": {name: one.usual for name, one in known.items()}, "off": {name: one.off for name, one in known.items()}})
 
         outcome = isolated(self._harness, body, timeout=request["timeout"], close=self._close)
         if outcome.failure is not None:
             return _ReferenceOutputs({}, {}, Failure("reference", f"the reference failed: {outcome.failure}"))
         usual = next((message["sensitivity"] for message in outcome.messages if "sensitivity" in message), {})
         off = next((message["off"] for message in outcome.messages if "off" in message), {})
-        moves = {name: Sensitivity(usual.get(name, 0.0), farthest[name] if name in usual else None, off.get(name, 0.0)) for name in {*usual, *off}}
+        moves = {name: Sensitivity(one, farthest[name], off[name]) for name, one in usual.items()}
         return _ReferenceOutputs(shared, moves, None)
 
     def _with_plain(self, request: TaskRequest, inputs: Arrays, expected: Arrays, moves: dict[str, Sensitivity], report: Report) -> dict[str, Sensitivity]:

@@ -1,3 +1,4 @@
+import tracemalloc
 from collections.abc import Callable
 
 import ml_dtypes
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from ansor.measure import verify
 from ansor.measure.verify import INSENSITIVE, Sensitivity, difference, fill_unwritten, fill_workspace, growth, moves_of, tolerance, tolerances, with_plain
 
 
@@ -380,3 +382,31 @@ def test_the_bound_of_roundings_on_the_way_to_bfloat16() -> None:
     assert tolerance("bfloat16", 1 << 20, 1.0) == pytest.approx(8 * 2**-7 + 2 * 1024 * 2**-23, rel=1e-3)
     found, expected = np.array([1.05, 1.0], np.float32), np.array([1.0, 1.0])
     assert difference("C", found, expected, rounding="bfloat16") == "" and "first at (0,)" in difference("C", found, expected)
+
+
+@given(st.integers(0, 40), st.integers(1, 7), st.sampled_from(["float16", "float32", "float64"]), st.booleans(), st.integers(0, 2**32))
+def test_parts_are_compared_as_the_whole(size: int, part: int, dtype: str, near: bool, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    expected = generator.choice([0.0, 1.0, -3.0, 1e6, np.inf, np.nan], size) * generator.uniform(0.5, 1, size)
+    moves = moves_of(expected, [expected + generator.choice([0, 1e-6, 1], size)])
+    with np.errstate(over="ignore"):
+        found = (expected + generator.choice([0.0, 1e-7, 1e-2 if near else 1.0], size)).astype(dtype)
+    whole = difference("C", found, expected, moves=moves)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verify, "PART", part)
+        assert difference("C", found, expected, moves=moves) == whole
+
+
+@pytest.mark.parametrize("jumps", [False, True])
+def test_comparing_takes_a_few_bytes_for_each_element(jumps: bool) -> None:
+    """A candidate's process may take 2 GiB; an output of 100 MB has 25 million elements."""
+    expected = np.linspace(0, 1, 1 << 22)
+    found, jumped = expected.astype(np.float32), expected.copy()
+    jumped[7] += 1
+    found[7] += jumps
+    moves = moves_of(expected, [jumped])
+    tracemalloc.start()
+    assert difference("C", found, expected, moves=moves) == ""
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 6 * expected.size
