@@ -58,9 +58,10 @@ def found(name: str, target: str, weights: Sequence[Array | None]) -> KeptNetwor
     content = kept_data.read(PART, name)
     if content is None:
         return None
-    head, _, rest = content.partition(b"\n")
+    end = content.find(b"\n")
+    rest = memoryview(content)[end + 1 :]  # not a copy: it may be hundreds of megabytes
     try:
-        data = json.loads(head)
+        data = json.loads(content[:end])
         network = None
         if data["network"]:
             constants = {key: constant_of(one, rest, weights) for key, one in data["network"]["constants"].items()}
@@ -142,7 +143,7 @@ def _equal_bits(one: Array, other: Array) -> bool:
     return all(np.array_equal(np.array(one[part]).view(bits), np.array(other[part]).view(bits)) for part in (sample, ...))
 
 
-def constant_of(data: Mapping[str, Any], rest: bytes, weights: Sequence[Array | None]) -> Array:
+def constant_of(data: Mapping[str, Any], rest: bytes | memoryview, weights: Sequence[Array | None]) -> Array:
     """A constant, from a weight or from the kept bytes."""
     shape = tuple(data["shape"])
     if "weight" not in data:

@@ -27,9 +27,9 @@ def read(part: str, name: str) -> bytes | None:
         return None
     with suppress(AnsorError, OSError):
         for folder in cache_folders(part):
-            path = safe_files.kept(folder / name, "")
-            if path is not None:
-                content = path.read_bytes()
+            found = safe_files.kept_content(folder / name, "")
+            if found is not None:
+                path, content = found
                 with suppress(OSError):  # the folder may be read-only
                     for one in (folder / name, path):
                         os.utime(one)

@@ -118,10 +118,17 @@ def keep(note: Path, suffix: str, content: bytes) -> Path:
 
 def kept(note: Path, suffix: str) -> Path | None:
     """The file that `keep` wrote with this note; None unless its bytes match the digest in the note, and no other user could have written either."""
+    found = kept_content(note, suffix)
+    return None if found is None else found[0]
+
+
+def kept_content(note: Path, suffix: str) -> tuple[Path, bytes] | None:
+    """The file that `kept` finds, and its bytes."""
     try:
         wanted = _own(note).decode().strip()
         path = _place(note, suffix, wanted)
-        return path if digest(_own(path)) == wanted else None
+        content = _own(path)
+        return (path, content) if digest(content) == wanted else None
     except (OSError, ValueError):  # also for a note that is not text, or has a NUL in it
         return None
 
