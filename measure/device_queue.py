@@ -41,17 +41,17 @@ class ProxyDevice(Protocol):
 
 
 class DeviceQueue:
-    """Hands jobs to devices. A single device runs its jobs in the caller's thread, as they are submitted.
+    """Hands jobs to devices. threaded: jobs run in threads; else a single device runs them in the caller's thread, as they are submitted.
 
     A device that raises DeviceError, or loses `MOST_LOST` runs in a row, gets no more jobs: `say` is told, and the others go on. If it was the last one, the
     job's result is the DeviceError.
     """
 
-    def __init__(self, devices: Sequence[Device], say: Say = warn) -> None:
+    def __init__(self, devices: Sequence[Device], say: Say = warn, *, threaded: bool = False) -> None:
         self._devices = tuple(devices)
         self._usable, self._free, self._lost, self._ran = list(devices), list(devices), [0] * len(devices), [0] * len(devices)
         self._changed, self._say, self._stopping = threading.Condition(), say, False
-        self._threads = ThreadPoolExecutor(len(devices), thread_name_prefix="ansor-device") if len(devices) > 1 else None
+        self._threads = ThreadPoolExecutor(len(devices), thread_name_prefix="ansor-device") if threaded or len(devices) > 1 else None
         self._running: list[Future[JobResult]] = []
         self._reasons: set[str] = set()  # why devices were left out
 

@@ -113,7 +113,7 @@ class Measurer(Closing):
             raise
         self._overlap = not any(one.alone for one in self.devices) if overlap is None else overlap
         self.builder = Builder(self.toolchain, self.devices[0].form, timeout=build_timeout, jobs=jobs)
-        self.queue = DeviceQueue(self.devices, say)
+        self.queue = DeviceQueue(self.devices, say, threaded=self._overlap)
         self._best: dict[str, float] = {}
         self._seen: dict[Key, Measurement] = {}
         self._references: dict[str, Artifact | None] = {}
@@ -137,7 +137,7 @@ class Measurer(Closing):
 
     @property
     def ahead(self) -> int:
-        """How many candidates to keep in flight; 0: one batch at a time, for a single device or if building disturbs."""
+        """How many candidates to keep in flight; 0: one batch at a time, since building would disturb a device."""
         return self.queue.ahead if self._overlap else 0
 
     def measure(self, batch: Sequence[Candidate]) -> Generator[Measurement, None, None]:

@@ -35,11 +35,15 @@ Hear = Callable[[Round, Pick, Measurement], None]
 
 
 class RoundsInFlight:
-    """Rounds that have started but not ended, in order of their start. Closing it stops the rest. `ending`: no more rounds are started."""
+    """Rounds that have started but not ended, in order of their start. Closing it stops the rest. `ending`: no more rounds are started.
 
-    def __init__(self, measurer: Measurer) -> None:
+    in_order: they end in that order too.
+    """
+
+    def __init__(self, measurer: Measurer, *, in_order: bool) -> None:
         self.ending = False
         self._measurer = measurer
+        self._in_order = in_order
         self._under_way: list[_RoundInFlight] = []
         self._last = time.monotonic()
 
@@ -69,6 +73,7 @@ class RoundsInFlight:
         while self._under_way and not stop():
             for one in self._under_way:
                 one.advance(hear)
+            for one in self._under_way[:1] if self._in_order else self._under_way:
                 if one.over:
                     return self._ended(one)
             wait_for_any([one.flight for one in self._under_way])

@@ -2,8 +2,8 @@
 
     scheduler -> task -> tuner.ask -> C -> measurer -> ledger -> tuner.tell -> progress
 
-With a single device, or if building disturbs the measurements, rounds run one at a time; otherwise several overlap. The search does no I/O; this module
-connects it to compiler, clock and disk.
+If building disturbs the measurements, rounds run one at a time; otherwise several overlap. The search does no I/O; this module connects it to compiler,
+clock and disk.
 """
 
 from __future__ import annotations
@@ -32,9 +32,11 @@ from ansor.run.summary import last_lines
 from ansor.run.voice import Callbacks
 from ansor.search.task_scheduler import TaskInfo, TaskScheduler
 from ansor.search.tuner import Outcome, Pick, Tuner
+from ansor.support.garbage import uncollected
 from ansor.support.text import clip, counted, format_left, format_share
 from ansor.targets.base import parse_target
 from ansor.tasks.origins import origin_of
+from ansor.tasks.recording import together
 from ansor.tasks.task import SearchTask
 
 OnRound = Callable[[int, bool], None]
@@ -221,8 +223,8 @@ class TuningRun:
 
     def _side_by_side(self, done: int) -> None:
         """Keep enough rounds in flight to keep the devices busy. What is asked for depends on the order in which rounds end, but not otherwise on the
-        clock."""
-        with closing(RoundsInFlight(self.measurer)) as rounds:
+        clock; rounds of a single device end in the order of their start, so that the same seed gives the same programs."""
+        with closing(RoundsInFlight(self.measurer, in_order=len(self.measurer.devices) == 1)) as rounds:
             while True:
                 self._start_rounds(rounds, done)
                 ended = rounds.next_ended(self._take, lambda: not self.pace.seconds_left)
@@ -311,8 +313,9 @@ class TuningRun:
         first = not state.trials and not state.rounds
         if first:
             self.callbacks.now(f"choosing, building and measuring the first program of {state.task.name}")
-        suggested = self._suggest_first(state) if first else 0
-        picks = self.tuners[id(state)].ask(min(count, suggested) if suggested else count, self.budget.share(self.pace.trials, self.pace.elapsed))
+        with uncollected(), together():
+            suggested = self._suggest_first(state) if first else 0
+            picks = self.tuners[id(state)].ask(min(count, suggested) if suggested else count, self.budget.share(self.pace.trials, self.pace.elapsed))
         state.rounds += 1
         return Round(self.states.index(state), picks, state.rounds, searched=not suggested)
 
@@ -339,13 +342,14 @@ class TuningRun:
         """The candidates to measure and, by position, the failures of programs that cannot be written as C."""
         candidates: list[Candidate] = []
         failed: dict[int, Measurement] = {}
-        for k, pick in enumerate(picks):
-            try:
-                source = state.task.source(state.task.spaces[pick.space].sketch, pick.row, f"candidate{k}")
-            except AnsorError as error:
-                failed[k] = Measurement(failure=Failure("instantiation", str(error)), unit=self.measurer.unit)
-                continue
-            candidates.append(Candidate(state.task.measure_task, source, state.cost))
+        with uncollected():
+            for k, pick in enumerate(picks):
+                try:
+                    source = state.task.source(state.task.spaces[pick.space].sketch, pick.row, f"candidate{k}")
+                except AnsorError as error:
+                    failed[k] = Measurement(failure=Failure("instantiation", str(error)), unit=self.measurer.unit)
+                    continue
+                candidates.append(Candidate(state.task.measure_task, source, state.cost))
         return candidates, failed
 
     def _trial(self, state: TaskState, pick: Pick, measurement: Measurement, round_: int) -> Outcome:

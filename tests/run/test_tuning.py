@@ -50,6 +50,7 @@ class FakeMeasurer:
     def __post_init__(self) -> None:
         self.toolchain, self.unit, self.model, self.ahead = CToolchain(find_compiler()), SECONDS, "local", 0
         self.is_here = True
+        self.devices: Sequence[str] = ("one", "two")
 
     def measure(self, batch: Sequence[Candidate]) -> Generator[Measurement, None, None]:
         for job in batch:
