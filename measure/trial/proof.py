@@ -74,7 +74,9 @@ class HostProof:
         moves = self.with_plain(source, inputs, made, usual, job.task.reduction)
         return moves if isinstance(moves, Failure) else growths(job.artifact.source, job.task.rounding, made, moves, answer.input_scale)
 
-    def with_plain(self, source: CSource, inputs: Arrays, expected: Arrays, moves: Mapping[str, Sensitivity], reduction: int) -> dict[str, Sensitivity] | Failure:
+    def with_plain(
+        self, source: CSource, inputs: Arrays, expected: Arrays, moves: Mapping[str, Sensitivity], reduction: int
+    ) -> dict[str, Sensitivity] | Failure:
         """The moves of a reference's outputs, with what its plain program finds, if it has one."""
         if source.plain is None:
             return dict(moves)

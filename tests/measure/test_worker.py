@@ -24,7 +24,7 @@ def test_a_reference_that_runs_once_leaves_no_memory_of_moves(
     reference = source_of("for (long i = 0; i < n; ++i) c[i] = a[i] + b[i];", dtype="float64")
     request: TaskRequest = {
         "command": "task", "task": "add", "arguments": [one.to_data() for one in source_of("").arguments],
-        "reference": call_data(reference, str(build(reference))),
+        "reference": call_data(reference, str(build(reference))), "plain": None,
         "reduction": 1, "rounding": "", "ranges": {}, "files": {}, "seed": 0, "threads": 1, "timeout": 60.0,
     }  # fmt: skip
     process = Worker(harness, None)
