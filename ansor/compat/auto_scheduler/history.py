@@ -24,7 +24,7 @@ from ansor.schedule.sketch import Sketch
 from ansor.search.tuner import Outcome, Pick
 from ansor.support.notices import log, warn
 from ansor.tasks import task as tasks
-from ansor.tasks.recorded import HasWorkloads, recorded_outcomes, say_left_out
+from ansor.tasks.recorded import RecordedTrials, recorded_outcomes, say_left_out
 
 _logger = logging.getLogger("auto_scheduler")
 
@@ -89,10 +89,10 @@ def best_of_ours(task: DeclaredTask, path: Path) -> BestProgram | None:
     return None if best is None else BestProgram(task, best.cost, best=best)
 
 
-def recorded(local: tasks.SearchTask, path: Path) -> HasWorkloads:
+def recorded(local: tasks.SearchTask, path: Path) -> RecordedTrials:
     """What an ansor record file knows of a task; nothing if there is no file. Warns about skipped records."""
     if not path.exists():
-        return HasWorkloads([], {})
+        return RecordedTrials([], {})
     found = recorded_outcomes(local, path)
     say_left_out([found.left_out], path, log.info, warn)
     return found
