@@ -99,7 +99,9 @@ INSENSITIVE = Sensitivity()
 def fill_unwritten(output: NDArray[np.generic], again: int = 0) -> None:
     """Fill a contiguous output with a pattern that no correct kernel leaves behind. `again`: 1 for other values at each place, before a second call."""
     if output.dtype.name == BFLOAT16 or output.dtype.kind == "f":
-        output.view(f"u{output.itemsize}")[...] = _unwritten(output, again)
+        patterns = _patterns(output)
+        for place, pattern in enumerate(patterns):
+            output.view(f"u{output.itemsize}").reshape(-1)[(place - again) % len(patterns) :: len(patterns)] = pattern
         return
     elements = output.reshape(-1).view(np.uint8).reshape(-1, output.itemsize)
     for place, byte in enumerate(_UNWRITTEN_BYTES):
@@ -114,10 +116,17 @@ def fill_workspace(workspace: NDArray[np.uint8], again: int = 0) -> None:
     workspace[whole.size :] = both[: workspace.size - whole.size]
 
 
-def _unwritten(output: NDArray[np.generic], again: int = 0) -> NDArray[np.generic]:
-    """The pattern of a float output, as unsigned integers in its shape."""
-    patterns = tuple(one >> 16 for one in _UNWRITTEN[4]) if output.dtype.name == BFLOAT16 else _UNWRITTEN[output.itemsize]
-    return np.resize(np.array(patterns[again:] + patterns[:again], f"u{output.itemsize}"), output.shape)
+def _patterns(output: NDArray[np.generic]) -> tuple[int, ...]:
+    """What elements of a float output begin with, in turn, as unsigned integers."""
+    return tuple(one >> 16 for one in _UNWRITTEN[4]) if output.dtype.name == BFLOAT16 else _UNWRITTEN[output.itemsize]
+
+
+def _unwritten(output: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Which elements of a float output still hold their pattern."""
+    held, patterns, found = output.reshape(-1).view(f"u{output.itemsize}"), _patterns(output), np.empty(output.size, np.bool_)
+    for place, pattern in enumerate(patterns):
+        found[place :: len(patterns)] = held[place :: len(patterns)] == pattern
+    return found.reshape(output.shape)
 
 
 def epsilon(dtype: str) -> float:
@@ -230,7 +239,7 @@ def difference(
     if compared.all_close():
         return ""
     wrong = compared.wrong()
-    unwritten = as_given.view(f"u{as_given.itemsize}") == _unwritten(as_given)
+    unwritten = _unwritten(as_given)
     if unwritten.any():
         return f"output {name!r}: {_count(unwritten)} never written, first at {_first(unwritten)}"
     return _report(name, found, expected, wrong, f", allowed difference {compared.allowed_at(int(np.argmax(wrong))):.3g}" if wrong.any() else "")
