@@ -40,7 +40,7 @@ Model: TypeAlias = "CostModel | str | None"
 
 
 @dataclass(frozen=True)
-class ExpectedTask:
+class Expected:
     """A task of a pack on this machine.
 
     programs: the number of packed programs; usable: those that can be used here, the originally fastest first; left_out: the others, by reason. cost: the
@@ -68,7 +68,7 @@ class Imported:
 
     pack: Pack
     target: Target
-    tasks: tuple[ExpectedTask, ...]
+    tasks: tuple[Expected, ...]
     others: tuple[str, ...]
     missing: tuple[str, ...]
     away: str
@@ -132,7 +132,7 @@ def _away(pack: Pack, target: Target) -> str:
     return difference(pack.target, target) if is_for(pack.target, target) else f"made for {options_text(pack.target)}, here {target}"
 
 
-def _expected(task: SearchTask, uses: float, records: Sequence[Record], judge: NamedModel | None, model: Model) -> ExpectedTask:
+def _expected(task: SearchTask, uses: float, records: Sequence[Record], judge: NamedModel | None, model: Model) -> Expected:
     outcomes = [_usable(task, record, outcome) for record, outcome in zip(records, outcomes_of(task, records), strict=True)]
     usable = tuple(outcome for outcome in outcomes if isinstance(outcome, Outcome))
     left_out = Counter(outcome for outcome in outcomes if isinstance(outcome, str))
@@ -140,7 +140,7 @@ def _expected(task: SearchTask, uses: float, records: Sequence[Record], judge: N
     if usable:
         own, first = pick(task, model).program, usable[0].pick
         share = float(np.exp(_score(judge, task.spaces[first.space], first.row) - _score(judge, SketchSpace(own.sketch, task.target), own.row)))
-    return ExpectedTask(task, uses, len(records), usable, dict(left_out), usable[0].cost if usable else None, share)
+    return Expected(task, uses, len(records), usable, dict(left_out), usable[0].cost if usable else None, share)
 
 
 def _usable(task: SearchTask, record: Record, outcome: Outcome | str) -> Outcome | str:
@@ -198,7 +198,7 @@ def measured(found: Imported, most: int, records: str | Path, measurer: Measurer
     return replace(found, tasks=tuple(tasks), written=sum(len(one.here) for one in tasks))
 
 
-def _measurements(one: ExpectedTask, most: int, measurer: Measurer) -> list[Measurement]:
+def _measurements(one: Expected, most: int, measurer: Measurer) -> list[Measurement]:
     """Measurements in the order of the programs; a program that cannot be written as C counts as a failure."""
     found: dict[int, Measurement] = {}
     candidates: dict[int, Candidate] = {}
