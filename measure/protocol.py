@@ -94,6 +94,7 @@ class Message(TypedDict, total=False):
     seconds: list[float]
     sensitivity: dict[str, float]
     off: dict[str, float]
+    each: list[str]
     cut_short: bool
     done: bool
 

@@ -74,12 +74,15 @@ def time_repeats(
     first_seconds: float,
     best_seconds: float | None = None,
     flush: Callable[[], None] = lambda: None,
+    before_second: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Timing:
-    """Time a candidate; `run(number)` makes that many calls and returns their seconds; `first_seconds`: its very first call."""
+    """Time a candidate; `run(number)` makes that many calls and returns their seconds; `first_seconds`: its very first call;
+    `before_second` is called once before any other, and not if there is none."""
     cut = float("inf") if best_seconds is None else best_seconds * options.stopping.cut_ratio
     if first_seconds > max(cut, COLD_CALL_COUNTS):
         return Timing((first_seconds,), cut_short=True)
+    before_second()
     deadline = clock() + 0.7 * options.timeout_seconds
     warm = run(1)
     for _ in range(SINGLE_CALLS - 1):

@@ -125,19 +125,23 @@ class Worker:
                 loaded.move_inputs(number, request["rounding"] or "float32")
                 loaded.run(1)
                 moves = {name: moves[name].and_of(array, loaded.output(name)) for name, array in shared.items()}
-            if seconds < LONG_SECONDS:
-                moves = self._with_plain(request, inputs, shared, moves, report)
-            known = {name: one for name, one in moves.items() if one.each is not None}
-            for name, one in known.items():
-                farthest[name][...] = one.each
-            report({"sensitivity": {name: one.usual for name, one in known.items()}, "off": {name: one.off for name, one in known.items()}})
+            moves = self._with_plain(request, inputs, shared, moves, report)
+            each = {name: one.each for name, one in moves.items() if one.each is not None}
+            for name, array in each.items():
+                farthest[name][...] = array
+            known = {name: one for name, one in moves.items() if one is not INSENSITIVE}
+            report({
+                "sensitivity": {name: one.usual for name, one in known.items()}, "off": {name: one.off for name, one in known.items()}, "each": list(each),
+            })  # fmt: skip
 
         outcome = isolated(self._harness, body, timeout=request["timeout"], close=self._close)
         if outcome.failure is not None:
             return _ReferenceOutputs({}, {}, Failure("reference", f"the reference failed: {outcome.failure}"))
-        usual = next((message["sensitivity"] for message in outcome.messages if "sensitivity" in message), {})
-        off = next((message["off"] for message in outcome.messages if "off" in message), {})
-        moves = {name: Sensitivity(one, farthest[name], off[name]) for name, one in usual.items()}
+        nothing: Message = {"sensitivity": {}, "off": {}, "each": []}
+        found = next((message for message in outcome.messages if "sensitivity" in message), nothing)
+        moves = {
+            name: Sensitivity(usual, farthest[name] if name in found["each"] else None, found["off"][name]) for name, usual in found["sensitivity"].items()
+        }
         return _ReferenceOutputs(shared, moves, None)
 
     def _with_plain(self, request: TaskRequest, inputs: Arrays, expected: Arrays, moves: dict[str, Sensitivity], report: Report) -> dict[str, Sensitivity]:
@@ -180,9 +184,8 @@ class Worker:
                 report({"failure": (failure.kind, failure.text)})
                 return
             outputs = {name: loaded.output(name).copy() for name in task.expected}
-            loaded.forget()
             timing = time_repeats(
-                loaded.run, options, first_seconds=first_seconds, best_seconds=request["best_seconds"], flush=flush
+                loaded.run, options, first_seconds=first_seconds, best_seconds=request["best_seconds"], flush=flush, before_second=loaded.forget
             )
             failure = _later_mistake(loaded, task, outputs, tolerance)
             if failure is not None:
@@ -244,7 +247,7 @@ def _mistake(call: Call, task: WorkerTask, tolerance: float) -> Failure | None:
     for name, expected in task.expected.items():
         text = difference(
             name, call.output(name), expected, reduction=task.reduction, rounding=task.rounding, input_scale=task.input_scale,
-            moves=task.moves.get(name, INSENSITIVE), stated=tolerance,
+            moves=task.moves.get(name, INSENSITIVE), stated=tolerance, again=call.again,
         )  # fmt: skip
         if text:
             return Failure("wrong_answer", text)

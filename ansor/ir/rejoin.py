@@ -23,7 +23,7 @@ def rejoined(linear: Linear) -> Linear:
 def _joined(linear: Linear) -> Linear | None:
     """One remainder put together with what was left of the division; None if there is none."""
     for low, coefficient in linear.terms:
-        if not isinstance(low, Remainder) or is_opaque(low):
+        if not isinstance(low, Remainder) or is_opaque(low) or int(coefficient) == 0:
             continue
         for high, whole in _divided(low, int(coefficient), linear):
             rest = _without(linear, low, high * (int(coefficient) * int(low.divisor)))
@@ -50,7 +50,10 @@ def _divided(low: Remainder, coefficient: int, linear: Linear) -> Iterator[tuple
 
 def _without(linear: Linear, low: Remainder, high: Linear) -> Linear | None:
     """The sum without these terms; None if it does not have the divisions of `high`."""
-    divisions = {_key(atom): int(coefficient) for atom, coefficient in high.terms if not isinstance(atom, Var)}
+    divisions: dict[Hashable, int] = {}
+    for atom, coefficient in high.terms:
+        if not isinstance(atom, Var):
+            divisions[_key(atom)] = divisions.get(_key(atom), 0) + int(coefficient)
     rest = Linear((), linear.const - high.const) - high.kept(lambda atom: isinstance(atom, Var))
     for atom, coefficient in linear.terms:
         if atom is low:

@@ -37,7 +37,7 @@ Hear = Callable[[Round, Pick, Measurement], None]
 class RoundsInFlight:
     """Rounds that have started but not ended, in order of their start. Closing it stops the rest. `ending`: no more rounds are started.
 
-    in_order: they end in that order too.
+    in_order: they end in that order too, and the trials of one are passed on when those before it have ended.
     """
 
     def __init__(self, measurer: Measurer, *, in_order: bool) -> None:
@@ -65,19 +65,29 @@ class RoundsInFlight:
     def start(self, round_: Round, candidates: Sequence[Candidate], failed: dict[int, Measurement], hear: Hear) -> None:
         """Build and measure a round; failed: programs that cannot be measured, by position. Passes on results of other rounds that have arrived since."""
         self._under_way.append(_RoundInFlight(round_, Flight(self._measurer, candidates), failed))
-        for one in self._under_way:
-            one.advance(hear)
+        self._advance(hear)
 
     def next_ended(self, hear: Hear, stop: Callable[[], bool]) -> Round | None:
         """The next round that ends. Passes on the trials of all rounds as they arrive. None when no round is left, or on `stop`."""
         while self._under_way and not stop():
-            for one in self._under_way:
-                one.advance(hear)
-            for one in self._under_way[:1] if self._in_order else self._under_way:
+            self._advance(hear)
+            for one in self._turns:
                 if one.over:
                     return self._ended(one)
             wait_for_any([one.flight for one in self._under_way])
+        for one in self._under_way:
+            one.pass_on(hear)
         return None
+
+    @property
+    def _turns(self) -> Sequence[_RoundInFlight]:
+        return self._under_way[:1] if self._in_order else self._under_way
+
+    def _advance(self, hear: Hear) -> None:
+        for one in self._under_way:
+            one.advance()
+        for one in self._turns:
+            one.pass_on(hear)
 
     def _ended(self, one: _RoundInFlight) -> Round:
         now = time.monotonic()
@@ -96,18 +106,24 @@ class RoundsInFlight:
 
 @dataclass(eq=False)
 class _RoundInFlight:
+    """arrived: measurements that were not passed on yet."""
+
     round: Round
     flight: Flight
     failed: dict[int, Measurement]
     reported: int = 0
+    arrived: list[Measurement] = field(default_factory=list)
 
     @property
     def over(self) -> bool:
         return self.reported == len(self.round.picks)
 
-    def advance(self, hear: Hear) -> None:
-        found = self.flight.advance() if not self.flight.over else []
-        while not self.over and (self.reported in self.failed or found):
-            measurement = self.failed[self.reported] if self.reported in self.failed else found.pop(0)
+    def advance(self) -> None:
+        if not self.flight.over:
+            self.arrived += self.flight.advance()
+
+    def pass_on(self, hear: Hear) -> None:
+        while not self.over and (self.reported in self.failed or self.arrived):
+            measurement = self.failed[self.reported] if self.reported in self.failed else self.arrived.pop(0)
             pick, self.reported = self.round.picks[self.reported], self.reported + 1
             hear(self.round, pick, measurement)

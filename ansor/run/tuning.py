@@ -265,16 +265,18 @@ class TuningRun:
             self.callbacks.say("no task has anything left to try")
 
     def _round_ended(self, round_: Round) -> int:
-        """Tell search and scheduler about a finished round; return its number of trials. Rounds share devices, so the time of a round is the time since the
-        previous one ended."""
+        """Tell search and scheduler about a finished round; return its number of trials. The time of a round is the time since the previous one ended; it says
+        what its task costs only with a single device."""
         state = self.states[round_.index]
         self.tuners[id(state)].tell(round_.outcomes)
         check_trouble(round_.trouble)
         if round_.searched:
             state.timed, state.spent = state.timed + round_.count, state.spent + round_.seconds
+        timed = round_.searched and self.budget.seconds is not None and len(self.measurer.devices) == 1
         self.scheduler.told(
-            round_.index, state.cost, round_.count, exhausted=self.tuners[id(state)].finished is not None, since=state.trials - state.best_at
-        )
+            round_.index, state.cost, round_.count, exhausted=self.tuners[id(state)].finished is not None, since=state.trials - state.best_at,
+            seconds=round_.seconds if timed else None,
+        )  # fmt: skip
         if self.on_round is not None:
             self.on_round(round_.index, True)
         return round_.count

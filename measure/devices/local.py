@@ -35,6 +35,7 @@ class LocalDevice:
         self._runner = Runner(harness_library(self._host), pool_library(self._host), say=say)
         self._builder: Builder | None = None  # of plain programs
         self._references: dict[str, Path | None] = {}
+        self._plains: dict[Path, CallData | Failure | None] = {}  # by reference
 
     def run(self, job: Job) -> Observation | Failure:
         """See `Device`. Raises MeasureError if the measuring process cannot be kept alive."""
@@ -42,7 +43,7 @@ class LocalDevice:
         runner.options = job.timing
         reference = None if job.reference is None else job.reference.path
         if self._references.get(task.key, Path()) != reference:  # a finished run takes its files along
-            plain = self._plain(job.reference)
+            plain = None if job.reference is None else self._plain(job.reference)
             if isinstance(plain, Failure):
                 return plain
             self._references[task.key] = reference
@@ -57,9 +58,13 @@ class LocalDevice:
             return run.failure
         return Observation(run.seconds, SECONDS, run.cut_short, "compared with the reference on the host" if job.reference is not None else "")
 
-    def _plain(self, reference: Artifact | None) -> CallData | Failure | None:
-        """The plain program of a reference, built here; None if it has none."""
-        source = None if reference is None else reference.source.plain
+    def _plain(self, reference: Artifact) -> CallData | Failure | None:
+        """The plain program of a reference, built here once; None if it has none."""
+        if reference.path not in self._plains:
+            self._plains[reference.path] = self._built(reference.source.plain)
+        return self._plains[reference.path]
+
+    def _built(self, source: CSource | None) -> CallData | Failure | None:
         if source is None:
             return None
         self._builder = self._builder or Builder(CToolchain(self._host))
@@ -76,6 +81,7 @@ class LocalDevice:
         """End the measuring process, and remove what was built."""
         self._runner.close()
         self._references.clear()
+        self._plains.clear()
         if self._builder is not None:
             self._builder.close()
         self._builder = None

@@ -41,6 +41,13 @@ def test_slow_ones_are_cut_at_the_earliest_moment() -> None:
     assert not Fake(0.02).time(OPTIONS, best=0.01).cut_short
 
 
+@pytest.mark.parametrize(("first", "expected"), [(0.2, 0), (0.001, 1)])
+def test_what_comes_before_a_second_call_comes_before_no_other(first: float, expected: int) -> None:
+    fake, before = Fake(first), list[int]()
+    time_repeats(fake.run, OPTIONS, first_seconds=first, best_seconds=0.01, clock=lambda: fake.now, before_second=lambda: before.append(len(fake.calls)))
+    assert before == [0] * expected and bool(fake.calls) == bool(expected)
+
+
 def test_contenders_are_timed_again() -> None:
     options = replace(OPTIONS, stopping=Stopping(contender_ratio=1.1, contender_repeats=5))
     assert len(Fake(0.0012).time(options, best=0.001).seconds) == 3

@@ -410,3 +410,18 @@ def test_comparing_takes_a_few_bytes_for_each_element(jumps: bool) -> None:
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 6 * expected.size
+
+
+def test_a_right_number_that_outputs_begin_with_is_not_called_unwritten() -> None:
+    expected = np.array([1e6, 62624.0, 1.0])
+    filled = np.empty(3, np.float16)
+    fill_unwritten(filled)
+    found = np.array([np.inf, filled[1], 1.0], np.float16)
+    assert filled[1] == 62624 and difference("C", found, expected) == ""
+
+
+@pytest.mark.parametrize("again", [0, 1])
+def test_what_a_second_call_leaves_is_unwritten_too(again: int) -> None:
+    expected, found = np.array([1.0, np.nan, 3.0, 4.0]), np.empty(4, np.float32)
+    fill_unwritten(found, again)
+    assert "4 of 4 elements never written" in difference("C", found, expected, again=again)

@@ -8,6 +8,8 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -22,9 +24,11 @@ from ansor.measure.record import load
 from ansor.run import rounds as rounds_module
 from ansor.run.budget import Budget
 from ansor.run.options import SearchOptions, Trials
+from ansor.run.rounds import Round, RoundsInFlight
 from ansor.run.states import Progress
 from ansor.run.tuning import TuningRun
 from ansor.run.voice import Callbacks
+from ansor.search.tuner import Pick
 from ansor.targets.unit import INSTRUCTIONS
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
@@ -194,11 +198,35 @@ def test_the_same_order_of_results_gives_the_same_search(monkeypatch: pytest.Mon
     assert runs[0] == runs[1] and runs[2] == runs[3] and runs[0] != runs[2] and len(runs[0]) == 60
 
 
-@pytest.mark.parametrize("tasks", [TASKS, TASKS[3:]])
+@pytest.mark.parametrize("tasks", [TASKS, TASKS[:2], TASKS[3:]])
 def test_with_one_device_the_same_results_give_the_same_search(monkeypatch: pytest.MonkeyPatch, tasks: Sequence[SearchTask]) -> None:
     """A later round may be measured sooner, for example if all of its programs are known; the order of rounds stays."""
     runs = [scripted(monkeypatch, seed, in_drops=drops, tasks=tasks, devices=("one",)) for seed in (1, 2, 3) for drops in (False, True)]
     assert all(one == runs[0] for one in runs) and len(runs[0]) == 60
+
+
+@pytest.mark.parametrize(("in_order", "expected"), [(True, [0, 0, 1, 1]), (False, [0, 1, 1, 0])])
+def test_trials_of_a_later_round_wait_where_rounds_end_in_order(monkeypatch: pytest.MonkeyPatch, in_order: bool, expected: list[int]) -> None:
+    heard, flights, candidate = list[int](), list[FakeFlight](), cast(Candidate, SimpleNamespace(source=SimpleNamespace(text="x")))
+
+    def flight(measurer: object, batch: Sequence[Candidate]) -> FakeFlight:
+        flights.append(FakeFlight(measurer, batch))
+        return flights[-1]
+
+    def hear(round_: Round, pick: Pick, measurement: Measurement) -> None:
+        heard.append(round_.index)
+
+    def wait_for_any(waiting: Sequence[FakeFlight]) -> None:
+        flights[0].ready = 2
+
+    monkeypatch.setattr(rounds_module, "Flight", flight)
+    monkeypatch.setattr(rounds_module, "wait_for_any", wait_for_any)
+    rounds = RoundsInFlight(cast(Measurer, SimpleNamespace(queue=FakeQueue())), in_order=in_order)
+    for index in range(2):
+        rounds.start(Round(index, [Pick(0, (0,)), Pick(0, (1,))], 1, searched=True), [candidate] * 2, {}, hear)
+    flights[0].ready, flights[1].ready = 1, 2
+    ended = [rounds.next_ended(hear, lambda: False) for _ in range(2)]
+    assert heard == expected and [one.index for one in ended if one is not None] == ([0, 1] if in_order else [1, 0])
 
 
 def test_rounds_of_one_task_overlap_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:

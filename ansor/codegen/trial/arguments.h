@@ -279,27 +279,30 @@ static void fill_argument(int place, int64_t move) {
     }
 }
 
-/* Outputs begin with what no right program leaves behind. `again`: 1 for other values at each place, before a second call. */
-static void fill_output(int place, uint64_t again) {
+static uint64_t filled_again; /* 1 for other values at each place of outputs and workspace, before a second call */
+
+/* Outputs begin with what no right program leaves behind. */
+static void fill_output(int place) {
     const trial_argument *argument = &ansor_trial_manifest.arguments[place];
     for (uint64_t i = 0; i < argument->size; ++i) {
-        if (argument->kind == 'f') number_put(buffers[place].data, argument->bytes, i, number_unwritten(argument->bytes, i + again));
-        else set_bytes(buffers[place].data + i * (uint64_t)argument->bytes, (i + again) % 2 ? UNWRITTEN_BYTE ^ 0xff : UNWRITTEN_BYTE, (uint64_t)argument->bytes);
+        if (argument->kind == 'f') number_put(buffers[place].data, argument->bytes, i, number_unwritten(argument->bytes, i + filled_again));
+        else set_bytes(buffers[place].data + i * (uint64_t)argument->bytes, (i + filled_again) % 2 ? UNWRITTEN_BYTE ^ 0xff : UNWRITTEN_BYTE, (uint64_t)argument->bytes);
     }
 }
 
 /* A workspace begins with what shows if it is read before it is written: words of NaN (or far below 0) and large ones in turn, then large ones and negative ones. */
-static void fill_workspace(int again) {
+static void fill_workspace(void) {
     static const unsigned char words[2][8] = {{0xda, 0xda, 0xda, 0xff, 0x5a, 0x5a, 0x5a, 0x5a}, {0x5a, 0x5a, 0x5a, 0x5a, 0xda, 0xda, 0xda, 0xda}};
     const guarded *workspace = &buffers[ansor_trial_manifest.count];
-    for (uint64_t i = 0; i < workspace->size; ++i) workspace->data[i] = words[again][i / 8 % 2 * 4 + i % 4];
+    for (uint64_t i = 0; i < workspace->size; ++i) workspace->data[i] = words[filled_again][i / 8 % 2 * 4 + i % 4];
 }
 
 /* Fills outputs and workspace anew before a second call. */
 static void forget(void) {
+    filled_again = 1;
     for (int i = 0; i < ansor_trial_manifest.count; ++i)
-        if (ansor_trial_manifest.arguments[i].role == 'o') fill_output(i, 1);
-    fill_workspace(1);
+        if (ansor_trial_manifest.arguments[i].role == 'o') fill_output(i);
+    fill_workspace();
 }
 
 static void make_buffers(void) {
@@ -308,12 +311,12 @@ static void make_buffers(void) {
         const trial_argument *argument = &manifest->arguments[i];
         make_guarded(&buffers[i], argument->name, argument->size * (uint64_t)argument->bytes);
         pointers[i] = buffers[i].data;
-        if (argument->role == 'o') fill_output(i, 0);
+        if (argument->role == 'o') fill_output(i);
         else fill_argument(i, -1);
         if (argument->role != 'o') buffers[i].sum = sum_of_bytes(buffers[i].data, buffers[i].size);
     }
     make_guarded(&buffers[manifest->count], "workspace", manifest->workspace);
-    fill_workspace(0);
+    fill_workspace();
 }
 
 /* Fails where a guard band or an input was changed. */

@@ -100,9 +100,11 @@ static checked check_floats(const recipe_check *rules, const trial_argument *arg
     uint64_t first_unwritten = 0;
     for (uint64_t i = 0; i < kept->count; ++i) {
         const double value = number_float_at(found, argument->bytes, i);
-        if (number_raw(found, argument->bytes, i) == number_unwritten(argument->bytes, i) && !result.unwritten++) first_unwritten = i;
         const double allowed = allowed_of_element(rules, scale, kept->sensitivity, (double)kept->moved[i]);
-        if (!right_float(value, expected[i], allowed, argument->bytes, &result, i) && !result.wrong++) result.first = i, result.allowed = allowed;
+        const int right = right_float(value, expected[i], allowed, argument->bytes, &result, i);
+        const int filled = number_raw(found, argument->bytes, i) == number_unwritten(argument->bytes, i + filled_again);
+        if (filled && (!right || number_nan(expected[i])) && !result.unwritten++) first_unwritten = i;
+        if (!right && !result.wrong++) result.first = i, result.allowed = allowed;
     }
     if (result.unwritten) result.first = first_unwritten;
     return result;

@@ -90,6 +90,7 @@ static timing_result time_repeats(double first_seconds) {
     const recipe_timing *how = &asked.timing;
     const double most = how->best * how->cut_ratio;
     if (first_seconds > (most > COLD_CALL_COUNTS ? most : COLD_CALL_COUNTS)) return cut(first_seconds);
+    forget();
     const double deadline = system_seconds(1) + 0.7 * how->limit, single = most > SINGLE_CALL_COUNTS ? most : SINGLE_CALL_COUNTS;
     const double warm = warm_seconds(single), wanted = how->flush_bytes ? 0 : how->min_seconds;
     if (warm > single) return cut(warm);
