@@ -9,6 +9,7 @@ schemas say of views. A call stays as it is where its memory is an argument's or
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -135,13 +136,19 @@ def unseen_write(program: ExportedProgram) -> str:
     memory, place = _memories(program.graph), {node: number for number, node in enumerate(nodes)}
     seen: dict[torch.fx.Node, frozenset[torch.fx.Node]] = {}
     for node in nodes:
-        sharing = [] if _is_kept_whole(node) else [seen[one] for one in node.all_input_nodes if memory[one] & memory[node]]
-        seen[node] = frozenset().union(*sharing) or frozenset([node])
+        viewed = [] if _is_kept_whole(_call_of(node)) else [seen[one] for one in node.all_input_nodes if memory[one] & memory[node]]
+        seen[node] = frozenset().union(*viewed) or frozenset([node])
     for node in filter(_writes, nodes):
-        for one in (one for one in nodes if memory[one] & memory[node] and not seen[one] & seen[node]):
-            if one.op == "placeholder" or any(place[user] > place[node] for user in one.users):
-                return next(str(other.target) for other in nodes if _is_kept_whole(other) and memory[other] & memory[node])
+        sharing = [one for one in nodes[: place[node]] if memory[one] & memory[node]]
+        behind = next((str(one.target) for one in sharing if _is_kept_whole(one)), "")
+        if behind and any(not seen[one] & seen[node] and (one.op == "placeholder" or any(place[user] > place[node] for user in one.users)) for one in sharing):
+            return behind
     return ""
+
+
+def _call_of(node: torch.fx.Node) -> torch.fx.Node:
+    """The call that has a node among its results."""
+    return node.args[0] if node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node) else node
 
 
 def _is_kept_whole(node: torch.fx.Node) -> bool:
@@ -149,8 +156,11 @@ def _is_kept_whole(node: torch.fx.Node) -> bool:
 
 
 def _viewed(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
-    """The operands that results may be views of, by the schema; all of them where there is none."""
+    """The operands that results may be views of, by the schema; all of them where there is none. One of several results: those of its call."""
     if node.op != "call_function":
+        return
+    if _call_of(node) is not node and "val" in node.meta:
+        yield from _viewed(_call_of(node))
         return
     if not isinstance(node.target, torch._ops.OpOverload):
         yield from node.all_input_nodes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 from ansor.errors import ModelError
 from ansor.graph.from_torch import from_torch
-from ansor.graph.in_place import new_value, without_writes
+from ansor.graph.in_place import new_value, unseen_write, without_writes
 from ansor.graph.tasks import ExtractedGraph, extract
 
 Function = Callable[[Tensor], Tensor]
@@ -259,6 +260,63 @@ def test_writes_that_are_not_lost_are_read(view: Function, agrees: Callable[...,
 
     for function in (alone, beside):
         agrees(function, torch.randn(3, 4))
+
+
+def of_its_type_afterwards(x: Tensor) -> Tensor:
+    h = x * 2
+    h[:, 0] = 0
+    return h.type_as(x)
+
+
+def transposed_afterwards(x: Tensor) -> Tensor:
+    h = x * 2
+    h[:, 0] = 0
+    return torch.einsum("ij->ji", h)
+
+
+@pytest.mark.parametrize("function", [of_its_type_afterwards, transposed_afterwards], ids=lambda one: one.__name__)
+def test_views_made_after_a_write_are_read(function: Function, agrees: Callable[..., ExtractedGraph]) -> None:
+    agrees(function, torch.randn(3, 4))
+
+
+def test_results_of_one_call_share_memory_with_their_own_operand_alone(agrees: Callable[..., ExtractedGraph]) -> None:
+    def function(x: Tensor, y: Tensor) -> Tensor:
+        a, b = torch.broadcast_tensors(x * 2, y)  # type: ignore[no-untyped-call]
+        a += b
+        result: Tensor = a
+        return result
+
+    agrees(function, torch.randn(3, 4), torch.randn(4))
+
+
+def test_parts_of_a_loaded_program_share_memory_with_what_they_are_parts_of(tmp_path: Path) -> None:
+    torch.export.save(exported(one_of_several, torch.randn(3, 4)), tmp_path / "program.pt2")
+    program = torch.export.load(tmp_path / "program.pt2")
+    without_writes(program)
+    assert "add_" in str(program.graph)
+
+
+def test_a_write_to_one_tensor_given_twice_is_refused() -> None:
+    def function(a: Tensor, b: Tensor) -> Tensor:
+        a[0].add_(1)
+        return torch.einsum("ij,jk->ik", b, b)
+
+    given = torch.randn(3, 3)
+    assert unseen_write(exported(function, given, given)) == ""
+    with pytest.raises(ModelError):
+        from_torch(function, (given, given))
+
+
+def test_a_write_to_one_of_two_results_that_share_memory_is_refused() -> None:
+    def function(x: Tensor) -> Tensor:
+        y = x * 2
+        first, second = torch.broadcast_tensors(y, y.view(3, 4))  # type: ignore[no-untyped-call]
+        first += 1
+        result: Tensor = second
+        return result
+
+    with pytest.raises(ModelError, match=r"a result of aten\.broadcast_tensors\.default"):
+        from_torch(function, torch.randn(3, 4))
 
 
 def test_a_given_program_that_writes_behind_dropout_is_refused() -> None:
