@@ -10,9 +10,11 @@ import pytest
 
 import ansor
 from ansor import te
-from ansor.codegen.toolchain import find_compiler
-from ansor.errors import MeasureError
-from ansor.run.program import Program, build_text
+from ansor.codegen.toolchain import Compiler, find_compiler
+from ansor.errors import MeasureError, ToolchainError
+from ansor.measure.trial.proof import HostProof
+from ansor.run.board_program import TEST
+from ansor.run.program import UNMEASURED, Program, build_text, files_of
 from ansor.support import settings
 from ansor.targets.unit import INSTRUCTIONS
 from ansor.te import nn
@@ -71,6 +73,45 @@ def test_roots_are_tested_with_positive_inputs(tmp_path: Path) -> None:
     assert isinstance(found, Program)
     done = self_test(found.save(tmp_path / "saved"), "aarch64-linux-musl", "cortex_a72", "qemu-aarch64")
     assert (done.returncode, done.stdout) == (0, "y: right\n"), done.stdout + done.stderr
+
+
+def long_sum() -> list[Tensor]:
+    data, weight = te.placeholder((4, 256), name="data"), te.placeholder((4, 256), name="weight")
+    return [data, weight, nn.dense(data, weight)]
+
+
+@pytest.fixture(scope="module")
+def summing() -> Program:
+    found = ansor.auto_schedule(long_sum, target=ARM, trials=0, progress=False)
+    assert isinstance(found, Program)
+    return found
+
+
+@pytest.mark.compiler
+def test_the_bound_of_long_sums_is_assumed_where_no_compiler_works(summing: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(command: str = "") -> Compiler:
+        raise ToolchainError(f"no compiler {command!r}")
+
+    measured = files_of(summing)
+    monkeypatch.setattr("ansor.measure.trial.proof.find_compiler", none)
+    assumed = files_of(summing)
+    differ = {name for name, text in assumed.items() if measured[name] != text}
+    assert assumed.keys() == measured.keys() and "build.sh" in differ <= {"build.sh", f"{TEST}/kernel-usual.txt", f"{TEST}/kernel-positive.txt"}
+    assert UNMEASURED in assumed["build.sh"] and UNMEASURED not in measured["build.sh"]
+
+
+@pytest.mark.compiler
+def test_the_harness_is_loaded_once_for_a_program(summing: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[HostProof] = []
+
+    class Counted(HostProof):
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(self)
+
+    monkeypatch.setattr("ansor.run.program.HostProof", Counted)
+    files_of(summing)
+    assert len(made) == 1
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(program: Program, tmp_path: Path) -> None:
