@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import ansor.autotvm
 from ansor import auto_scheduler
 from ansor.compat import tvm
+from ansor.compat.tvm import modules, topi
 from ansor.compat.tvm.missing import MissingModuleError
 from ansor.errors import AnsorError
 
@@ -33,6 +35,13 @@ PATHS = (
     ("autotvm.task", "create", ansor.templates.task.create),
     ("autotvm.tuner", "XGBTuner", ansor.autotvm.XGBTuner),
     ("autotvm.tuner.callback", "log_to_file", ansor.autotvm.callback.log_to_file),
+    ("topi.nn.pooling", "pool2d", topi.nn.pool2d),
+    ("topi.nn.winograd_util", "winograd_transform_matrices", topi.nn.winograd_transform_matrices),
+    ("topi.broadcast", "add", topi.add),
+    ("topi.elementwise", "clip", topi.clip),
+    ("topi.reduction", "sum", topi.sum),
+    ("topi.tensor", "cumsum", topi.cumsum),
+    ("topi.transform", "concatenate", topi.concatenate),
 )
 
 
@@ -43,6 +52,15 @@ def test_modules_by_their_paths(path: str, name: str, ours: object) -> None:
     for part in path.split("."):
         found = getattr(found, part)
     assert found is module and getattr(module, name) is ours
+
+
+@pytest.mark.parametrize(
+    ("root", "table"),
+    [("compat.auto_scheduler", modules.AUTO_SCHEDULER), ("compat.autotvm", modules.AUTOTVM), ("compat.tvm.topi", modules.TOPI)],
+)
+def test_the_modules_behind_the_paths_are_there(root: str, table: Mapping[str, tuple[str, ...]]) -> None:
+    for source in {source for sources in table.values() for source in sources}:
+        importlib.import_module(f"ansor.{source}" if "." in source else f"ansor.{root}.{source}")
 
 
 def test_their_missing_names_say_what_to_use() -> None:

@@ -53,6 +53,16 @@ def value(declare: Callable[..., Tensor], *arrays: NDArray[np.generic]) -> Array
     return found
 
 
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [("topi", "add dense conv2d_nchw cumsum cast nn"), ("topi.nn", "dense conv2d conv2d_nchw pool2d utils"), ("topi.x86", "dense_pack conv2d_nchw")],
+)
+def test_names_can_be_listed_and_imported_at_once(module: str, names: str) -> None:
+    found: dict[str, object] = {}
+    exec(f"from ansor.compat.tvm.{module} import *", found)
+    assert set(names.split()) <= set(found) and set(found) - {"__builtins__"} <= set(dir(import_module(f"ansor.compat.tvm.{module}")))
+
+
 @pytest.mark.parametrize(("path", "names"), KEYWORDS.items())
 def test_keywords(path: str, names: str) -> None:
     operator: object = topi

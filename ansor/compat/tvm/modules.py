@@ -41,7 +41,7 @@ AUTOTVM: Mapping[str, tuple[str, ...]] = {
 
 DEVICES = ("cuda", "gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon", "adreno")
 TOPI: Mapping[str, tuple[str, ...]] = {
-    "nn.winograd_util": ("winograd",), **dict.fromkeys(DEVICES, ("other_devices",)),
+    "nn.pooling": ("nn",), "nn.winograd_util": ("winograd",), **dict.fromkeys(DEVICES, ("other_devices",)),
     **dict.fromkeys(("broadcast", "elementwise", "reduction", "tensor"), ("transform",)),
 }  # fmt: skip
 """Module of `tvm.topi` -> modules of `ansor.compat.tvm.topi`."""

@@ -6,6 +6,8 @@ from ansor.compat.tvm.topi import tag as tag
 from ansor.compat.tvm.topi import transform as transform
 from ansor.compat.tvm.topi import utils as utils
 from ansor.compat.tvm.topi import x86 as x86
+from ansor.compat.tvm.topi.names import IN_TOPI as __all__  # noqa: F401
+from ansor.compat.tvm.topi.names import listed_in_topi as __dir__  # noqa: F401
 from ansor.compat.tvm.topi.operators import of_topi as __getattr__  # noqa: F401  # our operators
 from ansor.compat.tvm.topi.transform import cast as cast
 from ansor.compat.tvm.topi.transform import clip as clip

@@ -1,5 +1,7 @@
 """`tvm.topi.nn`: our operators under TVM's names, with TVM's argument order."""
 
+from ansor.compat.tvm.topi.names import IN_NN as __all__  # noqa: F401
+from ansor.compat.tvm.topi.names import listed_in_nn as __dir__  # noqa: F401
 from ansor.compat.tvm.topi.nn import utils as utils
 from ansor.compat.tvm.topi.nn.operators import batch_matmul as batch_matmul
 from ansor.compat.tvm.topi.nn.operators import batch_norm as batch_norm

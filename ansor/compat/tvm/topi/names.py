@@ -1,0 +1,25 @@
+"""What `from tvm.topi import *` and `dir(tvm.topi)` give, and those of `tvm.topi.nn`: most operators exist only once they are asked for."""
+
+from __future__ import annotations
+
+import sys
+
+from ansor.compat.tvm.topi.operators import OF_TWO, RENAMED
+
+IN_TOPI = [
+    "cast", "clip", "cumprod", "cumsum", "generic", "get_const_int", "get_const_tuple", "identity", "nn", "round", "strided_slice", "tag", "take",
+    "transform", "utils", "x86", *RENAMED, *OF_TWO,
+]  # fmt: skip
+IN_NN = [
+    "batch_matmul", "batch_norm", "conv2d", "get_pad_tuple", "get_pad_tuple1d", "get_pad_tuple3d", "utils", "winograd_transform_matrices", *RENAMED,
+]  # fmt: skip
+
+
+def listed_in_topi() -> list[str]:
+    """`dir(tvm.topi)`."""
+    return sorted({*vars(sys.modules["ansor.compat.tvm.topi"]), *IN_TOPI})
+
+
+def listed_in_nn() -> list[str]:
+    """`dir(tvm.topi.nn)`."""
+    return sorted({*vars(sys.modules["ansor.compat.tvm.topi.nn"]), *IN_NN})
