@@ -277,6 +277,11 @@ def test_topi_schedules_and_paddings() -> None:
     assert [matrix.shape for matrix in matrices] == [(4, 2), (4, 4), (4, 3)]
     with pytest.raises(DeclarationError, match="tiles of 2 and 4 exist"):
         topi.nn.winograd_transform_matrices(6, 3, "float32")
+    with pytest.raises(DeclarationError, match="0.5"):
+        topi.nn.winograd_transform_matrices(2, 3, "int32")
+    assert topi.nn.winograd_transform_matrices(4, 3, "bfloat16")[0].dtype == "bfloat16"
+    key = auto_scheduler.ComputeDAG([matrices[0]]).workload_key()
+    assert key == '["7439b89283b7f51fce7d02da19ad4417", [4, 2]]'  # records refer to it
 
 
 def test_lowered_functions_can_be_printed_and_built() -> None:
