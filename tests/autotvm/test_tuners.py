@@ -1,7 +1,7 @@
 """Tuners: which configurations they return, in which order, and each only once."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from statistics import median
 from types import SimpleNamespace
 
@@ -74,6 +74,20 @@ def test_random_visits_each_once(size: int, batch_size: int, seed: int) -> None:
 def test_random_orders_are_equally_likely() -> None:
     orders = Counter(tuple(visited(RandomTuner(space(4), seed=seed), 4, 1)) for seed in range(4800))
     assert len(orders) == 24 and min(orders.values()) > 140 and max(orders.values()) < 270
+
+
+def test_a_random_draw_costs_the_same_however_many_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    tuner = RandomTuner(space(1000, 1000), seed=3)
+    assert visited(tuner, 5, 5) == [249523, 621429, 570665, 136758, 387926]
+    monkeypatch.setattr(tuner, "visited", Unread())
+    tuner.next_batch(5)
+
+
+class Unread(set[int]):
+    """A set that can only be added to: to read it takes longer with each draw."""
+
+    def __iter__(self) -> Iterator[int]:
+        raise AssertionError("all visited indices are read for one draw")
 
 
 def test_random_memory_grows_with_trials_only() -> None:

@@ -57,10 +57,15 @@ class RandomTuner(GridSearchTuner):
     def _shuffle(self) -> None:
         self._rng = Random(self._seed)
         self.visited: set[int] = set()
+        # Fisher-Yates shuffle of 0, 1, 2, ..., storing only places that no longer hold themselves.
+        self._moved: dict[int, int] = {}
 
     def _next_index(self) -> int:
-        behind = self.index_offset + self.range_length
-        drawn = self.space.get_rand_index(start=self.index_offset, end=behind, to_exclude=self.visited, rng=self._rng)
+        last = self.range_length - self.counter - 1
+        place = self._rng.randrange(last + 1)
+        drawn, at_end = self._moved.get(place, place), self._moved.pop(last, last)
+        if place != last:
+            self._moved[place] = at_end
         self.counter += 1
-        self.visited.add(drawn)
-        return drawn
+        self.visited.add(self.index_offset + drawn)
+        return self.index_offset + drawn
