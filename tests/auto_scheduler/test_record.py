@@ -90,6 +90,15 @@ def test_the_best_record(tmp_path: Path) -> None:
     assert best('["conv", [16, 64, 56, 56]]', "cuda", include_compatible=True) == (1.0, "cuda")
 
 
+@pytest.mark.parametrize("other", ["true", "1.0"])
+def test_numbers_of_other_types_are_other_workloads(tmp_path: Path, other: str) -> None:
+    path = tmp_path / "x.json"
+    _save(path, (0.1, f'["f", {other}]', "llvm", 0), (2.0, '["f",1]', "llvm", 0))
+    for compatible in (False, True):
+        _, found = load_best_record(path, '["f", 1]', include_compatible=compatible)
+        assert found is not None and found.costs == (2.0,)
+
+
 def test_distilling(tmp_path: Path) -> None:
     path, out = tmp_path / "x.json", tmp_path / "best.json"
     _save(path, (3.0, "a", "llvm", 0), (2.0, "a", "llvm", 0), (2.0, "a", "llvm", 0), (0.1, "a", "llvm", 7), (4.0, "a", "cuda", 0), (9.0, "b", "llvm", 0),

@@ -78,9 +78,8 @@ def costs_of(
     for inp, result in pairs:
         if target and inp.task.target_kind != kind_of_target(target):
             continue
-        given = decode_workload_key(inp.task.workload_key)
-        factor = 1.0 if wanted is None or given == wanted else calc_workload_dis_factor(wanted, given) if include_compatible else math.inf
-        if math.isfinite(result.mean_cost * factor):
+        factor = 1.0 if wanted is None else calc_workload_dis_factor(wanted, decode_workload_key(inp.task.workload_key))
+        if (include_compatible or factor == 1.0) and math.isfinite(result.mean_cost * factor):
             yield inp, result, result.mean_cost * factor
 
 
