@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,9 +45,10 @@ def private_folder(folder: Path) -> Path:
     return folder
 
 
-def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
+def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     """Put a file in place in one step: readers see the old bytes or the new ones, even after a power loss.
 
+    mode: its permissions; None: those of the file it replaces, and for a new one what the umask allows.
     Processes that have the old file open or loaded keep it. A link stays a link, and a device (/dev/stdout) is written to directly. Raises OSError if it
     cannot be written; nothing is left behind then.
     """
@@ -55,12 +56,16 @@ def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
     if path.exists() and not path.is_file() and not path.is_dir():
         path.write_bytes(content)
         return
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    if mode is None and path.is_file():
+        mode = stat.S_IMODE(path.stat().st_mode)
+    name = str(path.parent / f".{path.name}.{secrets.token_urlsafe(6)}")
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else PRIVATE_FILE)
     try:
         try:
             with naming(path):
                 _write_all(descriptor, content)
-                os.fchmod(descriptor, mode)
+                if mode is not None:
+                    os.fchmod(descriptor, mode)
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)

@@ -127,6 +127,19 @@ def test_links_stay_and_devices_are_written_to(tmp_path: Path) -> None:
     assert not Path("/dev/null").is_file()
 
 
+def test_permissions_are_those_of_the_old_file_or_of_the_umask(tmp_path: Path) -> None:
+    (tmp_path / "old").write_bytes(OLD)
+    (tmp_path / "old").chmod(0o600)
+    before = os.umask(0o027)
+    try:
+        for name in ("old", "new"):
+            write_whole(tmp_path / name, NEW)
+        write_whole(tmp_path / "given", NEW, 0o755)
+    finally:
+        os.umask(before)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("old", "new", "given")] == [0o600, 0o640, 0o755]
+
+
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int, content: bytes) -> int:
         raise OSError(28, "No space left on device")

@@ -18,17 +18,32 @@ def put(path: str | Path, content: bytes, what: str = "records") -> None:
 
 
 def append(path: str | Path, content: bytes, what: str = "records") -> None:
-    """Append lines to a file in one write, terminating a torn last line first. Creates a missing file. Raises RecordError if they cannot be written."""
+    """Append lines to a file in one write, terminating a torn last line first if the file can be read. Creates a missing file.
+
+    Raises RecordError if they cannot be written.
+    """
     with writing(path, what):
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        descriptor, readable = _opened(path)
         try:
-            size = os.fstat(descriptor).st_size
-            torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-            whole = b"\n" + content if torn else content
+            whole = b"\n" + content if readable and _torn(descriptor) else content
             if os.write(descriptor, whole) != len(whole):
                 raise RecordError(f"{path}: not all records could be written; is the disk full?")
         finally:
             os.close(descriptor)
+
+
+def _opened(path: str | Path) -> tuple[int, bool]:
+    """The file for appending, and whether it can also be read: some logs may only be written."""
+    flags = os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    try:
+        return os.open(path, flags | os.O_RDWR, 0o666), True
+    except PermissionError:
+        return os.open(path, flags | os.O_WRONLY, 0o666), False
+
+
+def _torn(descriptor: int) -> bool:
+    size = os.fstat(descriptor).st_size
+    return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
 
 
 @contextmanager
