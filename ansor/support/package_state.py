@@ -22,7 +22,11 @@ def package_state() -> str:
 
 def _states(folder: str) -> Iterator[tuple[str, int, int]]:
     """Path, size and time of each file in a folder and those in it. `Path.rglob` would look at each file several times."""
-    with os.scandir(folder) as entries:
+    try:
+        entries = os.scandir(folder)
+    except PermissionError:  # nothing in it can be imported
+        return
+    with entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name != "__pycache__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,17 @@ def test_it_changes_with_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / ".#a.py").symlink_to("somebody@somewhere.1")  # an editor has it open
     assert state() == third
     module.package_state.cache_clear()
+
+
+def test_folders_that_cannot_be_read_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "a.py").write_text("1")
+    scandir = os.scandir
+
+    def listed(folder: str) -> Iterator[os.DirEntry[str]]:
+        if folder.endswith("closed"):
+            raise PermissionError(13, "Permission denied", folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", listed)
+    assert [path for path, _, _ in module._states(str(tmp_path))] == [str(tmp_path / "a.py")]
