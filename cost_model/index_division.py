@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from ansor.cost_model.nest import Nest
 from ansor.cost_model.touched import stands
-from ansor.ir.columns import Flag, Int, Row, choose, negated, row
+from ansor.ir.columns import Flag, Int, Row, choose, larger, negated, row
 from ansor.ir.linear import Atom, Linear, Quotient, Remainder, Var, bounds, variables
 from ansor.ir.loops import Access, IndexValue
 from ansor.te.fold import walk
@@ -114,8 +114,8 @@ def _is_low(digit: Digit, var: Var, coefficient: Int) -> Flag:
     below = bounds(Linear(tuple((atom, choose(other <= coefficient, other, 0)) for atom, other in digit.value.terms), digit.value.const))
     if reach is None or below is None:
         return False
-    span = reach[1] + coefficient
-    low: Flag = (digit.high % span == 0) & (below[0] >= 0) & (below[1] < span)
+    span = larger(reach[1] + coefficient, 1)
+    low: Flag = (coefficient > 0) & (digit.high % span == 0) & (below[0] >= 0) & (below[1] < span)
     for atom, other in digit.value.terms:
         if atom is not var:
             low = low & ((other <= coefficient) | (other % span == 0))
