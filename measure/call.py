@@ -24,8 +24,6 @@ class Call:
         self._library = ctypes.CDLL(data["library"])
         entry = ctypes.cast(getattr(self._library, data["entry"]), ctypes.c_void_p).value
         self.arguments = arguments_of(data["arguments"])
-        self.again = 0
-        """1 after outputs and workspace were filled anew, with other values."""
         self._originals: dict[str, NDArray[np.generic]] = {}
         self._buffers: dict[str, GuardedBuffer] = {}
         for number, argument in enumerate(self.arguments):
@@ -57,11 +55,10 @@ class Call:
 
     def forget(self) -> None:
         """Fill outputs and workspace anew before a second call, each place with another value than before the first."""
-        self.again = 1
         for argument in self.arguments:
             if argument.role == "output":
-                fill_unwritten(self._buffers[argument.name].view(argument.dtype), self.again)
-        fill_workspace(self._workspace.bytes, self.again)
+                fill_unwritten(self._buffers[argument.name].view(argument.dtype), 1)
+        fill_workspace(self._workspace.bytes, 1)
 
     def run(self, number: int) -> float:
         """Seconds for `number` calls."""

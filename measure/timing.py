@@ -84,11 +84,7 @@ def time_repeats(
         return Timing((first_seconds,), cut_short=True)
     before_second()
     deadline = clock() + 0.7 * options.timeout_seconds
-    warm = run(1)
-    for _ in range(SINGLE_CALLS - 1):
-        if warm <= max(cut, SINGLE_CALL_COUNTS):
-            break
-        warm = min(warm, run(1))
+    warm = _warm_seconds(run, max(cut, SINGLE_CALL_COUNTS))
     if warm > max(cut, SINGLE_CALL_COUNTS):
         return Timing((warm,), cut_short=True)
     number = 1 if options.flush_bytes else options.number
@@ -110,6 +106,16 @@ def time_repeats(
         if clock() > deadline:
             break
     return Timing(tuple(seconds))
+
+
+def _warm_seconds(run: Callable[[int], float], most: float) -> float:
+    """Seconds of a call, the least of a few if they take longer than `most`."""
+    warm = run(1)
+    for _ in range(SINGLE_CALLS - 1):
+        if warm <= most:
+            break
+        warm = min(warm, run(1))
+    return warm
 
 
 def relative_spread(seconds: Sequence[float]) -> float:

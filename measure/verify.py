@@ -121,13 +121,12 @@ def _patterns(output: NDArray[np.generic]) -> tuple[int, ...]:
     return tuple(one >> 16 for one in _UNWRITTEN[4]) if output.dtype.name == BFLOAT16 else _UNWRITTEN[output.itemsize]
 
 
-def _unwritten(output: NDArray[np.generic], again: int) -> NDArray[np.bool_]:
-    """Which elements of a float output still hold their pattern."""
-    held, patterns, found = output.reshape(-1).view(f"u{output.itemsize}"), _patterns(output), np.empty(output.size, np.bool_)
-    for place, pattern in enumerate(patterns):
-        own = slice((place - again) % len(patterns), None, len(patterns))
-        found[own] = held[own] == pattern
-    return found.reshape(output.shape)
+def _unwritten(output: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Which elements of a float output hold a pattern."""
+    held, found = output.view(f"u{output.itemsize}"), np.zeros(output.shape, np.bool_)
+    for pattern in _patterns(output):
+        found |= held == pattern
+    return found
 
 
 def epsilon(dtype: str) -> float:
@@ -221,12 +220,12 @@ def _usual(away: NDArray[np.float64]) -> float:
 
 def difference(
     name: str, found: NDArray[np.generic], expected: NDArray[np.generic], *, reduction: int = 1, input_scale: float = 1.0, moves: Sensitivity = INSENSITIVE,
-    stated: float = 1.0, rounding: str = "", again: int = 0,
+    stated: float = 1.0, rounding: str = "",
 ) -> str:
     """A sentence about how output `name` differs from the reference (same shape), '' if it is right.
 
     The module docstring explains `reduction`, `input_scale` (largest |input|) and `moves`; `stated`: the algorithm's tolerance;
-    `rounding`: the dtype it was computed in, '' for its own; `again`: what outputs were filled with, see `fill_unwritten`.
+    `rounding`: the dtype it was computed in, '' for its own.
     """
     if found.dtype.kind == "b":  # byte by byte: 0xA5 is true to NumPy, but not a valid bool
         found, expected = found.view(np.uint8), expected.astype(np.bool_).view(np.uint8)
@@ -240,7 +239,7 @@ def difference(
     if compared.all_close():
         return ""
     wrong = compared.wrong()
-    unwritten = _unwritten(as_given, again) & (wrong | np.isnan(expected))
+    unwritten = _unwritten(as_given) & (wrong | np.isnan(expected))
     if unwritten.any():
         return f"output {name!r}: {_count(unwritten)} never written, first at {_first(unwritten)}"
     return _report(name, found, expected, wrong, f", allowed difference {compared.allowed_at(int(np.argmax(wrong))):.3g}" if wrong.any() else "")

@@ -247,7 +247,7 @@ def _mistake(call: Call, task: WorkerTask, tolerance: float) -> Failure | None:
     for name, expected in task.expected.items():
         text = difference(
             name, call.output(name), expected, reduction=task.reduction, rounding=task.rounding, input_scale=task.input_scale,
-            moves=task.moves.get(name, INSENSITIVE), stated=tolerance, again=call.again,
+            moves=task.moves.get(name, INSENSITIVE), stated=tolerance,
         )  # fmt: skip
         if text:
             return Failure("wrong_answer", text)

@@ -424,4 +424,4 @@ def test_a_right_number_that_outputs_begin_with_is_not_called_unwritten() -> Non
 def test_what_a_second_call_leaves_is_unwritten_too(again: int) -> None:
     expected, found = np.array([1.0, np.nan, 3.0, 4.0]), np.empty(4, np.float32)
     fill_unwritten(found, again)
-    assert "4 of 4 elements never written" in difference("C", found, expected, again=again)
+    assert "4 of 4 elements never written" in difference("C", found, expected)
