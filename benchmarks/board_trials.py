@@ -4,6 +4,9 @@
 
 Layers of 8-bit integers are tuned alternately, from scratch and with another seed in each round; the table has medians over rounds. Convolutions take longer
 to compile, large layers longer to emulate. Needs qemu-system-arm, and spike with dtc.
+
+All ways of a layer and a seed run in this process, one after another, and objects of loop nests are kept in memory: the first way on a Cortex-M4 compiles
+them, and the others show what is left without compiling.
 """
 
 from __future__ import annotations
