@@ -166,7 +166,7 @@ class PowerLoss:
         self._do("rmdir", path, **options)
 
     def _kept(self, path: Path) -> bytes | None:
-        """The part of a file that would survive a loss of power; None if there is no file."""
+        """What is left of a file after a loss of power, or None if the file is missing."""
         if not self._within(path) or not path.is_file():
             return None
         return self._synced.get(path.stat().st_ino, b"")

@@ -90,7 +90,7 @@ def best_of_ours(task: DeclaredTask, path: Path) -> BestProgram | None:
 
 
 def recorded(local: tasks.SearchTask, path: Path) -> RecordedTrials:
-    """What an ansor record file knows of a task; nothing if there is no file. Warns about skipped records."""
+    """A task's trials in an ansor record file, none if the file is missing. Warns about skipped records."""
     if not path.exists():
         return RecordedTrials([], {})
     found = recorded_outcomes(local, path)
