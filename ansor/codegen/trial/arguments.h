@@ -6,9 +6,9 @@
 #include "recipe.h"
 
 #ifdef TRIAL_SMALL
-enum { BAND = 64 };
+enum { BAND = 64, ROOMY = 0 }; /* ROOMY: memory for faster code and for what is made ahead */
 #else
-enum { BAND = 4096 };
+enum { BAND = 4096, ROOMY = 1 };
 #endif
 enum { UNWRITTEN_BYTE = 0xa5 };
 
@@ -55,17 +55,22 @@ static uint64_t sum_of_bytes(const unsigned char *data, uint64_t size) {
     return sum;
 }
 
-/* What a fill needs at every element. `bytes`: of the buffer's elements; `moved`: inputs are changed a little, number `move` of such changes. */
+/* What a fill needs at every element. `bytes`: of the buffer's elements; `moved`: inputs are changed a little, number `move` of such changes; `ahead`: all
+ * elements before packing, of a transform that was made ahead, or NULL. */
 typedef struct {
     const recipe_fill *fill;
     int bytes, moved;
     uint64_t move_key;
+    const unsigned char *ahead;
 } filling;
+
+/* What a moved input is multiplied by. */
+static double moved_by(uint64_t bits) { return 1 - fill_uniform(bits, 8) * asked.move_eps; }
 
 static double filled_float(const filling *how, uint64_t index) {
     const recipe_fill *fill = how->fill;
     double value = fill->file ? number_float_at(fill->file, fill->bytes, index) : fill_float(fill_bits(fill->key, index), fill->bytes, fill->low, fill->high);
-    if (how->moved) value *= 1 - fill_uniform(fill_bits(how->move_key, index), 8) * asked.move_eps;
+    if (how->moved) value *= moved_by(fill_bits(how->move_key, index));
     return value;
 }
 
@@ -82,6 +87,11 @@ static uint64_t filled(const filling *how, uint64_t index) {
 
 /* Of a transform: the logical place of each inner element, and of each element behind it. */
 static int64_t inner_places[TRIAL_INNER];
+
+typedef union {
+    double value;
+    int64_t whole;
+} inner_element;
 
 static int64_t place_along(const trial_argument *argument, const int *dimensions, int count, int64_t number) {
     int64_t place = 0;
@@ -152,23 +162,38 @@ static uint64_t combined_number(const trial_argument *argument, const filling *h
     return number;
 }
 
+/* The inner elements of a transform, from a logical place on. */
+static void gather(const filling *how, int inner, int64_t place, inner_element *elements) {
+    for (int k = 0; k < inner; ++k) {
+        if (how->fill->kind == 'f') elements[k].value = filled_float(how, (uint64_t)(place + inner_places[k]));
+        else elements[k].whole = (int64_t)filled(how, (uint64_t)(place + inner_places[k]));
+    }
+}
+
+/* The bits of a transform's element: a row of its matrix times the inner elements that were gathered. */
+static uint64_t row_times(const filling *how, const double *row, int inner, const inner_element *elements) {
+    double sum = 0;
+    int64_t whole = 0;
+    if (how->fill->kind == 'f') {
+        for (int k = 0; k < inner; ++k)
+            if (number_bits(row[k])) sum += row[k] * elements[k].value; /* looked at as bits: many boards and emulators take long for doubles */
+        return number_narrow(sum, how->bytes);
+    }
+    for (int k = 0; k < inner; ++k) whole += (int64_t)row[k] * elements[k].whole; /* factors are whole numbers, too */
+    return (uint64_t)whole;
+}
+
 /* The bits of an element of the argument as it is before packing. */
 static uint64_t transformed(const trial_argument *argument, const filling *how, uint64_t index, int64_t behind) {
     const trial_transform *transform = argument->transform;
+    if (how->ahead) return number_raw(how->ahead, how->bytes, index);
     if (argument->joined) return joined_number(argument, how, index);
     if (argument->combined) return combined_number(argument, how, index);
     if (!transform) return filled(how, index);
-    const double *row = transform->matrix + index / (uint64_t)behind * (uint64_t)transform->inner;
     const int64_t place = place_along(argument, transform->rest, transform->rest_count, (int64_t)(index % (uint64_t)behind));
-    if (how->fill->kind != 'f') { /* factors are whole numbers, too */
-        int64_t whole = 0;
-        for (int k = 0; k < transform->inner; ++k)
-            if (row[k] != 0) whole += (int64_t)row[k] * (int64_t)filled(how, (uint64_t)(place + inner_places[k]));
-        return (uint64_t)whole;
-    }
-    double sum = 0;
-    for (int k = 0; k < transform->inner; ++k) sum += row[k] * filled_float(how, (uint64_t)(place + inner_places[k]));
-    return number_narrow(sum, how->bytes);
+    inner_element elements[TRIAL_INNER];
+    gather(how, transform->inner, place, elements);
+    return row_times(how, transform->matrix + index / (uint64_t)behind * (uint64_t)transform->inner, transform->inner, elements);
 }
 
 /* The shape before packing; returns the number of elements behind its first dimension. */
@@ -238,6 +263,25 @@ static fill_run packed_run(const packing *state, uint64_t first) {
     return run;
 }
 
+/* Floats of four bytes that are drawn, and go where they are: as floats, or as doubles that may be moved. */
+static void fill_floats(unsigned char *data, const filling *how, const fill_run *run) {
+    const fill_range range = fill_range_of(how->fill->low, how->fill->high);
+    const uint64_t step = (uint64_t)run->step * FILL_STEP;
+    uint64_t state = fill_state(how->fill->key, (uint64_t)run->index), move = fill_state(how->move_key, (uint64_t)run->index);
+    float *floats = (float *)(void *)data + run->first;
+    double *doubles = (double *)(void *)data + run->first;
+    for (uint64_t i = 0; i < run->count; ++i, state += step, move += step) {
+        const float value = fill_in_range(&range, fill_mixed(state));
+        if (how->bytes == 4) floats[i] = value;
+        else doubles[i] = how->moved ? (double)value * moved_by(fill_mixed(move)) : (double)value;
+    }
+}
+
+/* Whether `fill_floats` knows how. */
+static int fills_floats(const filling *how) {
+    return ROOMY && how->fill->kind == 'f' && how->fill->bytes == 4 && (how->bytes == 8 || (how->bytes == 4 && !how->moved));
+}
+
 /* Integers that are drawn, and go where they are. */
 static void fill_integers(unsigned char *data, const filling *how, const fill_run *run) {
     const recipe_fill *fill = how->fill;
@@ -247,6 +291,12 @@ static void fill_integers(unsigned char *data, const filling *how, const fill_ru
         number_put(data, how->bytes, run->first + i, (uint64_t)fill_integer(fill_mixed(state), fill->first, fill->span));
 }
 
+/* Numbers that are made already. */
+static void fill_copied(unsigned char *data, const filling *how, const fill_run *run) {
+    for (uint64_t i = 0; i < run->count; ++i)
+        number_put(data, how->bytes, run->first + i, number_raw(how->ahead, how->bytes, (uint64_t)(run->index + (int64_t)i * run->step)));
+}
+
 static void fill_elements(const trial_argument *argument, unsigned char *data, const filling *how, const packing *state, const fill_run *run, int64_t behind) {
     for (uint64_t i = 0; i < run->count; ++i) {
         const int64_t index = run->partly ? packed_index(state, (int64_t)i) : run->index + (int64_t)i * run->step;
@@ -254,27 +304,62 @@ static void fill_elements(const trial_argument *argument, unsigned char *data, c
     }
 }
 
+/* A transform's logical elements, drawn once, as each of them is part of many; `fill` itself where they are in a file, or where there is no room. */
+static recipe_fill drawn_ahead(const trial_argument *argument, const recipe_fill *fill) {
+    recipe_fill drawn = *fill;
+    if (fill->file || (fill->kind == 'f' && fill->bytes != 4)) return drawn;
+    fill_run run = {0, 1, 0, 1, 0};
+    for (int d = 0; d < argument->rank; ++d) run.count *= (uint64_t)argument->shape[d];
+    unsigned char *data = system_room(run.count * (uint64_t)fill->bytes, BAND, argument->name);
+    const filling how = {fill, fill->bytes, 0, 0, NULL};
+    if (data && fill->kind == 'f') fill_floats(data, &how, &run);
+    else if (data) fill_integers(data, &how, &run);
+    drawn.file = data;
+    return drawn;
+}
+
+/* All elements of a transform, in order before packing; NULL where there is no room for them. */
+static const unsigned char *transformed_ahead(const trial_argument *argument, const filling *how, int64_t behind) {
+    const trial_transform *transform = argument->transform;
+    inner_element elements[TRIAL_INNER];
+    unsigned char *data = system_room((uint64_t)(transform->rows * behind) * (uint64_t)how->bytes, BAND, argument->name);
+    for (int64_t b = 0; data && b < behind; ++b) {
+        gather(how, transform->inner, place_along(argument, transform->rest, transform->rest_count, b), elements);
+        for (int64_t r = 0; r < transform->rows; ++r)
+            number_put(data, how->bytes, (uint64_t)(r * behind + b), row_times(how, transform->matrix + r * transform->inner, transform->inner, elements));
+    }
+    return data;
+}
+
+static void fill_next_run(const trial_argument *argument, unsigned char *data, const filling *how, const packing *state, const fill_run *run, int64_t behind) {
+    const int plain = !run->partly && !how->fill->file && !argument->transform && !argument->joined && !argument->combined;
+    if (plain && fills_floats(how)) fill_floats(data, how, run);
+    else if (plain && how->fill->kind != 'f') fill_integers(data, how, run);
+    else if (how->ahead && !run->partly) fill_copied(data, how, run);
+    else fill_elements(argument, data, how, state, run, behind);
+}
+
 static void fill_argument(int place, int64_t move) {
     const trial_argument *argument = &ansor_trial_manifest.arguments[place];
-    const recipe_fill *fill = &asked.fills[place];
     unsigned char *data = buffers[place].data;
-    if (!fill->known) fail("load", "the recipe says nothing of ", argument->name, "", -1);
-    if (fill->stored) {
-        copy_bytes(data, fill->file, buffers[place].size);
+    if (!asked.fills[place].known) fail("load", "the recipe says nothing of ", argument->name, "", -1);
+    if (asked.fills[place].stored) {
+        copy_bytes(data, asked.fills[place].file, buffers[place].size);
         return;
     }
+    const int ahead = ROOMY && argument->transform;
+    const recipe_fill fill = ahead ? drawn_ahead(argument, &asked.fills[place]) : asked.fills[place];
     const uint64_t key = fill_bits(asked.move_key + (uint64_t)move, (uint64_t)place);
-    const filling how = {fill, argument->bytes, move >= 0 && argument->kind == 'f', key};
+    filling how = {&fill, argument->bytes, move >= 0 && argument->kind == 'f', key, NULL};
     packing state = {argument->pack, 0, {0}, {0}, {0}, 0};
     const int64_t behind = shape_before_packing(argument, state.shape, &state.rank);
-    const int drawn = fill->kind != 'f' && !fill->file && !argument->transform && !argument->joined && !argument->combined;
     fill_run run = {0, argument->size, 0, 1, 0};
     prepare_transform(argument);
+    if (ahead) how.ahead = transformed_ahead(argument, &how, behind);
     if (state.pack) begin_packing(&state);
     for (; run.first < argument->size; run.first += run.count) {
         if (state.pack) run = packed_run(&state, run.first);
-        if (drawn && !run.partly) fill_integers(data, &how, &run);
-        else fill_elements(argument, data, &how, &state, &run, behind);
+        fill_next_run(argument, data, &how, &state, &run, behind);
         if (state.pack) pack_next_run(&state);
     }
 }

@@ -16,7 +16,7 @@
 #include <sys/prctl.h>
 #endif
 
-enum { FAR = 16 << 20, ROOMS = TRIAL_ARGUMENTS + 16, MARK = 23130 }; /* bytes that fault; buffers; a system call that no system has */
+enum { FAR = 16 << 20, ROOMS = 3 * TRIAL_ARGUMENTS + 16, MARK = 23130 }; /* bytes that fault; buffers; a system call that no system has */
 
 typedef struct {
     uintptr_t low, high;
