@@ -122,7 +122,7 @@ def scaling(folder: Path, milliseconds: float, trials: int = 40) -> bool:
     return least >= LEAST_SCALING
 
 
-def boards(folder: Path, trials: int, delay: float, pixels: int, agents: bool) -> None:
+def boards(folder: Path, trials: int, delay: float, pixels: int, agents: bool, seed: int = 0) -> None:
     """The same tasks with one board and with four: emulators, or agents that use them; they answer late. An emulator counts the best programs."""
     import torch
 
@@ -137,7 +137,7 @@ def boards(folder: Path, trials: int, delay: float, pixels: int, agents: bool) -
                 cluster.worker(f"boards{count}", f"late:{delay},{board}")
             started = time.monotonic()
             devices = [f"farm://{cluster.url}?key=boards{count}"]
-            states = tune_tasks(tasks, weights, trials=trials, devices=devices, progress=False)
+            states = tune_tasks(tasks, weights, trials=trials, devices=devices, seed=seed, progress=False)
             rows.append((time.monotonic() - started, _instructions(states)))
             done, failed = sum(state.trials for state in states), sum(sum(state.failures.values()) for state in states)
             seconds, million = rows[-1][0], rows[-1][1] / 1e6
@@ -168,6 +168,7 @@ def main() -> int:
     parser.add_argument("--delay", type=float, default=0.4, help="delay of a board's answer, in seconds")
     parser.add_argument("--pixels", type=int, default=32, help="size of the images for `boards`; emulators take long for larger ones")
     parser.add_argument("--agents", action="store_true", help="boards are agents that run programs under an emulator that counts, instead of emulators")
+    parser.add_argument("--seed", type=int, default=0, help="of the search, for `boards`")
     parser.add_argument("--devices", type=int, default=1000)
     asked = parser.parse_args()
     os.environ["ANSOR_FARM"] = "/nonexistent"
@@ -180,7 +181,7 @@ def main() -> int:
         if asked.what == "scaling":
             return 0 if scaling(folder, asked.milliseconds) else 1
         if asked.what == "boards":
-            boards(folder, asked.trials or 400, asked.delay, asked.pixels, asked.agents)
+            boards(folder, asked.trials or 400, asked.delay, asked.pixels, asked.agents, asked.seed)
         else:
             thousand(asked.devices, asked.trials or 5000)
     return 0
