@@ -18,6 +18,7 @@ from ansor.graph.tasks import ExtractedGraph
 
 SECONDS_PER_GROUP = 0.05
 ROUNDS = 30
+ENOUGH_SECONDS, ENOUGH_ROUNDS = 2.0, 6  # after both, large networks wait no longer
 MARGIN = 1.05  # how much faster PyTorch's kernel has to be: ours needs no PyTorch, and times vary
 T = TypeVar("T")
 
@@ -40,7 +41,7 @@ def rivals(
 ) -> list[Rivals]:
     """Both times of each task, from the network that runs our kernels and the one that runs PyTorch's, on `threads` threads.
 
-    Takes about `SECONDS_PER_GROUP` for each group, or one run of both networks if that is longer.
+    Takes about `SECONDS_PER_GROUP` for each group, less for large networks (`ENOUGH_SECONDS`), or one run of both networks if that is longer.
     """
     runs = [lambda network=network: one_round(network, extracted.examples, clock) for network in (ours, theirs)]
     with torch_threads(threads):
@@ -62,11 +63,15 @@ def faster(one: CompiledNetwork, other: CompiledNetwork, examples: CallArguments
 
 
 def _in_turns(runs: Sequence[Callable[[], T]], budget: float, clock: Clock) -> tuple[list[T], ...]:
-    """The results of the runs, repeated alternately for `budget` seconds. The first round only warms up, unless there is no time for another."""
+    """The results of the runs, repeated alternately for `budget` seconds or until that is enough.
+
+    The first round only warms up, unless there is no time for another.
+    """
     start = clock()
     found: tuple[list[T], ...] = tuple([run()] for run in runs)
     for number in range(ROUNDS):
-        if clock() - start >= budget:
+        spent = clock() - start
+        if spent >= budget or (spent >= ENOUGH_SECONDS and number >= ENOUGH_ROUNDS):
             break
         if number == 0:
             for one in found:

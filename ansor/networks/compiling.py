@@ -14,6 +14,7 @@ from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses,
 from ansor.run.kernels import built
 from ansor.run.keywords import RunOptions
 from ansor.run.machine_checks import check_tools
+from ansor.run.picks_together import pick_together
 from ansor.run.session import tune_states
 from ansor.run.states import TaskState
 from ansor.run.voice import Voice, quiet
@@ -55,6 +56,7 @@ def _chosen(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice:
     states = recorded_states([(task, float(group.weight)) for task, group in zip(tasks, extracted.tasks, strict=True)], asked.records)
     tune_states(states, asked, voice)
     voice.now(f"choosing programs for {counted(len(tasks), 'kernel')}")
+    pick_together(list(states.values()), asked.search.model, asked.search.seed)
     bests = [chosen(states[task.workload_key], asked.search.model, asked.search.seed) for task in tasks]
     on_tasks(list(states.values()))
     say_refused(list(states.values()), voice.alarm)

@@ -52,6 +52,14 @@ def kept_pick(task: SearchTask, model: str, seed: int, pick: Callable[[], Guess]
     return made
 
 
+def is_kept(task: SearchTask, model: str, seed: int) -> bool:
+    """Whether the pick of a task is in the cache. model: the judge's name in records."""
+    name = _name(task, model, seed)
+    with suppress(AnsorError, OSError):
+        return any(safe_files.kept(folder / name, SUFFIX) is not None for folder in cache_folders(FOLDER))
+    return False
+
+
 def _name(task: SearchTask, model: str, seed: int) -> str:
     sketches = None if is_ours(task) else [(space.algorithm, space.sketch.dag.key, space.name) for space in task.spaces]
     words = (task.workload_key, str(task.dag), sketches, *told(task.target), model, seed, package_state())

@@ -4,7 +4,7 @@
 |---------------|--------------------------------------------------------------------|----------------------------|
 | `CC`          | C compiler command, when no option names one                       | the embedded ziglang wheel |
 | `ANSOR_CACHE` | folder for compiler caches, helper libraries and work folders      | `~/.cache/ansor`           |
-| `ANSOR_JOBS`  | compiler processes at a time                                       | the cores we may use       |
+| `ANSOR_JOBS`  | processes at a time that compile or pick programs                  | the cores we may use       |
 | `ANSOR_AGENT_KEY` | file with the key of agents that listen                         | `~/.config/ansor/agent.key`|
 | `ANSOR_FARM`  | folder with the certificates of a farm                             | `~/.config/ansor/farm`     |
 | `ANSOR_SSH`   | how `ssh` is called, options included, to reach boards             | `ssh`                      |
@@ -86,12 +86,12 @@ def ssh_command() -> tuple[str, ...]:
 
 
 def jobs() -> int:
-    """Compiler processes at a time: `$ANSOR_JOBS`, else the cores this process may use. Raises ArgumentError for anything but a whole number above 0."""
+    """Processes at a time that compile or pick programs: `$ANSOR_JOBS`, else the cores this process may use. Raises ArgumentError for anything but a whole number above 0."""
     text = os.environ.get("ANSOR_JOBS", "").strip()
     if not text:
         return cores()
     if not text.isascii() or not text.isdecimal() or int(text) == 0:
-        raise ArgumentError(f"ANSOR_JOBS is {text[:40]!r}; set it to a whole number of compiler processes, 1 or more, or unset it")
+        raise ArgumentError(f"ANSOR_JOBS is {text[:40]!r}; set it to a whole number of processes, 1 or more, or unset it")
     return int(text)
 
 

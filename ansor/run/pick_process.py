@@ -1,0 +1,25 @@
+"""A process that picks programs for another one, `ansor.run.picks_together`: pickles of tasks on standard input, a line for each on standard output."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from contextlib import suppress
+from typing import BinaryIO
+
+from ansor.run.zero_tuning import pick
+
+
+def serve(given: BinaryIO, told: BinaryIO) -> None:
+    """Pick a program for each task, into the cache of picks, until the input ends. Its sender is the process that started this one, so it may be unpickled."""
+    with suppress(EOFError):
+        while True:
+            task, model, seed = pickle.load(given)
+            with suppress(Exception):  # the sender finds no pick, makes its own, and meets the error
+                pick(task, model, seed=seed)
+            told.write(b"done\n")
+            told.flush()
+
+
+if __name__ == "__main__":
+    serve(sys.stdin.buffer, sys.stdout.buffer)
