@@ -86,7 +86,10 @@ def ssh_command() -> tuple[str, ...]:
 
 
 def jobs() -> int:
-    """Processes at a time that compile or pick programs: `$ANSOR_JOBS`, else the cores this process may use. Raises ArgumentError for anything but a whole number above 0."""
+    """Processes at a time that compile or pick programs: `$ANSOR_JOBS`, else the cores this process may use.
+
+    Raises ArgumentError for anything but a whole number above 0.
+    """
     text = os.environ.get("ANSOR_JOBS", "").strip()
     if not text:
         return cores()
