@@ -55,7 +55,8 @@ def rivals(
 
 
 def faster(one: CompiledNetwork, other: CompiledNetwork, examples: CallArguments | None, threads: int, clock: Clock = time.perf_counter) -> bool:
-    """True if whole runs of `one` take less time than those of `other`: kernels that win alone may disturb each other, by their threads, for example."""
+    """True if whole runs of `one` take less time than those of `other`: kernels that win alone may disturb each other, by their threads, for
+    example. Takes as long as `rivals`."""
     runs = [lambda network=network: sum(one_round(network, examples, clock)) for network in (one, other)]
     with torch_threads(threads):
         first, second = _in_turns(runs, SECONDS_PER_GROUP * len(one.steps), clock)

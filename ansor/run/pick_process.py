@@ -12,14 +12,20 @@ from ansor.run.zero_tuning import pick
 
 def serve(given: BinaryIO, told: BinaryIO) -> None:
     """Pick a program for each task, into the cache of picks, until the input ends. Its sender is the process that started this one, so it may be unpickled."""
+    _tell(told, b"ready\n")
     with suppress(EOFError):
         while True:
             task, model, seed = pickle.load(given)
             with suppress(Exception):  # the sender finds no pick, makes its own, and meets the error
                 pick(task, model, seed=seed)
-            told.write(b"done\n")
-            told.flush()
+            _tell(told, b"done\n")
 
 
-if __name__ == "__main__":
+def _tell(told: BinaryIO, line: bytes) -> None:
+    told.write(line)
+    told.flush()
+
+
+def main() -> None:
+    """Serve the process that started this one."""
     serve(sys.stdin.buffer, sys.stdout.buffer)

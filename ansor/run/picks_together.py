@@ -9,102 +9,130 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 
 from ansor.cost_model.base import CostModel
 from ansor.run import kept_picks
+from ansor.run.judge import mark_of
 from ansor.run.states import TaskState
-from ansor.run.zero_tuning import judge_for, mark_of, pick
-from ansor.support.settings import jobs
-from ansor.targets.base import BUILTIN
+from ansor.run.zero_tuning import pick
+from ansor.support.settings import environment_with, jobs
+from ansor.tasks.own_parts import is_ours
 from ansor.tasks.task import SearchTask
 
-MODULE = "ansor.run.pick_process"
+CODE = "import sys; sys.path[:] = sys.argv[1:]; from ansor.run.pick_process import main; main()"
+"""What another process runs: it imports what this one would, and nothing else from the working directory."""
+
 TASKS_EACH = 4
 """For fewer tasks no other process is started: that takes about as long as two picks."""
 
-PATIENCE_SECONDS = 60.0
-"""How long another process may take for its last task when all others are picked."""
-
 MOST = 8
-"""Other processes at the most: each needs about 100 MB."""
+"""Other processes at the most: each needs about 70 MB."""
+
+PATIENCE_SECONDS = 60.0
+"""How long other processes may take for their last tasks when all others are picked."""
 
 
 def pick_together(states: Sequence[TaskState], model: CostModel | str | None = None, seed: int = 0) -> None:
     """Pick a program for every state without one, into the state or into the cache of picks, where `choosing.chosen` finds it.
 
-    model, seed: as in `pick`. Nothing happens for few tasks, with one core, with a judge that has no name, or without that cache.
+    model, seed: as in `pick`. Nothing happens for few tasks, with one core, with a judge that has no name, or without that cache; and tasks whose sketches
+    follow from more than this package are left out.
     """
-    if not kept_picks.ENABLED or jobs() < 2 or not sys.executable or not (model is None or isinstance(model, str)):
+    if not kept_picks.ENABLED or not (model is None or isinstance(model, str)):
         return
     waiting = deque(state for state in states if _needs_pick(state, model, seed))
-    others = min(jobs() - 1, len(waiting) // TASKS_EACH, MOST)
-    if others < 1:
+    others = min(jobs() - 1, len(waiting) // TASKS_EACH, MOST) if waiting else 0
+    if others < 1 or not sys.executable or getattr(sys, "frozen", False):
         return
-    with ExitStack() as ended:
-        for _ in range(others):
-            ended.enter_context(_Picker(waiting, model, seed))
-        while waiting:
-            with suppress(IndexError):  # another took the last one
-                state = waiting.popleft()
-                state.guess = pick(state.task, model, seed=seed)
+    pickers: list[_Picker] = []
+    try:
+        pickers += [_Picker(waiting, model, seed) for _ in range(others)]
+        while (state := _next(waiting)) is not None:
+            state.guess = pick(state.task, model, seed=seed)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        for one in pickers:
+            one.finish(deadline)
+    finally:
+        for one in pickers:
+            one.kill()
+        for one in pickers:
+            one.close()
 
 
 def _needs_pick(state: TaskState, model: str | None, seed: int) -> bool:
     task = state.task
     known = state.best is not None or state.guess is not None or state.trials > 0
-    if known or task.pins or task.templates or not task.target.plain_loops or task.target.kind not in BUILTIN:
+    if known or not task.target.plain_loops or not is_ours(task):
         return False
-    return not kept_picks.is_kept(task, mark_of(judge_for(task.target, model)), seed)
+    return not kept_picks.is_kept(task, mark_of(task.target, task.target.unit.name, model), seed)
+
+
+def _next(waiting: deque[TaskState]) -> TaskState | None:
+    with suppress(IndexError):  # another took the last one
+        return waiting.popleft()
+    return None
 
 
 class _Picker:
-    """Another process, and a thread that gives it tasks from the end of a queue, one at a time. At the end of a `with` statement it finishes its task."""
+    """Another process, and a thread that gives it tasks from the end of a queue, one at a time."""
 
     def __init__(self, waiting: deque[TaskState], model: str | None, seed: int) -> None:
         self._waiting, self._asked = waiting, (model, seed)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._ready = False
         self._thread = threading.Thread(target=self._work, name="ansor-picker", daemon=True)
-
-    def __enter__(self) -> _Picker:
-        with suppress(OSError):
-            command = [sys.executable, "-m", MODULE]
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
-            )
+                [sys.executable, "-I", "-c", CODE, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                env=environment_with({"ANSOR_JOBS": "1"}), start_new_session=True,
+            )  # fmt: skip
             self._thread.start()
-        return self
+        except (OSError, RuntimeError):  # no more processes or threads
+            self.kill()
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        process = self._process
-        if process is None:
-            return
-        self._thread.join(PATIENCE_SECONDS if kind is None else 0.0)
-        if self._thread.is_alive():
-            process.kill()
+    def finish(self, deadline: float) -> None:
+        """Wait for the task that it has, if it has one."""
+        if self._ready and self._thread.ident is not None:
+            self._thread.join(max(0.0, deadline - time.monotonic()))
+
+    def kill(self) -> None:
+        """End the process: what it kept is whole, and what it did not keep is left."""
+        if self._process is not None:
+            self._process.kill()
+
+    def close(self) -> None:
+        """Wait for the end of the thread and of the process, which was killed."""
+        if self._thread.ident is not None:
             self._thread.join()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                with suppress(OSError):
-                    stream.close()
-        process.wait()
+        if self._process is not None:
+            for stream in (self._process.stdin, self._process.stdout):
+                if stream is not None:
+                    with suppress(OSError):
+                        stream.close()
+            self._process.wait()
 
     def _work(self) -> None:
-        """Give tasks until none is left, or until the process does not answer. A task that has no pickle stays for the caller."""
+        """Give tasks until none is left, or until the process does not answer."""
         with suppress(IndexError, OSError):
-            while self._answers(self._waiting.pop().task):
+            self._ready = self._hears(b"ready\n")
+            while self._ready and self._is_picked(self._waiting.pop().task):
                 pass
 
-    def _answers(self, task: SearchTask) -> bool:
-        process = self._process
-        if process is None or process.stdin is None or process.stdout is None:
-            return False
+    def _is_picked(self, task: SearchTask) -> bool:
+        """Whether the process can take another task. One that has no pickle stays for the caller."""
+        assert self._process is not None and self._process.stdin is not None
         try:
             content = pickle.dumps((task, *self._asked))
         except Exception:  # a function of the caller's, for example: any error may be raised
             return True
-        process.stdin.write(content)
-        process.stdin.flush()
-        return bool(process.stdout.readline())
+        self._process.stdin.write(content)
+        self._process.stdin.flush()
+        return self._hears(b"done\n")
+
+    def _hears(self, line: bytes) -> bool:
+        assert self._process is not None and self._process.stdout is not None
+        return self._process.stdout.readline() == line

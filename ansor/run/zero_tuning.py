@@ -102,18 +102,13 @@ def pick(task: SearchTask, model: CostModel | str | None = None, among: Sequence
         chosen = judge_for(task.target, model)
         if given or among is not None or task.pins or task.templates:
             return _picked(task, chosen, task.spaces if among is None else among, seed)
-        return kept_pick(task, mark_of(chosen), seed, lambda: _picked(task, chosen, task.spaces, seed))
+        return kept_pick(task, ESTIMATE if chosen is None else chosen.mark, seed, lambda: _picked(task, chosen, task.spaces, seed))
 
 
 def judge_for(target: Target, model: CostModel | str | None = None) -> NamedModel | None:
     """The judge of a target's programs without measurements; None if no model knows the target, so that only the estimate is left."""
     unit = target.unit.name
     return judge_of(target, unit, model) if _is_given(model) or knows(target.prior.family, unit) else None
-
-
-def mark_of(judge: NamedModel | None) -> str:
-    """A judge's name in records, or what stands for the estimate."""
-    return ESTIMATE if judge is None else judge.mark
 
 
 def log_scores(judge: NamedModel | None, features: FeatureRows) -> NDArray[np.float64]:

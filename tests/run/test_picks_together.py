@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from ansor.algorithms import base
+from ansor.algorithms.base import Alternative
+from ansor.ir.dag import Dag
 from ansor.run import kept_picks, picks_together
 from ansor.run.choosing import chosen
 from ansor.run.picks_together import pick_together
@@ -28,18 +33,18 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The commands of all processes that are started."""
-    commands: list[list[str]] = []
+def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """All processes that are started for picking."""
+    processes: list[subprocess.Popen[bytes]] = []
 
     class Started(subprocess.Popen[bytes]):
         def __init__(self, command: list[str], **words: object) -> None:
-            if picks_together.MODULE in command:
-                commands.append(command)
             super().__init__(command, **words)  # type: ignore[call-overload]
+            if picks_together.CODE in command:
+                processes.append(self)
 
     monkeypatch.setattr(subprocess, "Popen", Started)
-    return commands
+    return processes
 
 
 def states(target: str = "cpu -threads=1") -> list[TaskState]:
@@ -50,10 +55,10 @@ def programs(found: list[TaskState]) -> list[tuple[str, tuple[int, ...]]]:
     return [((best := chosen(state)).sketch.name, tuple(best.row)) for state in found]
 
 
-def test_several_processes_pick_the_same_programs(cache: Path, monkeypatch: pytest.MonkeyPatch, started: list[list[str]]) -> None:
+def test_several_processes_pick_the_same_programs(cache: Path, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]) -> None:
     together = states()
     pick_together(together)
-    assert len(started) == 2
+    assert len(started) == 2 and all(one.poll() is not None for one in started)
     assert len(list(cache.glob("*.json"))) == len(SIZES)
     here = sum(state.guess is not None for state in together)
     assert 0 < here < len(SIZES), "this process picks some of them, the others the rest"
@@ -62,40 +67,41 @@ def test_several_processes_pick_the_same_programs(cache: Path, monkeypatch: pyte
     assert found == programs(states())
 
 
-def test_no_process_is_started_for_few_tasks_kept_picks_one_core_or_a_judge_of_the_callers(monkeypatch: pytest.MonkeyPatch, started: list[list[str]]) -> None:
-    pick_together(states()[:3])
-    pick_together(states(), model=_Judge())  # type: ignore[arg-type]
-    monkeypatch.setenv("ANSOR_JOBS", "1")
-    pick_together(states())
-    monkeypatch.setenv("ANSOR_JOBS", "3")
-    assert not started and not any(state.guess for state in states())
-    for state in states():
-        pick(state.task)
-    pick_together(states())
-    assert not started
-
-
 class _Judge:
     """Not a name."""
 
 
-@pytest.mark.parametrize("module", ("ansor.no_such_module", "json.tool"))
-def test_a_process_that_ends_or_never_answers_leaves_its_tasks(module: str, monkeypatch: pytest.MonkeyPatch, started: list[list[str]]) -> None:
-    monkeypatch.setattr(picks_together, "MODULE", module)
-    monkeypatch.setattr(picks_together, "PATIENCE_SECONDS", 0.1)  # json.tool waits for the end of its input
+def test_no_process_is_started_for_few_tasks_kept_picks_one_core_or_a_judge_of_the_callers(
+    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
+) -> None:
+    few, judged, alone, kept = states()[:3], states(), states(), states()
+    pick_together([])
+    pick_together(few)
+    pick_together(judged, model=_Judge())  # type: ignore[arg-type]
+    monkeypatch.setenv("ANSOR_JOBS", "1")
+    pick_together(alone)
+    monkeypatch.setenv("ANSOR_JOBS", "3")
+    for state in states():
+        pick(state.task)
+    pick_together(kept)
+    assert not started and not any(state.guess for state in (*few, *judged, *alone, *kept))
+
+
+@pytest.mark.parametrize(
+    "code",
+    ("import no_such_module", "import time; time.sleep(60)", "import sys, time; print('ready', flush=True); sys.stdin.read(1); time.sleep(60)"),
+    ids=("ends", "never begins", "never answers"),
+)
+def test_a_process_that_ends_or_never_answers_leaves_its_tasks(
+    code: str, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
+) -> None:
+    monkeypatch.setattr(picks_together, "CODE", code)
+    monkeypatch.setattr(picks_together, "PATIENCE_SECONDS", 0.1)
     left = states()
     pick_together(left)
-    assert len(started) == 2
+    assert len(started) == 2 and all(one.poll() is not None for one in started)
     monkeypatch.setattr(kept_picks, "ENABLED", False)
     assert programs(left) == programs(states())
-
-
-def test_a_task_that_no_other_process_can_read_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    left = states()
-    for state in left:
-        monkeypatch.setattr(state.task, "name", _Unreadable())
-    pick_together(left)
-    assert all(program for program in programs(left))
 
 
 class _Unreadable(str):
@@ -103,17 +109,52 @@ class _Unreadable(str):
         raise TypeError("no pickle of this")
 
 
-def test_pins_are_not_forgotten(started: list[list[str]]) -> None:
+def test_a_task_that_no_other_process_can_read_is_left(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = states()
+    for state in left:
+        monkeypatch.setattr(state.task, "name", _Unreadable())
+    pick_together(left)
+    here = sum(state.guess is not None for state in left)
+    assert len(list(cache.glob("*.json"))) == here <= len(SIZES)
+    assert len(programs(left)) == len(SIZES)
+
+
+def _also(dag: Dag) -> tuple[Alternative, ...]:
+    """Another declaration of the same computation: the same one."""
+    return (Alternative("also", dag),)
+
+
+def test_tasks_with_parts_of_others_are_left_out(monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]) -> None:
     pinned = [TaskState(SearchTask(workloads.matmul, (size, 16, 16), "cpu -threads=1", pins=[Pin("*.j", (..., 4))]), 1.0) for size in SIZES]
     pick_together(pinned)
+    monkeypatch.setitem(base._algorithms, "also", _also)
+    pick_together(states())
     assert not started and not any(state.guess for state in pinned)
 
 
-def test_an_error_here_stops_the_other_processes(monkeypatch: pytest.MonkeyPatch, started: list[list[str]]) -> None:
+def test_an_error_here_stops_the_other_processes(monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]) -> None:
     def fails(*_: object, **__: object) -> object:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(picks_together, "pick", fails)
     with pytest.raises(KeyboardInterrupt):
         pick_together(states())
-    assert len(started) == 2
+    assert len(started) == 2 and all(one.poll() is not None for one in started)
+
+
+def test_no_thread_for_a_process_is_no_error(monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]) -> None:
+    def refuses(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuses)
+    alone = states()
+    pick_together(alone)
+    assert all(state.guess is not None for state in alone) and all(one.poll() is not None for one in started)
+
+
+def test_the_working_directory_is_not_searched_for_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pickle.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one])
+    pick_together(states())
+    assert not (tmp_path / "ran").exists()

@@ -35,6 +35,8 @@ void *system_room(uint64_t size, size_t band, const char *name) {
     return (void *)start;
 }
 
+void system_leave_room(void) {}
+
 /* Files are places: "ADDRESS SIZE", hexadecimal; "-" is none. */
 static uintptr_t place, place_end;
 

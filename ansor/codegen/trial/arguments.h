@@ -10,6 +10,7 @@ enum { BAND = 64, ROOMY = 0 }; /* ROOMY: memory for faster code and for what is 
 #else
 enum { BAND = 4096, ROOMY = 1 };
 #endif
+#define AHEAD_BYTES (UINT64_C(64) << 20)
 enum { UNWRITTEN_BYTE = 0xa5 };
 
 typedef struct {
@@ -74,15 +75,14 @@ static double filled_float(const filling *how, uint64_t index) {
     return value;
 }
 
-/* The bits of a logical element, in the dtype of the buffer. */
+/* The bits of a logical element: of a float in the dtype of the buffer, of an integer with its sign, as it may become a part of a wider number. */
 static uint64_t filled(const filling *how, uint64_t index) {
     const recipe_fill *fill = how->fill;
     if (fill->kind == 'f') return number_narrow(filled_float(how, index), how->bytes);
-    if (fill->file) {
-        const int above = fill->kind == 'i' ? 64 - 8 * fill->bytes : 0; /* with its sign: it may become a part of a wider number */
-        return (uint64_t)((int64_t)(number_raw(fill->file, fill->bytes, index) << above) >> above);
-    }
-    return (uint64_t)fill_integer(fill_bits(fill->key, index), fill->first, fill->span);
+    const int above = 64 - 8 * fill->bytes;
+    const uint64_t drawn = fill->file ? 0 : (uint64_t)fill_integer(fill_bits(fill->key, index), fill->first, fill->span);
+    const uint64_t bits = (fill->file ? number_raw(fill->file, fill->bytes, index) : drawn) << above;
+    return fill->kind == 'i' ? (uint64_t)((int64_t)bits >> above) : bits >> above;
 }
 
 /* Of a transform: the logical place of each inner element, and of each element behind it. */
@@ -175,8 +175,8 @@ static uint64_t row_times(const filling *how, const double *row, int inner, cons
     double sum = 0;
     int64_t whole = 0;
     if (how->fill->kind == 'f') {
-        for (int k = 0; k < inner; ++k)
-            if (number_bits(row[k])) sum += row[k] * elements[k].value; /* looked at as bits: many boards and emulators take long for doubles */
+        for (int k = 0; k < inner; ++k) /* looked at as bits: many boards and emulators take long for doubles */
+            if (number_bits(row[k]) || !number_finite(elements[k].value)) sum += row[k] * elements[k].value;
         return number_narrow(sum, how->bytes);
     }
     for (int k = 0; k < inner; ++k) whole += (int64_t)row[k] * elements[k].whole; /* factors are whole numbers, too */
@@ -268,12 +268,11 @@ static void fill_floats(unsigned char *data, const filling *how, const fill_run 
     const fill_range range = fill_range_of(how->fill->low, how->fill->high);
     const uint64_t step = (uint64_t)run->step * FILL_STEP;
     uint64_t state = fill_state(how->fill->key, (uint64_t)run->index), move = fill_state(how->move_key, (uint64_t)run->index);
-    float *floats = (float *)(void *)data + run->first;
-    double *doubles = (double *)(void *)data + run->first;
     for (uint64_t i = 0; i < run->count; ++i, state += step, move += step) {
         const float value = fill_in_range(&range, fill_mixed(state));
-        if (how->bytes == 4) floats[i] = value;
-        else doubles[i] = how->moved ? (double)value * moved_by(fill_mixed(move)) : (double)value;
+        const number_float narrow = {value};
+        if (how->bytes == 4) ((uint32_t *)(void *)data)[run->first + i] = narrow.bits;
+        else ((uint64_t *)(void *)data)[run->first + i] = number_bits(how->moved ? (double)value * moved_by(fill_mixed(move)) : (double)value);
     }
 }
 
@@ -304,13 +303,20 @@ static void fill_elements(const trial_argument *argument, unsigned char *data, c
     }
 }
 
+/* Rooms for what is made ahead, at most AHEAD_BYTES each; how many were taken. */
+static void *room_ahead(uint64_t size, const char *name, int *taken) {
+    void *room = ROOMY && size <= AHEAD_BYTES ? system_room(size, BAND, name) : NULL;
+    *taken += room != NULL;
+    return room;
+}
+
 /* A transform's logical elements, drawn once, as each of them is part of many; `fill` itself where they are in a file, or where there is no room. */
-static recipe_fill drawn_ahead(const trial_argument *argument, const recipe_fill *fill) {
+static recipe_fill drawn_ahead(const trial_argument *argument, const recipe_fill *fill, int *taken) {
     recipe_fill drawn = *fill;
     if (fill->file || (fill->kind == 'f' && fill->bytes != 4)) return drawn;
     fill_run run = {0, 1, 0, 1, 0};
     for (int d = 0; d < argument->rank; ++d) run.count *= (uint64_t)argument->shape[d];
-    unsigned char *data = system_room(run.count * (uint64_t)fill->bytes, BAND, argument->name);
+    unsigned char *data = room_ahead(run.count * (uint64_t)fill->bytes, argument->name, taken);
     const filling how = {fill, fill->bytes, 0, 0, NULL};
     if (data && fill->kind == 'f') fill_floats(data, &how, &run);
     else if (data) fill_integers(data, &how, &run);
@@ -319,10 +325,10 @@ static recipe_fill drawn_ahead(const trial_argument *argument, const recipe_fill
 }
 
 /* All elements of a transform, in order before packing; NULL where there is no room for them. */
-static const unsigned char *transformed_ahead(const trial_argument *argument, const filling *how, int64_t behind) {
+static const unsigned char *transformed_ahead(const trial_argument *argument, const filling *how, int64_t behind, int *taken) {
     const trial_transform *transform = argument->transform;
     inner_element elements[TRIAL_INNER];
-    unsigned char *data = system_room((uint64_t)(transform->rows * behind) * (uint64_t)how->bytes, BAND, argument->name);
+    unsigned char *data = room_ahead((uint64_t)(transform->rows * behind) * (uint64_t)how->bytes, argument->name, taken);
     for (int64_t b = 0; data && b < behind; ++b) {
         gather(how, transform->inner, place_along(argument, transform->rest, transform->rest_count, b), elements);
         for (int64_t r = 0; r < transform->rows; ++r)
@@ -347,21 +353,22 @@ static void fill_argument(int place, int64_t move) {
         copy_bytes(data, asked.fills[place].file, buffers[place].size);
         return;
     }
-    const int ahead = ROOMY && argument->transform;
-    const recipe_fill fill = ahead ? drawn_ahead(argument, &asked.fills[place]) : asked.fills[place];
+    int taken = 0;
+    const recipe_fill fill = ROOMY && argument->transform ? drawn_ahead(argument, &asked.fills[place], &taken) : asked.fills[place];
     const uint64_t key = fill_bits(asked.move_key + (uint64_t)move, (uint64_t)place);
     filling how = {&fill, argument->bytes, move >= 0 && argument->kind == 'f', key, NULL};
     packing state = {argument->pack, 0, {0}, {0}, {0}, 0};
     const int64_t behind = shape_before_packing(argument, state.shape, &state.rank);
     fill_run run = {0, argument->size, 0, 1, 0};
     prepare_transform(argument);
-    if (ahead) how.ahead = transformed_ahead(argument, &how, behind);
+    if (ROOMY && argument->transform) how.ahead = transformed_ahead(argument, &how, behind, &taken);
     if (state.pack) begin_packing(&state);
     for (; run.first < argument->size; run.first += run.count) {
         if (state.pack) run = packed_run(&state, run.first);
         fill_next_run(argument, data, &how, &state, &run, behind);
         if (state.pack) pack_next_run(&state);
     }
+    while (taken--) system_leave_room();
 }
 
 static uint64_t filled_again; /* 1 for other values at each place of outputs and workspace, before a second call */
@@ -390,17 +397,19 @@ static void forget(void) {
     fill_workspace();
 }
 
+/* All buffers have room before the first is filled: what is made ahead then takes none of theirs. */
 static void make_buffers(void) {
     const trial_manifest *manifest = &ansor_trial_manifest;
     for (int i = 0; i < manifest->count; ++i) {
         const trial_argument *argument = &manifest->arguments[i];
         make_guarded(&buffers[i], argument->name, argument->size * (uint64_t)argument->bytes);
         pointers[i] = buffers[i].data;
-        if (argument->role == 'o') fill_output(i);
-        else fill_argument(i, -1);
-        if (argument->role != 'o') buffers[i].sum = sum_of_bytes(buffers[i].data, buffers[i].size);
     }
     make_guarded(&buffers[manifest->count], "workspace", manifest->workspace);
+    for (int i = 0; i < manifest->count; ++i) {
+        if (manifest->arguments[i].role == 'o') fill_output(i);
+        else fill_argument(i, -1), buffers[i].sum = sum_of_bytes(buffers[i].data, buffers[i].size);
+    }
     fill_workspace();
 }
 

@@ -34,17 +34,17 @@ static inline double fill_float(uint64_t bits, int bytes, double low, double hig
 
 /* A range of floats of four bytes. `exact`: its numbers are `step` times whole numbers that a float holds, so that none is rounded, and none reaches `high`. */
 typedef struct {
-    double low, high, scale;
+    double low, high, span;
     float step;
     int32_t first;
     int exact;
 } fill_range;
 
 static inline fill_range fill_range_of(double low, double high) {
-    const double scale = (high - low) * 0x1p-24, first = low / scale; /* a power of two: the same roundings as in fill_float */
-    const int exact = (number_bits(scale) & ((UINT64_C(1) << 52) - 1)) == 0 && scale > 0x1p-100 && scale < 0x1p100 && first >= -0x1p24 && first <= 0 &&
-                      first == (double)(int32_t)first;
-    const fill_range range = {low, high, scale, (float)scale, exact ? (int32_t)first : 0, exact};
+    const double span = high - low, step = span * 0x1p-24, first = low / step;
+    const int power = (number_bits(step) & ((UINT64_C(1) << 52) - 1)) == 0 && step > 0x1p-100 && step < 0x1p100;
+    const int exact = power && first >= -0x1p24 && first <= 0 && first == (double)(int32_t)first && first * step == low;
+    const fill_range range = {low, high, span, (float)step, exact ? (int32_t)first : 0, exact};
     return range;
 }
 
@@ -52,7 +52,7 @@ static inline fill_range fill_range_of(double low, double high) {
 static inline float fill_in_range(const fill_range *range, uint64_t bits) {
     const int32_t part = (int32_t)(bits >> 40);
     if (range->exact) return (float)(range->first + part) * range->step;
-    const float value = (float)((double)part * range->scale + range->low);
+    const float value = (float)((double)part * 0x1p-24 * range->span + range->low);
     return (double)value >= range->high ? (float)range->low : value;
 }
 

@@ -16,7 +16,7 @@
 #include <sys/prctl.h>
 #endif
 
-enum { FAR = 16 << 20, ROOMS = 3 * TRIAL_ARGUMENTS + 16, MARK = 23130 }; /* bytes that fault; buffers; a system call that no system has */
+enum { FAR = 16 << 20, ROOMS = TRIAL_ARGUMENTS + 18, MARK = 23130 }; /* bytes that fault; buffers; a system call that no system has */
 
 typedef struct {
     uintptr_t low, high;
@@ -36,6 +36,12 @@ void *system_room(uint64_t size, size_t band, const char *name) {
     if (base == MAP_FAILED || mprotect(base + FAR, (size_t)middle, PROT_READ | PROT_WRITE)) return NULL;
     rooms[room_count++] = (room){(uintptr_t)base, (uintptr_t)base + (uintptr_t)(FAR + middle + FAR), name};
     return base + FAR + band;
+}
+
+void system_leave_room(void) {
+    if (!room_count) return;
+    const room *last = &rooms[--room_count];
+    munmap((void *)last->low, (size_t)(last->high - last->low));
 }
 
 const void *system_file(const char *path, uint64_t *size) {

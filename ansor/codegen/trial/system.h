@@ -11,6 +11,9 @@
  * `name` stands in the text of a fault there. */
 void *system_room(uint64_t size, size_t band, const char *name);
 
+/* Gives back the room that was taken last. A system that cannot does nothing. */
+void system_leave_room(void);
+
 /* The contents of a file and their size, or NULL. */
 const void *system_file(const char *path, uint64_t *size);
 

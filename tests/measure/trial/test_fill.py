@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from math import prod
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 
 from ansor.codegen.source import DTYPES, Argument, Combined, Joined, Pack, Transform
 from ansor.measure.trial.fill import Fill, fills_of, generated, key_of
+from ansor.measure.trial.recipe import File, input_lines, recipe_text
 from tests.declarations import Draw, seeded_draw
 from tests.trial_programs import AARCH64, ARM, HERE, RISCV64, Machine, built, kernel, outputs_of
 
@@ -102,6 +105,59 @@ def test_devices_join_neighbours_as_numpy_does(machine: Machine) -> None:
     found = outputs_of(source, built(source, machine), dict(fills), machine)
     for one, out in zip(inputs, outputs, strict=True):
         assert found[out.name].tobytes() == one.physical(fills[one.name].array(one.shape)).tobytes(), one
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("low", (-1e-310, -5e-324, -1.0, -3.0, 0.0, 1.0))
+def test_short_ways_of_ranges_change_no_bit(low: float) -> None:
+    highs = (2.0**25, 2.0**122, 5e-324, 1.0, 5.0, 2.0**-126, 1e-45)
+    inputs = [Argument(f"in {k}", (64,), "float32", "input") for k in range(len(highs))]
+    outputs = [Argument(f"out {k}", (64,), "float32", "output") for k in range(len(highs))]
+    source = kernel("\n".join(f"memcpy(args[{len(highs) + k}], args[{k}], 256);" for k in range(len(highs))), [*inputs, *outputs])
+    fills = fills_of(inputs, 3, {one.name: (low, high) for one, high in zip(inputs, highs, strict=True) if high > low})
+    found = outputs_of(source, built(source), dict(fills))
+    for one, out in zip(inputs, outputs, strict=True):
+        assert found[out.name].tobytes() == fills[one.name].array((64,)).tobytes(), fills[one.name]
+
+
+def _transformed(shape: tuple[int, ...], dtype: str = "float32") -> Argument:
+    """Weights as Winograd's algorithm has them: many factors are 0."""
+    rows = tuple(tuple(float(k % 9 == r % 9) for k in range(9)) for r in range(16))
+    return Argument("W", shape, dtype, "constant", None, Transform(rows, (0, 1), (2, 3)))
+
+
+@pytest.mark.compiler
+def test_what_is_not_finite_passes_through_a_transform(tmp_path: Path) -> None:
+    weights, values = _transformed((3, 3, 2, 2)), np.arange(36, dtype=np.float32).reshape(3, 3, 2, 2)
+    values[1, 1, 0, 0], values[2, 0, 1, 1] = np.inf, np.nan
+    np.save(tmp_path / "W.npy", values)
+    out = Argument("O", (weights.physical_size,), "float32", "output")
+    source = kernel(f"memcpy(args[1], args[0], {weights.physical_size * 4});", [weights, out])
+    found = outputs_of(source, built(source), {"W": File("float32", str(tmp_path / "W.npy"), values.nbytes)})["O"]
+    with np.errstate(invalid="ignore"):
+        expected = weights.physical(values).reshape(-1)
+    assert np.isnan(expected).sum() == 30 and np.array_equal(found, expected, equal_nan=True)
+
+
+@pytest.mark.compiler
+def test_integers_wrap_in_their_dtype_before_a_transform() -> None:
+    weights = Argument("W", (4, 6), "int8", "constant", None, Transform(((1.0, 0.0, 2.0, 0.0), (0.0, 3.0, 0.0, -1.0)), (0,), (1,), "int32"))
+    out = Argument("O", (weights.physical_size,), "int32", "output")
+    source = kernel(f"memcpy(args[1], args[0], {weights.physical_size * 4});", [weights, out])
+    fills = fills_of([weights], 5, {"W": (0.0, 300.0)})
+    assert np.array_equal(outputs_of(source, built(source), dict(fills))["O"], weights.physical(fills["W"].array((4, 6))).reshape(-1))
+
+
+@pytest.mark.compiler
+def test_what_is_made_ahead_takes_no_memory_from_the_program() -> None:
+    weights = _transformed((3, 3, 256, 512))  # 8.4 million bytes, and 4.7 million before the transform
+    out = Argument("O", (16,), "float32", "output")
+    source = kernel("memcpy(args[1], args[0], 64);", [weights, out], workspace_bytes=64)
+    lines = [*input_lines(source.arguments, dict(fills_of([weights], 5, {})))]
+    program = built(source)
+    command = f"ulimit -v {(3 * 32 << 10) + (12 << 10)}; exec {program} trial -"  # kilobytes: three buffers with what is around them, and the program
+    answer = subprocess.run(["sh", "-c", command], input=recipe_text(lines), capture_output=True, text=True, timeout=60, check=False)
+    assert '"costs"' in answer.stdout, answer
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
