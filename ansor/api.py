@@ -19,9 +19,9 @@ from ansor.run.keywords import ChoosingKeywords, ModelKeywords, NetworkKeywords,
 from ansor.run.machine_checks import check_loads_here, check_machine, check_tools
 from ansor.run.packs import Imported, Model, expect, keep, measured, pack_records
 from ansor.run.program import Program, results
+from ansor.run.reporter import Report, Reporter, quiet
 from ansor.run.session import tuned
 from ansor.run.states import TaskState
-from ansor.run.voice import Report, Voice, quiet
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
 from ansor.support.notices import warn
@@ -85,8 +85,8 @@ def tune_tasks(
     _check_one_target(tasks)
     check_machine(target, measures=True)
     check_tools(target)
-    with asked.audience.voice(target) as voice:
-        return tuned(tasks, weights, asked, voice)
+    with asked.audience.reporter(target) as reporter:
+        return tuned(tasks, weights, asked, reporter)
 
 
 def create_pack(
@@ -214,25 +214,25 @@ def _scheduled(func: Workload | SearchTask, args: Sequence[object], target: str 
     task = _task_of(func, args, target, options)
     check_machine(task.target, measures=asked.measures)
     toolchain = check_tools(task.target)
-    with asked.audience.voice(task.target) as voice:
-        state = _operator_state(task, asked, voice)
-        voice.now(f"building {task.name}")
+    with asked.audience.reporter(task.target) as reporter:
+        state = _operator_state(task, asked, reporter)
+        reporter.now(f"building {task.name}")
         program = chosen(state, asked.search.model, asked.search.seed)
-        say_refused([state], voice.alarm)
-        say_guesses([state], voice.say, hint=not asked.given)
-        return results([task], [program], toolchain, voice.alarm, state.counters)[0]
+        say_refused([state], reporter.alarm)
+        say_guesses([state], reporter.say, hint=not asked.given)
+        return results([task], [program], toolchain, reporter.alarm, state.counters)[0]
 
 
-def _operator_state(task: SearchTask, asked: RunOptions, voice: Voice) -> TaskState:
+def _operator_state(task: SearchTask, asked: RunOptions, reporter: Reporter) -> TaskState:
     """The state of a task, after tuning if that was asked for."""
     if not asked.measures:
-        voice.now(f"deriving the programs of {task.name}")
+        reporter.now(f"deriving the programs of {task.name}")
         state = recorded_state(task, asked.records)
-        say_unused([state], asked.records, voice.say, voice.alarm)
+        say_unused([state], asked.records, reporter.say, reporter.alarm)
         return state
-    (state,) = tuned([task], None, asked, voice)
+    (state,) = tuned([task], None, asked, reporter)
     if state.best is None and not state.trials and not state.refused:
-        voice.say("no time to measure a program; the model picks one")
+        reporter.say("no time to measure a program; the model picks one")
     return state
 
 
@@ -296,10 +296,10 @@ def compile(
     check_loads_here(target)
     check_machine(target, measures=asked.measures)
     asked.check_place(written=asked.measures)
-    with asked.audience.voice(target) as voice:
-        voice.now("reading the model")
+    with asked.audience.reporter(target) as reporter:
+        reporter.now("reading the model")
         extracted = extract(model, example_inputs, borrowed=not asked.measures and on_tasks is quiet)
-        return compiled(extracted, target, asked, voice, library=options.get("library", True), on_tasks=on_tasks)
+        return compiled(extracted, target, asked, reporter, library=options.get("library", True), on_tasks=on_tasks)
 
 
 def compile_batches(
@@ -357,9 +357,9 @@ def export(model: object, example_inputs: ExampleInputs, folder: str | Path, **o
     asked.check_place(written=False)
     target = parse_target("cpu")
     check_machine(target, measures=False)
-    with asked.audience.voice(target) as voice:
-        voice.now("reading the model")
-        export_for(extract(model, example_inputs), isas, threads, asked, voice).write(Path(folder), embed=embed)
+    with asked.audience.reporter(target) as reporter:
+        reporter.now("reading the model")
+        export_for(extract(model, example_inputs), isas, threads, asked, reporter).write(Path(folder), embed=embed)
     return Path(folder)
 
 
@@ -402,13 +402,13 @@ def compile_int8(
     asked.check_place(written=asked.measures)
     check_tools(target)
     limits = limits_of(target, options.get("ram_bytes"), options.get("flash_bytes"), options.get("arena_bytes", 0))
-    with asked.audience.voice(target) as voice:
-        voice.now("reading the model")
+    with asked.audience.reporter(target) as reporter:
+        reporter.now("reading the model")
         network = network_of(model, calibration, options.get("name", ""))
         for left in network.left_out:
-            voice.say(f"{left} after the output is left to the caller")
+            reporter.say(f"{left} after the output is left to the caller")
         limits.check_before(network, target.alignment)
-        code = integer_compiled(network, target, asked, voice, limits)
+        code = integer_compiled(network, target, asked, reporter, limits)
     code.check_fits(limits)
     return IntegerProgram(code)
 

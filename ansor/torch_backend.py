@@ -206,7 +206,7 @@ class _Networks(Locked):
 
         job = {"name": made.name, "target": self._target, "minutes": self._minutes, "torch_threads": torch.get_num_threads(),
                "library": bool(self._options.get("library", True)), "seed": self._options.get("seed", 0)}  # fmt: skip
-        background.tune(background.Wish(job, better, lambda line: warn(f"torch.compile with ansor: {line}")))
+        background.tune(background.TuningRequest(job, better, lambda line: warn(f"torch.compile with ansor: {line}")))
 
     def _take(self, key: tuple[object, ...], made: _CachedNetwork) -> None:
         """Replace the network with the one now in the cache, unless weights have changed or change meanwhile; the next call uses it."""

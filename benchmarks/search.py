@@ -41,9 +41,9 @@ from ansor.cost_model.random_model import RandomModel
 from ansor.measure.measurer import Measurer
 from ansor.run.budget import Budget
 from ansor.run.options import ROUND, Rounds, SearchOptions
+from ansor.run.reporter import Callbacks
 from ansor.run.states import Progress
 from ansor.run.tuning import TuningRun
-from ansor.run.voice import Callbacks
 from ansor.run.zero_tuning import pick
 from ansor.search.evolution import EvolutionOptions
 from ansor.search.tuner import Halves, TunerOptions

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ansor.codegen.direct import Direct, direct_calls
+from ansor.codegen.compiler_commands import CompilerCommands, direct_calls
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, Compiler, call_tool, compile_files
 from ansor.support import settings
 
@@ -33,7 +33,7 @@ class Tools:
     limits: CallLimits
 
     @property
-    def _direct(self) -> Direct | None:
+    def _direct(self) -> CompilerCommands | None:
         return direct_calls(self.compiler, self.flags, self.link_flags, LIBRARIES)
 
     def compiled(self, texts: Sequence[str], made: Sequence[Path]) -> Compiled:

@@ -22,7 +22,7 @@ from ansor.report.sections import make_report
 from ansor.report.values import CostScope, Roof, Run, TaskFacts, TunedWorkload
 from ansor.report.winners import winner_of
 from ansor.run.machine_peak import machine_peak
-from ansor.run.voice import Report as Say
+from ansor.run.reporter import Report as Say
 from ansor.support.safe_files import write_whole
 from ansor.support.text import counted
 from ansor.targets.base import LOCAL, Target

@@ -18,7 +18,7 @@ NAMESPACES = ("aten", "prims", "prim")
 _NUMBERS = (type(None), bool, int, float, complex, str, torch.dtype, torch.device, torch.layout, torch.memory_format, type(...))
 
 
-class Untold(Exception):
+class Unidentifiable(Exception):
     """Something that text cannot identify; never raised outside this package."""
 
 
@@ -26,7 +26,7 @@ def traced_text(graph: torch.fx.GraphModule) -> str | None:
     """All operators in their order, with their arguments, and digests of the tensors that the graph itself holds."""
     try:
         return _graph(graph)
-    except Untold:
+    except Unidentifiable:
         return None
 
 
@@ -47,7 +47,7 @@ def argument_text(given: object) -> str | None:
         return repr((tuple(given.shape), str(given.dtype), given.stride(), flags)) if dense else None
     try:
         return _value(given, {})
-    except Untold:
+    except Unidentifiable:
         return None
 
 
@@ -79,7 +79,7 @@ def _held(graph: torch.fx.GraphModule, name: str) -> str:
         return f"{{{_graph(found)}}}"
     text = weight_text(found) if isinstance(found, torch.Tensor) else None
     if text is None:
-        raise Untold(name)
+        raise Unidentifiable(name)
     return text
 
 
@@ -88,12 +88,12 @@ def _target(node: torch.fx.Node) -> str:
         return str(node.target)
     target = node.target
     if node.op != "call_function":
-        raise Untold(node.op)
+        raise Unidentifiable(node.op)
     if isinstance(target, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
         name = str(target)
         if name.split(".")[0] in NAMESPACES:
             return name
-        raise Untold(name)
+        raise Unidentifiable(name)
     if isinstance(target, torch._ops.HigherOrderOperator) and type(target).__module__.split(".")[0] == "torch":
         return f"higher order {target._name}"
     return _name_of_function(target)
@@ -108,7 +108,7 @@ def _name_of_function(target: object) -> str:
             for name in sorted(names - {""}):
                 if _found(place, name) is target:
                     return f"{place}.{name}"
-    raise Untold(str(target))
+    raise Unidentifiable(str(target))
 
 
 def _found(place: str, name: str) -> object:
@@ -129,4 +129,4 @@ def _value(value: object, numbers: Mapping[torch.fx.Node, int]) -> str:
         return f"{type(value).__name__}({', '.join(_value(one, numbers) for one in value)})"
     if type(value) in _NUMBERS:
         return f"{type(value).__name__} {value!r}"
-    raise Untold(repr(type(value)))
+    raise Unidentifiable(repr(type(value)))

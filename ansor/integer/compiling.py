@@ -24,9 +24,9 @@ from ansor.integer.widths import in_form, narrow
 from ansor.ir.dag import Dag, c_identifier
 from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses
 from ansor.run.keywords import RunOptions
+from ansor.run.reporter import Reporter
 from ansor.run.session import tune_states
 from ansor.run.states import Best, TaskState
-from ansor.run.voice import Voice
 from ansor.schedule.memory import used_bytes
 from ansor.schedule.scopes import INSIDE
 from ansor.schedule.sketch import Sketch
@@ -54,17 +54,17 @@ class Step:
         return self.task.workload_key, self.in_place
 
 
-def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, voice: Voice, limits: Limits = NO_LIMITS) -> NetworkCode:
+def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, reporter: Reporter, limits: Limits = NO_LIMITS) -> NetworkCode:
     """The program. Tunes its kernels if `asked` says so. Weights have 16 bits where that is faster and the limits allow it; workspaces get the
     free part of the arena that the limits allow."""
     target = target if target.dialect.pool else _on_one_thread(target)
     network = fuse_additions(in_form(narrow(network), target, limits))
     steps = _steps(network, target, limits.arena_bytes)
     states = recorded_states([(task, float(weight)) for task, weight in _tasks(steps)], asked.records)
-    tune_states(states, asked, voice)
-    voice.now(f"choosing programs for {counted(len(states), 'kernel')}")
+    tune_states(states, asked, reporter)
+    reporter.now(f"choosing programs for {counted(len(states), 'kernel')}")
     bests = {key: _chosen(state, target, asked) for key, state in states.items()}
-    say_guesses([state for state in states.values() if is_tunable(state.task)], voice.say, hint=not asked.given)
+    say_guesses([state for state in states.values() if is_tunable(state.task)], reporter.say, hint=not asked.given)
     return _assembled(network, target, steps, bests)
 
 

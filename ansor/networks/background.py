@@ -22,7 +22,7 @@ MODULE = "ansor.networks.background_tuner"
 
 
 @dataclass(frozen=True)
-class Wish:
+class TuningRequest:
     """A network to tune. job: the input of its process; better: called when a faster network is kept; say: gets a line if something goes wrong."""
 
     job: Mapping[str, object]
@@ -36,14 +36,14 @@ class Tuners:
     def __init__(self) -> None:
         self.owner = os.getpid()
         self.process: subprocess.Popen[str] | None = None
-        self._wishes: queue.SimpleQueue[Wish] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[TuningRequest] = queue.SimpleQueue()
         self._ended = False
         threading.Thread(target=self._work, name="ansor-background", daemon=True).start()
         atexit.register(self.end)
 
-    def add(self, wish: Wish) -> None:
+    def add(self, request: TuningRequest) -> None:
         """Put a network at the end of the queue."""
-        self._wishes.put(wish)
+        self._requests.put(request)
 
     def end(self) -> None:
         """Stop the current tuning, and start no other. A forked child leaves its parent's alone."""
@@ -61,16 +61,16 @@ class Tuners:
 
     def _work(self) -> None:
         while True:
-            wish = self._wishes.get()
+            request = self._requests.get()
             try:
-                self._grant(wish)
+                self._tune(request)
             except Exception as error:  # there is no other place to report it
-                self._tell(wish, first_line(error))
+                self._tell(request, first_line(error))
 
-    def _grant(self, wish: Wish) -> None:
+    def _tune(self, request: TuningRequest) -> None:
         if self._ended:
             return
-        command = [sys.executable, "-m", MODULE, json.dumps({**wish.job, "parent": self.owner})]
+        command = [sys.executable, "-m", MODULE, json.dumps({**request.job, "parent": self.owner})]
         heard, said = "", False
         with subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
@@ -80,24 +80,24 @@ class Tuners:
             for line in process.stdout:
                 heard, _, rest = line.strip().partition(" ")
                 if heard == "better":
-                    wish.better()
+                    request.better()
                 elif heard == "failed":
                     said = True
-                    self._tell(wish, rest)
+                    self._tell(request, rest)
         if heard != "done" and not said:
-            self._tell(wish, f"its process ended with status {process.returncode}")
+            self._tell(request, f"its process ended with status {process.returncode}")
 
-    def _tell(self, wish: Wish, why: str) -> None:
+    def _tell(self, request: TuningRequest, why: str) -> None:
         if not self._ended:
             with suppress(Exception):  # if warnings are errors, this one would be raised in this thread, where nothing reports it
-                wish.say(f"tuning in the background ended: {why}")
+                request.say(f"tuning in the background ended: {why}")
 
 
 _tuners: list[Tuners] = []
 
 
-def tune(wish: Wish) -> None:
+def tune(request: TuningRequest) -> None:
     """Tune a network when those before it in the queue are done. A forked child has a queue of its own."""
     if not _tuners or _tuners[-1].owner != os.getpid():
         _tuners[:] = [Tuners()]
-    _tuners[-1].add(wish)
+    _tuners[-1].add(request)

@@ -19,7 +19,7 @@ from ansor.errors import CacheError
 from ansor.networks.compiling import compiled
 from ansor.networks.kept_tuning import unweighted
 from ansor.run.keywords import RunOptions
-from ansor.run.voice import Voice, quiet
+from ansor.run.reporter import Reporter, quiet
 from ansor.support.settings import cache_part
 from ansor.support.termination import termination
 from ansor.support.text import first_line
@@ -59,7 +59,7 @@ def tuned(job: Job) -> Iterator[str]:
     records = cache_part(PART) / f"{job.name}.jsonl"
     for before, share in zip((0.0, *SHARES), SHARES, strict=False):
         asked = RunOptions.of({"minutes": job.minutes * (share - before), "records": records, "seed": job.seed, "progress": False})
-        found = compiled(kept.extracted, target, asked, Voice(), library=job.library, on_tasks=quiet)
+        found = compiled(kept.extracted, target, asked, Reporter(), library=job.library, on_tasks=quiet)
         if faster(found, current, None, target.threads):
             kept, current = kept.keep(found), found
             yield "better"

@@ -15,9 +15,9 @@ from ansor.run.kernels import built
 from ansor.run.keywords import RunOptions
 from ansor.run.machine_checks import check_tools
 from ansor.run.picks_together import pick_together
+from ansor.run.reporter import Reporter, quiet
 from ansor.run.session import tune_states
 from ansor.run.states import TaskState
-from ansor.run.voice import Voice, quiet
 from ansor.support.text import counted
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 OnTasks = Callable[[list[TaskState]], None]
 
 
-def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice: Voice, *, library: bool, on_tasks: OnTasks) -> CompiledNetwork:
+def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter, *, library: bool, on_tasks: OnTasks) -> CompiledNetwork:
     """The network. library: use PyTorch's kernels where they are faster; on_tasks: gets all tasks once their programs are chosen."""
     from ansor.graph.network import CompiledNetwork
 
     toolchain = check_tools(target) if extracted.tasks else None
     name = kept_plans.name_of(extracted, target, asked, library) if toolchain is not None and on_tasks is quiet else ""
-    kernels = kept_plans.found(name, extracted, target, voice) if name else None
+    kernels = kept_plans.found(name, extracted, target, reporter) if name else None
     if kernels is not None:
         network = CompiledNetwork(extracted, kernels)
     else:
-        heard = kept_plans.Heard(voice.view, voice.report, voice.on_progress)
+        heard = kept_plans.RecordingReporter(reporter.view, reporter.report, reporter.on_progress)
         network, compared = _chosen(extracted, target, asked, heard, library=library, on_tasks=on_tasks)
         if name and compared and not any(how == "alarm" for how, _ in heard.lines):
             kept_plans.keep(name, network.kernels, heard.lines)
@@ -48,22 +48,22 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice
     return network
 
 
-def _chosen(extracted: ExtractedGraph, target: Target, asked: RunOptions, voice: Voice, *, library: bool, on_tasks: OnTasks) -> Assembled:
+def _chosen(extracted: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter, *, library: bool, on_tasks: OnTasks) -> Assembled:
     """The network of the programs that are chosen now."""
     from ansor.graph.network import CompiledNetwork
 
     tasks = [SearchTask(tensors=group.tensors, target=target, name=group.name) for group in extracted.tasks]
     states = recorded_states([(task, float(group.weight)) for task, group in zip(tasks, extracted.tasks, strict=True)], asked.records)
-    tune_states(states, asked, voice)
-    voice.now(f"choosing programs for {counted(len(tasks), 'kernel')}")
+    tune_states(states, asked, reporter)
+    reporter.now(f"choosing programs for {counted(len(tasks), 'kernel')}")
     pick_together(list(states.values()), asked.search.model, asked.search.seed)
     bests = [chosen(states[task.workload_key], asked.search.model, asked.search.seed) for task in tasks]
     on_tasks(list(states.values()))
-    say_refused(list(states.values()), voice.alarm)
-    say_guesses([state for state in states.values() if is_tunable(state.task)], voice.say, hint=not asked.given)
-    voice.now(f"building {counted(len(tasks), 'kernel')}")
-    ours = [NetworkKernel(kernel) for kernel in built(tasks, bests, target.toolchain() if tasks else None, voice.alarm)]
+    say_refused(list(states.values()), reporter.alarm)
+    say_guesses([state for state in states.values() if is_tunable(state.task)], reporter.say, hint=not asked.given)
+    reporter.now(f"building {counted(len(tasks), 'kernel')}")
+    ours = [NetworkKernel(kernel) for kernel in built(tasks, bests, target.toolchain() if tasks else None, reporter.alarm)]
     if not (library and tasks and runs_here(target)):
         return Assembled(CompiledNetwork(extracted, ours))
-    voice.now("comparing with PyTorch's kernels")
-    return assembled(extracted, tasks, bests, ours, asked.records, voice.say)
+    reporter.now("comparing with PyTorch's kernels")
+    return assembled(extracted, tasks, bests, ours, asked.records, reporter.say)

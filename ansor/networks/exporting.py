@@ -19,7 +19,7 @@ from ansor.networks.planning import Constants
 from ansor.networks.saved_network import CONSTANTS_FILE, KERNELS
 from ansor.networks.variants import Variant, programs, variant_of
 from ansor.run.keywords import RunOptions
-from ansor.run.voice import Voice
+from ansor.run.reporter import Reporter
 from ansor.support.bfloat16 import is_floating
 from ansor.support.safe_files import make_folder, write_whole
 from ansor.targets.base import Target
@@ -77,11 +77,11 @@ def export(network: CompiledNetwork, folder: Path, target: Target, examples: Cal
     Exported([one], constants, recorded(network, one.plan, examples)).write(folder, embed=embed)
 
 
-def export_for(extracted: ExtractedGraph, isas: Sequence[InstructionSet], threads: int, asked: RunOptions, voice: Voice) -> Exported:
+def export_for(extracted: ExtractedGraph, isas: Sequence[InstructionSet], threads: int, asked: RunOptions, reporter: Reporter) -> Exported:
     """Export a model for several instruction sets. The self-test has the results of the last set's programs, built here."""
-    constants, taken = Constants(), [programs(extracted, isa, threads, asked, voice) for isa in isas]
+    constants, taken = Constants(), [programs(extracted, isa, threads, asked, reporter) for isa in isas]
     found = [variant_of(one.written(extracted, isa), isa, constants) for one, isa in zip(taken, isas, strict=True)]
-    return Exported(found, constants, recorded(taken[-1].built(extracted, voice), found[-1].plan, extracted.examples))
+    return Exported(found, constants, recorded(taken[-1].built(extracted, reporter), found[-1].plan, extracted.examples))
 
 
 def recorded(network: CompiledNetwork, plan: NetworkPlan, examples: CallArguments | None) -> bytes:

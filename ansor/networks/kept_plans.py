@@ -16,7 +16,7 @@ from ansor.networks.kernel_list import kernel_data, kernels_of
 from ansor.run.judge import mark_of
 from ansor.run.kept_picks import told
 from ansor.run.keywords import RunOptions
-from ansor.run.voice import Voice
+from ansor.run.reporter import Reporter
 from ansor.support import kept_data
 from ansor.support.package_state import package_state
 from ansor.targets.base import Target
@@ -33,18 +33,18 @@ Line = tuple[Literal["say", "alarm"], str]
 
 
 @dataclass(frozen=True)
-class Heard(Voice):
-    """A voice, and the lines that it said, by how they are said."""
+class RecordingReporter(Reporter):
+    """Remembers its lines, and how each was reported."""
 
     lines: list[Line] = field(default_factory=list)
 
     def say(self, line: str) -> None:
-        """See `Voice.say`."""
+        """See `Reporter.say`."""
         self.lines.append(("say", line))
         super().say(line)
 
     def alarm(self, line: str) -> None:
-        """See `Voice.alarm`."""
+        """See `Reporter.alarm`."""
         self.lines.append(("alarm", line))
         super().alarm(line)
 
@@ -73,7 +73,7 @@ def name_of(extracted: ExtractedGraph, target: Target, asked: RunOptions, librar
     return kept_data.name_of((graph, constants, told(target), runs, options, package_state()))
 
 
-def found(name: str, extracted: ExtractedGraph, target: Target, voice: Voice) -> list[GroupKernel] | None:
+def found(name: str, extracted: ExtractedGraph, target: Target, reporter: Reporter) -> list[GroupKernel] | None:
     """The kernels of the plan of that name, after the lines that were said when they were chosen; None where there is none, or it does not work any more."""
     content = kept_data.read(PART, name)
     if content is None:
@@ -87,7 +87,7 @@ def found(name: str, extracted: ExtractedGraph, target: Target, voice: Voice) ->
     if kernels is None:
         return None
     for how, line in lines:
-        (voice.alarm if how == "alarm" else voice.say)(line)
+        (reporter.alarm if how == "alarm" else reporter.say)(line)
     return kernels
 
 

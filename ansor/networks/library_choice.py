@@ -15,8 +15,8 @@ from ansor.measure.machine_identity import processor_identity
 from ansor.measure.record import Comparison, RecordFile, load, make_header, round_to
 from ansor.measure.record_target import is_of, record_target
 from ansor.measure.turns import turn
+from ansor.run.reporter import Report
 from ansor.run.states import Best
-from ansor.run.voice import Report
 from ansor.support import kept_data
 from ansor.support.notices import warn
 from ansor.support.package_state import package_state

@@ -13,8 +13,8 @@ from ansor.networks.planning import Constants, Planning
 from ansor.run.choosing import chosen, recorded_states, say_refused
 from ansor.run.kernels import built
 from ansor.run.keywords import RunOptions
+from ansor.run.reporter import Reporter
 from ansor.run.states import Best
-from ansor.run.voice import Voice
 from ansor.support.text import counted
 from ansor.targets.base import parse_target
 from ansor.tasks.task import SearchTask
@@ -54,21 +54,21 @@ class Programs:
         rows = zip(self.tasks, self.bests, names, strict=True)
         return CompiledNetwork(extracted, [WrittenKernel(task.name, task.source(best.sketch, best.row, name)) for task, best, name in rows])
 
-    def built(self, extracted: ExtractedGraph, voice: Voice) -> CompiledNetwork:
+    def built(self, extracted: ExtractedGraph, reporter: Reporter) -> CompiledNetwork:
         """The network of their kernels, built for this machine, whatever they were chosen for."""
         from ansor.graph.network import CompiledNetwork
 
-        voice.now(f"building {counted(len(self.tasks), 'kernel')}")
+        reporter.now(f"building {counted(len(self.tasks), 'kernel')}")
         toolchain = parse_target("cpu").toolchain() if self.tasks else None
-        return CompiledNetwork(extracted, [NetworkKernel(kernel) for kernel in built(self.tasks, self.bests, toolchain, voice.alarm)])
+        return CompiledNetwork(extracted, [NetworkKernel(kernel) for kernel in built(self.tasks, self.bests, toolchain, reporter.alarm)])
 
 
-def programs(extracted: ExtractedGraph, isa: InstructionSet, threads: int, asked: RunOptions, voice: Voice) -> Programs:
+def programs(extracted: ExtractedGraph, isa: InstructionSet, threads: int, asked: RunOptions, reporter: Reporter) -> Programs:
     """The best recorded programs for an instruction set, and the model's picks where there are none."""
-    voice.now(f"choosing programs for {counted(len(extracted.tasks), 'kernel')}, {isa.name}")
+    reporter.now(f"choosing programs for {counted(len(extracted.tasks), 'kernel')}, {isa.name}")
     target = isa.target_of(threads)
     tasks = [SearchTask(tensors=group.tensors, target=target, name=group.name) for group in extracted.tasks]
     states = recorded_states([(task, float(group.weight)) for task, group in zip(tasks, extracted.tasks, strict=True)], asked.records)
     bests = [chosen(states[task.workload_key], asked.search.model, asked.search.seed) for task in tasks]
-    say_refused(list(states.values()), voice.alarm)
+    say_refused(list(states.values()), reporter.alarm)
     return Programs(tasks, bests)

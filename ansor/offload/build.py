@@ -21,7 +21,7 @@ from ansor.offload.host import Runs, as_c, by_reference
 from ansor.offload.phases import phases_of
 from ansor.offload.program import PlacedNetwork
 from ansor.run.keywords import ModelKeywords, RunOptions
-from ansor.run.voice import Voice
+from ansor.run.reporter import Reporter
 from ansor.targets.base import Target, parse_target
 from ansor.tasks.arguments import check_names
 
@@ -65,14 +65,14 @@ def build(
     network = network_of(network)
     wanted = _wanted(network, place)
     asked.check_place(written=asked.measures)
-    with asked.audience.voice(core) as voice:
+    with asked.audience.reporter(core) as reporter:
         forms, refused = forms_of(network, wanted)
-        programs, unfit = compiled(forms, core, asked, voice)
+        programs, unfit = compiled(forms, core, asked, reporter)
         there = cheapest(network, seconds_of(network, programs, place)) if isinstance(place, ByCost) else frozenset(programs)
         there = _without_names_alone(network, there)
         phases = phases_of(network, there)
         annotation = Annotation(there, {**refused, **unfit})
-        hosts = [None if phase.on_device or not phase.operators else _host(network, phase.operators, ours, voice) for phase in phases]
+        hosts = [None if phase.on_device or not phase.operators else _host(network, phase.operators, ours, reporter) for phase in phases]
     return PlacedNetwork(network, annotation, phases, {name: programs[name] for name in there}, hosts)
 
 
@@ -153,5 +153,5 @@ def measured_seconds(code: NetworkCode) -> dict[str, float]:
     return found
 
 
-def _host(network: IntegerNetwork, operators: tuple[Operator, ...], host: Target | None, voice: Voice) -> Runs:
-    return by_reference(network, operators) if host is None else as_c(network, operators, host, RunOptions.of({"trials": 0}), voice)
+def _host(network: IntegerNetwork, operators: tuple[Operator, ...], host: Target | None, reporter: Reporter) -> Runs:
+    return by_reference(network, operators) if host is None else as_c(network, operators, host, RunOptions.of({"trials": 0}), reporter)

@@ -16,9 +16,9 @@ from ansor.offload.annotation import Names
 from ansor.offload.forms import Form, OperatorInput, form_of
 from ansor.run.choosing import chosen, recorded_states
 from ansor.run.keywords import RunOptions
+from ansor.run.reporter import Reporter
 from ansor.run.session import tune_states
 from ansor.run.states import TaskState
-from ansor.run.voice import Voice
 from ansor.support.text import counted
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
@@ -56,13 +56,13 @@ def forms_of(network: IntegerNetwork, wanted: Names) -> tuple[dict[str, Form], d
     return forms, refused
 
 
-def compiled(forms: Mapping[str, Form], target: Target, asked: RunOptions, voice: Voice) -> tuple[dict[str, Compiled], dict[str, str]]:
+def compiled(forms: Mapping[str, Form], target: Target, asked: RunOptions, reporter: Reporter) -> tuple[dict[str, Compiled], dict[str, str]]:
     """The programs, and for operators without one the reason. Operators that differ only in their constants share a task."""
     tasks = {name: SearchTask(tensors=form.tensors, target=target, name=_name(form)) for name, form in forms.items() if not form.renames}
     uses = Counter(task.workload_key for task in tasks.values())
     states = recorded_states([(task, float(uses[key])) for key, task in {task.workload_key: task for task in tasks.values()}.items()], asked.records)
-    tune_states(states, asked, voice)
-    voice.now(f"choosing programs for {counted(len(states), 'operator')}")
+    tune_states(states, asked, reporter)
+    reporter.now(f"choosing programs for {counted(len(states), 'operator')}")
     programs = {key: _program(state, asked) for key, state in states.items()}
     found = {name: Compiled(form, None) for name, form in forms.items() if form.renames}
     refused: dict[str, str] = {}

@@ -13,7 +13,7 @@ from ansor.integer.network import IntegerNetwork
 from ansor.integer.operators import Operator, Reshape
 from ansor.integer.reference import computed
 from ansor.run.keywords import RunOptions
-from ansor.run.voice import Voice
+from ansor.run.reporter import Reporter
 from ansor.targets.base import Target
 
 Int8 = NDArray[np.int8]
@@ -33,11 +33,11 @@ def by_reference(network: IntegerNetwork, operators: Sequence[Operator]) -> Runs
     return run
 
 
-def as_c(network: IntegerNetwork, operators: Sequence[Operator], target: Target, asked: RunOptions, voice: Voice) -> Runs:
+def as_c(network: IntegerNetwork, operators: Sequence[Operator], target: Target, asked: RunOptions, reporter: Reporter) -> Runs:
     """The operators as kernels in C. Raises what compiling for `target` raises."""
     if all(isinstance(one, Reshape) for one in operators):
         return by_reference(network, operators)
-    made = HostNetwork(compiled(part_of(network, operators), target, asked, voice))
+    made = HostNetwork(compiled(part_of(network, operators), target, asked, reporter))
 
     def run(given: Mapping[str, Int8]) -> dict[str, Int8]:
         return made.run({name: given[name] for name in made.program.network.inputs})

@@ -10,8 +10,8 @@ from ansor.cost_model.base import CostModel
 from ansor.errors import ScheduleError
 from ansor.ir import access
 from ansor.run.refused import refusal
+from ansor.run.reporter import Report
 from ansor.run.states import Best, Guess, TaskState, best_of_recorded
-from ansor.run.voice import Report
 from ansor.run.zero_tuning import as_declared, pick
 from ansor.tasks.recorded import recorded_outcomes, say_left_out
 from ansor.tasks.task import SearchTask

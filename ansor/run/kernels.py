@@ -13,8 +13,8 @@ from ansor.errors import ToolchainError
 from ansor.ir.dag import c_identifier
 from ansor.ir.simplify import simplified
 from ansor.measure.kernel import Kernel, build_kernels
+from ansor.run.reporter import Report
 from ansor.run.states import Best
-from ansor.run.voice import Report
 from ansor.schedule.sketch import Sketch
 from ansor.support.notices import warn
 from ansor.support.text import clip

@@ -16,8 +16,8 @@ from ansor.measure.record_place import make_place
 from ansor.measure.timing import TimingOptions
 from ansor.run.budget import Budget
 from ansor.run.options import SearchOptions
+from ansor.run.reporter import OnProgress, Report, Reporter, View, quiet
 from ansor.run.views import view_of
-from ansor.run.voice import OnProgress, Report, View, Voice, quiet
 from ansor.run.zero_tuning import pick
 from ansor.support.notices import warn
 from ansor.targets.base import Target
@@ -72,10 +72,10 @@ class Audience:
     on_progress: OnProgress = quiet
 
     @contextmanager
-    def voice(self, target: Target) -> Iterator[Voice]:
-        """A voice to report with, while the view is shown."""
+    def reporter(self, target: Target) -> Iterator[Reporter]:
+        """A reporter to report with, while the view is shown."""
         with view_of(self.progress, target) as view:
-            yield Voice(view, self.report, self.on_progress)
+            yield Reporter(view, self.report, self.on_progress)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from ansor.measure.record import Record, RecordFile, make_header
 from ansor.measure.record_target import record_target
 from ansor.run.first_failures import FirstFailures
 from ansor.run.options import Trials
+from ansor.run.reporter import Callbacks
 from ansor.run.states import TaskState
-from ansor.run.voice import Callbacks
 from ansor.search.tuner import Pick
 from ansor.tasks.recorded import RecordedTrials, recorded_outcomes, say_left_out
 

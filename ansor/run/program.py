@@ -31,8 +31,8 @@ from ansor.measure.verify import INSENSITIVE
 from ansor.measure.worker import POSITIVE
 from ansor.run.board_program import TEST, board_files
 from ansor.run.kernels import built, schedule_text
+from ansor.run.reporter import Report
 from ansor.run.states import Best
-from ansor.run.voice import Report
 from ansor.support.notices import warn
 from ansor.support.safe_files import make_folder, write_whole
 from ansor.support.text import counted

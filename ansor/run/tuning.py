@@ -26,10 +26,10 @@ from ansor.run.ledger import Ledger
 from ansor.run.options import ROUND, SMALL_ROUND, Rounds, SearchOptions, Trials
 from ansor.run.pace import Pace
 from ansor.run.refused import refusal
+from ansor.run.reporter import Callbacks
 from ansor.run.rounds import Round, RoundsInFlight
 from ansor.run.states import BudgetUse, Progress, RunResults, TaskState, best_of, origins_of
 from ansor.run.summary import last_lines
-from ansor.run.voice import Callbacks
 from ansor.search.task_scheduler import TaskInfo, TaskScheduler
 from ansor.search.tuner import Outcome, Pick, Tuner
 from ansor.support.garbage import uncollected

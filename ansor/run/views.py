@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ansor.run.voice import NoView, View
+from ansor.run.reporter import NoView, View
 from ansor.targets.base import Target
 
 

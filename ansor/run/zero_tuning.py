@@ -32,7 +32,7 @@ from ansor.schedule.memory import check_memories
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import Inlined
 from ansor.schedule.steps import ComputeAt, Parallel, PragmaUnroll, Step, Vectorize
-from ansor.search.evolution import EvolutionOptions, HallOfFame, Quest, Score, evolve
+from ansor.search.evolution import EvolutionOptions, HallOfFame, Score, SearchGoal, evolve
 from ansor.search.population import sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.support.garbage import uncollected
@@ -281,7 +281,7 @@ def _searched(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Genera
     stages = max(len(space.sketch.state.stages) for space in spaces)
     search = replace(SEARCH, population=max(SEARCH.population * STATEMENTS // max(stages, STATEMENTS), 2 * KEPT))
     start = sample_population(sampled, search.population, chances, rng, nothing)
-    return evolve(sampled, score, start, Quest.anywhere(sampled, KEPT), rng, search)
+    return evolve(sampled, score, start, SearchGoal.anywhere(sampled, KEPT), rng, search)
 
 
 def _program(spaces: Sequence[SketchSpace], hall: HallOfFame, place: int) -> Best:

@@ -88,7 +88,7 @@ class HallOfFame:
 
 
 @dataclass(frozen=True, eq=False)
-class Quest:
+class SearchGoal:
     """What an evolution looks for.
 
     wanted: the number of best programs to find. excluded: per space, keys of programs that do not count. weights: sampling weights of the spaces. anchors:
@@ -102,15 +102,15 @@ class Quest:
     local_share: float = 0.0
 
     @staticmethod
-    def anywhere(spaces: Sequence[SampledSpace], wanted: int) -> Quest:
+    def anywhere(spaces: Sequence[SampledSpace], wanted: int) -> SearchGoal:
         """A search without measurements, with equal weight on all spaces."""
-        return Quest(wanted, [np.zeros(0, np.uint64)] * len(spaces), np.ones(len(spaces)), empty_population(spaces))
+        return SearchGoal(wanted, [np.zeros(0, np.uint64)] * len(spaces), np.ones(len(spaces)), empty_population(spaces))
 
 
 def evolve(
-    spaces: Sequence[SampledSpace], score: Score, start: Population, quest: Quest, rng: np.random.Generator, options: EvolutionOptions
+    spaces: Sequence[SampledSpace], score: Score, start: Population, goal: SearchGoal, rng: np.random.Generator, options: EvolutionOptions
 ) -> HallOfFame:
-    """The best distinct programs found: the best `quest.wanted` overall, and the best of each space.
+    """The best distinct programs found: the best `goal.wanted` overall, and the best of each space.
 
     Deterministic for the state of `rng`. The result may be smaller than wanted if the spaces are small.
     """
@@ -121,12 +121,12 @@ def evolve(
             break
         features = newcomers.features(spaces)
         scored = Ranked(newcomers, finite_scores(score, features))
-        hall = _admitted(hall, HallOfFame(scored, features), spaces, quest.excluded, quest.wanted)
+        hall = _admitted(hall, HallOfFame(scored, features), spaces, goal.excluded, goal.wanted)
         if generation == options.generations:
             break
         current = _merged(elites, scored)
         elites = current.take(np.sort(np.argsort(-current.scores, kind="stable")[: int(options.survivors.elites * options.population)]))
-        newcomers, usable = _offspring(spaces, current, elites, quest, usable, rng, options)
+        newcomers, usable = _offspring(spaces, current, elites, goal, usable, rng, options)
     return hall
 
 
@@ -163,7 +163,7 @@ def gathered(chosen: NDArray[np.int64], owners: NDArray[np.int64], block: int, r
 
 
 def _offspring(
-    spaces: Sequence[SampledSpace], current: Ranked, elites: Ranked, quest: Quest, usable: float, rng: np.random.Generator, options: EvolutionOptions
+    spaces: Sequence[SampledSpace], current: Ranked, elites: Ranked, goal: SearchGoal, usable: float, rng: np.random.Generator, options: EvolutionOptions
 ) -> tuple[Population, float]:
     """New legal members besides the elites: mutations of the anchors, children of current members, and fresh samples.
 
@@ -171,8 +171,8 @@ def _offspring(
     """
     room = options.population - len(elites.scores)
     surplus = min(1 / usable, MOST_SURPLUS)
-    anchors = quest.anchors
-    local = int(quest.local_share * options.population * surplus) if len(anchors) else 0
+    anchors = goal.anchors
+    local = int(goal.local_share * options.population * surplus) if len(anchors) else 0
     fresh = int(options.survivors.fresh * options.population * surplus)
     bred = max(int(room * surplus) - local - fresh, 0)
     block = max(int(room * surplus / BLOCKS), 1)
@@ -180,7 +180,7 @@ def _offspring(
     candidates = joined(
         _mutated(spaces, anchors.take(np.arange(local) % max(len(anchors), 1)), rng, options),
         _bred(spaces, current.members.take(chosen), rng, options),
-        _drawn(spaces, fresh, quest.weights, block, rng),
+        _drawn(spaces, fresh, goal.weights, block, rng),
     )
     present = [np.sort(sampled.tables.keys(block)) for sampled, block in zip(spaces, elites.members.blocks, strict=True)]
     new = candidates.distinct(spaces, present).legal(spaces)
@@ -191,7 +191,7 @@ def _offspring(
         return new, share
     # Hardly anything is legal or new: sampling may still find some.
     present = [np.sort(np.concatenate([keys, sampled.tables.keys(block)])) for sampled, keys, block in zip(spaces, present, new.blocks, strict=True)]
-    return joined(new, sample_population(spaces, room - len(new), quest.weights, rng, present)), share
+    return joined(new, sample_population(spaces, room - len(new), goal.weights, rng, present)), share
 
 
 def _drawn(spaces: Sequence[SampledSpace], count: int, weights: NDArray[np.float64], block: int, rng: np.random.Generator) -> Population:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ansor.cost_model.base import CostModel
 from ansor.search.diversity import spread
-from ansor.search.evolution import EvolutionOptions, HallOfFame, Quest, evolve
+from ansor.search.evolution import EvolutionOptions, HallOfFame, SearchGoal, evolve
 from ansor.search.population import Population, allotted, joined, sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.search.space import Space
@@ -240,8 +240,8 @@ class Tuner:
         chances, anchors, evolution = self._chances(), self._anchors(), self.options.evolution
         nothing = [np.zeros(0, np.uint64)] * len(self._spaces)
         start = sample_population(self._spaces, evolution.population - len(anchors), chances, rng, nothing)
-        quest = Quest(SHORTLIST * wanted, known, chances, anchors, local_share)
-        hall = evolve(self._spaces, self._model.predict, joined(anchors, start).distinct(self._spaces), quest, rng, evolution)
+        goal = SearchGoal(SHORTLIST * wanted, known, chances, anchors, local_share)
+        hall = evolve(self._spaces, self._model.predict, joined(anchors, start).distinct(self._spaces), goal, rng, evolution)
         return self._chosen(hall, wanted, late, rng)
 
     def _chosen(self, hall: HallOfFame, wanted: int, late: bool, rng: np.random.Generator) -> list[Pick]:

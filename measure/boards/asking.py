@@ -27,7 +27,7 @@ _ADDRESS = re.compile(r"\bpc 0x([0-9a-f]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class BoardRequest:
     """One run of an image. kept: the place of a reference's outputs, "-" for none; alone: the answer goes to the console, and the machine ends itself;
     counts: run loops of known lengths instead of a candidate.
     heap: where buffers may be, from and to. limit: ticks of the watchdog, 0 for none. nonce: for the checksums."""
@@ -43,7 +43,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class BoardInput:
     """What is written before a run. parts: of memory, besides the image; sum: the checksum of all constant memory, which the board reports if it is intact."""
 
     parts: tuple[Segment, ...]
@@ -52,7 +52,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class BoardAnswer:
     """What a run said, with a correct checksum. marks: of the counter; memory, kept: checksums of what it was told and of a reference's kept outputs."""
 
     line: str
@@ -67,7 +67,7 @@ class Said:
         return self.line.startswith(_FAILED)
 
 
-def told(image: Image, artifact: Artifact, asked: Asked, values: Sequence[Segment] = ()) -> Told:
+def told(image: Image, artifact: Artifact, asked: BoardRequest, values: Sequence[Segment] = ()) -> BoardInput:
     """What must be in memory before the run, besides the image. values: of arguments, already there. Raises MeasureError for a recipe that is too long."""
     text = f"{asked.mode}\0{asked.kept}\0{asked.recipe}\0".encode()
     if len(text) > ASKED_BYTES:
@@ -83,7 +83,7 @@ def told(image: Image, artifact: Artifact, asked: Asked, values: Sequence[Segmen
     for at, length in (*((one.address, len(one.content)) for one in others), (place, size)):
         words += [at, length]
     control = Segment(place, b"".join(one.to_bytes(8, "little") for one in words))
-    return Told((control, recipe), memory_sum((*others, control), asked.nonce), asked.nonce)
+    return BoardInput((control, recipe), memory_sum((*others, control), asked.nonce), asked.nonce)
 
 
 def answer_at(wire: Wire, place: int, room: int) -> str | None:
@@ -95,7 +95,7 @@ def answer_at(wire: Wire, place: int, room: int) -> str | None:
     return "" if lost else wire.read(place + ANSWER_HEAD, size).decode("utf-8", "replace")
 
 
-def said_in(text: str, nonce: int) -> Said | None:
+def said_in(text: str, nonce: int) -> BoardAnswer | None:
     """What a run said: its last failure, which may follow part of an answer, or else its one-line answer; None if there is neither.
 
     Also None if an answer or the note after it appears twice, or their checksum is wrong: it may be damaged, or another run's.
@@ -109,10 +109,10 @@ def said_in(text: str, nonce: int) -> Said | None:
     if start > note.start() or text_sum(text[start : note.start(5)], nonce) != int(note[5], 16):
         return None
     stack, memory, kept = (int(note[number], 16) for number in (2, 3, 4))
-    return Said(text[start:].partition("\n")[0], tuple(int(word, 16) for word in note[1].split()), stack, memory, kept)
+    return BoardAnswer(text[start:].partition("\n")[0], tuple(int(word, 16) for word in note[1].split()), stack, memory, kept)
 
 
-def counters_of(said: Said, board: Board, unit: str) -> Mapping[str, float]:
+def counters_of(said: BoardAnswer, board: Board, unit: str) -> Mapping[str, float]:
     """What the board counted for the marked call, under the name of its unit, and the stack bytes used."""
     found, marks = {STACK: float(said.stack)}, said.marks
     if len(marks) == 4:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from ansor.codegen.image.board import Board
 from ansor.errors import DeviceError
-from ansor.measure.boards.asking import Said
+from ansor.measure.boards.asking import BoardAnswer
 from ansor.measure.trial.runs import answer_of
 from ansor.measure.trial.transport import Ended
 from ansor.support.text import clip
@@ -83,7 +83,7 @@ def silence(board: Board, status: int | None, output: str, complaint: str) -> De
     return refuse(board, f"a short program printed nothing: {ended}", f"{', '.join(fields)} and run.command")
 
 
-def cost_of(board: Board, said: Said, ended: bool = True) -> int:
+def cost_of(board: Board, said: BoardAnswer, ended: bool = True) -> int:
     """What the longest loop cost, in units of the board. ended: whether the simulator ended. Raises DeviceError if the run shows that the file is wrong."""
     if said.failed:
         failure = answer_of(Ended(said.line)).failure

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ansor.codegen.image.board import Board, Memory
 from ansor.codegen.image.elf import Image
 from ansor.errors import DeviceError
-from ansor.measure.boards.asking import Asked, Said, Told, answer_at, said_in
+from ansor.measure.boards.asking import BoardAnswer, BoardInput, BoardRequest, answer_at, said_in
 from ansor.measure.boards.smoke import COUNTED, blamed, cost_of, refuse, seconds_for, watchdog_ticks
 from ansor.measure.wire.wire import Stopped, Wire, WireError
 
@@ -90,13 +90,13 @@ def _go_on(wire: Wire, others: list[int], error: WireError) -> None:
     raise error
 
 
-def asked_of(board: Board, heap: tuple[int, int]) -> Asked:
+def asked_of(board: Board, heap: tuple[int, int]) -> BoardRequest:
     """The request for the short run over a wire. The speed of a real-time board is unknown, so its watchdog fires later."""
     ticks = watchdog_ticks(board) if board.run.step else board.ticks(REAL_SECONDS)
-    return Asked("", "-", "", False, heap, ticks, counts=True)
+    return BoardRequest("", "-", "", False, heap, ticks, counts=True)
 
 
-def cost_over(wire: Wire, board: Board, image: Image, asking: Told, room: int) -> int:
+def cost_over(wire: Wire, board: Board, image: Image, asking: BoardInput, room: int) -> int:
     """Run what was loaded, and judge it. room: bytes of the answer's text. Raises DeviceError for a board that does not match its file,
     WireError if the answer is damaged or the wire broke.
     """
@@ -110,7 +110,7 @@ def cost_over(wire: Wire, board: Board, image: Image, asking: Told, room: int) -
     return cost_of(board, said)
 
 
-def _unsure(said: Said, asking: Told) -> bool:
+def _unsure(said: BoardAnswer, asking: BoardInput) -> bool:
     """Whether a trap may come from code that arrived damaged, by its checksum, which is 0 if memory could not be read."""
     return said.memory not in (0, asking.sum)
 

@@ -20,7 +20,7 @@ from ansor.codegen.artifact import Artifact
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.elf import Image, Segment, read_image
 from ansor.errors import DeviceError
-from ansor.measure.boards.asking import ANSWER_HEAD, CHANGED, Asked, Said, Told, answer_at, counters_of, said_in, told, with_places
+from ansor.measure.boards.asking import ANSWER_HEAD, CHANGED, BoardAnswer, BoardInput, BoardRequest, answer_at, counters_of, said_in, told, with_places
 from ansor.measure.boards.checksums import standing
 from ansor.measure.boards.fit import misfit
 from ansor.measure.boards.loader import Loader
@@ -98,7 +98,7 @@ class WireTransport:
                 if failure is not None:
                     return Ended("", failure)
                 place = "-" if kept == "-" else self._kept[kept].text
-                asking = self._load(wire, image, program, Asked(mode, place, recipe, False, self._heap(image), self._board.ticks(limits.seconds)))
+                asking = self._load(wire, image, program, BoardRequest(mode, place, recipe, False, self._heap(image), self._board.ticks(limits.seconds)))
             except WireError as error:  # nothing has run yet that must not run again
                 if (lost := self._lost(error)) is CLOSED or attempt == 2:
                     return Ended("", lost)
@@ -207,7 +207,7 @@ class WireTransport:
         return None if one.there else self._make_again(wire, kept, one)
 
     def _make_again(self, wire: Wire, kept: str, one: _Kept) -> Failure | None:
-        asked = Asked("reference", one.text, one.recipe, False, self._heap(one.image), self._board.ticks(one.limits.seconds))
+        asked = BoardRequest("reference", one.text, one.recipe, False, self._heap(one.image), self._board.ticks(one.limits.seconds))
         asking = self._load(wire, one.image, one.program, asked)
         ended = self._ran(wire, one.image, "reference", kept, one.limits, wire.traffic, asking)
         failure = answer_of(ended).failure
@@ -218,7 +218,7 @@ class WireTransport:
     def _heap(self, image: Image) -> tuple[int, int]:
         return image.symbols["ansor_free"], self._places.low if self._kept or self._files else self._board.heap_end
 
-    def _load(self, wire: Wire, image: Image, program: Artifact, asked: Asked) -> Told:
+    def _load(self, wire: Wire, image: Image, program: Artifact, asked: BoardRequest) -> BoardInput:
         """Load everything the run needs. What programs overwrite is written each time."""
         image = replace(image, segments=tuple(one for one in image.segments if not self._board.keeps(one.address)))  # a wire does not write flash
         values = [one for one in self._files.values() if f" {one.address:x} {len(one.content):x}\n" in asked.recipe]
@@ -231,7 +231,7 @@ class WireTransport:
         self._loader.changed(*asked.heap)
         return asking
 
-    def _ran(self, wire: Wire, image: Image, mode: str, kept: str, limits: Limits, before: Traffic, asking: Told) -> Ended:
+    def _ran(self, wire: Wire, image: Image, mode: str, kept: str, limits: Limits, before: Traffic, asking: BoardInput) -> Ended:
         """Run what is in memory."""
         watched = self._board.watchdog.kind and limits.seconds < GRACE_SECONDS * 100
         self._spoiled, began = False, time.monotonic()
@@ -259,7 +259,7 @@ class WireTransport:
             self._start_anew(wire)
         return replace(ended, counters={**ended.counters, **self._traffic(wire, before)})
 
-    def _as_written(self, wire: Wire, image: Image, asking: Told) -> bool:
+    def _as_written(self, wire: Wire, image: Image, asking: BoardInput) -> bool:
         """Whether code and request are still as written. For programs that ended without reporting it."""
         return all(wire.read(one.address, len(one.content)) == one.content for one in (*standing(image), *asking.parts))
 
@@ -267,7 +267,7 @@ class WireTransport:
         end = min((one for name, one in image.symbols.items() if name == "ansor_data_end"), default=self._board.heap_end)
         return max(0, end - image.symbols["ansor_answer"] - ANSWER_HEAD)
 
-    def _told(self, stopped: Stopped, text: str | None, said: Said | None, image: Image, limits: Limits) -> Ended:
+    def _told(self, stopped: Stopped, text: str | None, said: BoardAnswer | None, image: Image, limits: Limits) -> Ended:
         where = "" if stopped.pc is None else f", at pc 0x{stopped.pc:x}"
         if stopped.reason == "timeout":
             why = f"; {stopped.cause}" if stopped.cause else ""

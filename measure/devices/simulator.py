@@ -15,7 +15,7 @@ from ansor.codegen.image.board import Board
 from ansor.codegen.image.elf import Image, read_image, write_elf
 from ansor.codegen.image.toolchain import IMAGE
 from ansor.errors import DeviceError
-from ansor.measure.boards.asking import CHANGED, Asked, Told, counters_of, said_in, told, with_places
+from ansor.measure.boards.asking import CHANGED, BoardInput, BoardRequest, counters_of, said_in, told, with_places
 from ansor.measure.boards.fit import misfit
 from ansor.measure.boards.qemu_memory import ASKED, SECONDS, Region, check_regions, monitor_command, regions_in
 from ansor.measure.boards.smoke import believe, cost_of, seconds_for, silence, watchdog_ticks
@@ -56,7 +56,7 @@ class SimulatorTransport:
         if too_large is not None:
             return Ended("", too_large)
         self.check(program)
-        asked = Asked(mode, kept, recipe, True, (free, self._board.heap_end), self._board.ticks(limits.seconds))
+        asked = BoardRequest(mode, kept, recipe, True, (free, self._board.heap_end), self._board.ticks(limits.seconds))
         ran, asking = self._started(image, program, asked, limits.seconds + START_SECONDS)
         if self._programs.closing.is_set():
             return Ended("", CLOSED)
@@ -83,7 +83,7 @@ class SimulatorTransport:
         board, image = self._board, read_image(program.path)
         if board.run.device == "qemu-system":
             check_regions(board, self._regions())
-        asked = Asked("", "-", "", True, (image.symbols["ansor_free"], board.heap_end), watchdog_ticks(board), counts=True)
+        asked = BoardRequest("", "-", "", True, (image.symbols["ansor_free"], board.heap_end), watchdog_ticks(board), counts=True)
         ran, asking = self._started(image, program, asked, seconds_for(board))
         if self._programs.closing.is_set():
             raise DeviceError(CLOSED.text)
@@ -100,7 +100,7 @@ class SimulatorTransport:
             program, *words = monitor_command(self._board.run.command)
             return regions_in(self._programs.run([find_program(program), *words], self._folder, SECONDS, Path(file.name)).output)
 
-    def _started(self, image: Image, program: Artifact, asked: Asked, seconds: float) -> tuple[ProgramResult, Told]:
+    def _started(self, image: Image, program: Artifact, asked: BoardRequest, seconds: float) -> tuple[ProgramResult, BoardInput]:
         """Start the simulator with an image that contains its request."""
         with tempfile.NamedTemporaryFile(suffix=".elf", dir=self._folder) as file:
             asking = told(image, program, asked)

@@ -11,7 +11,7 @@ import pytest
 from ansor.codegen import tools as tools_module
 from ansor.codegen.artifact import LIBRARY, PROGRAM
 from ansor.codegen.c_toolchain import CToolchain
-from ansor.codegen.direct import direct_calls
+from ansor.codegen.compiler_commands import direct_calls
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, Compiler, call_tool, compile_files, find_compiler
 from ansor.codegen.tools import LIBRARIES, CallLimits, Tools

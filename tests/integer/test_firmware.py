@@ -35,8 +35,8 @@ def network() -> IntegerNetwork:
 
 def code_of(network: IntegerNetwork, text: str) -> NetworkCode:
     asked, target = RunOptions.of({"trials": 0}), parse_target(text)
-    with asked.audience.voice(target) as voice:
-        return compiled(network, target, asked, voice)
+    with asked.audience.reporter(target) as reporter:
+        return compiled(network, target, asked, reporter)
 
 
 @pytest.mark.parametrize("board", BOARDS)

@@ -39,8 +39,8 @@ BARE = ("-O2", "-g0", "-std=gnu99", "-ffreestanding", "-nostdinc", "-fno-unwind-
 def code_of(network: IntegerNetwork, target: str = PLAIN) -> NetworkCode:
     """Chosen without measuring."""
     asked, machine = RunOptions.of({"trials": 0}), parse_target(target)
-    with asked.audience.voice(machine) as voice:
-        return compiled(network, machine, asked, voice)
+    with asked.audience.reporter(machine) as reporter:
+        return compiled(network, machine, asked, reporter)
 
 
 @pytest.fixture(scope="module")

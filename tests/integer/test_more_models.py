@@ -57,8 +57,8 @@ class Differs(nn.Module):
 def right(network: IntegerNetwork, machine: str = "cpu -mcpu=x86-64 -vector-bytes=4 -mattr=-sse2") -> bool:
     """Whether the C code gives every byte of the reference."""
     asked, target = RunOptions.of({"trials": 0}), parse_target(machine)
-    with asked.audience.voice(target) as voice:
-        host = HostNetwork(compiled(network, target, asked, voice))
+    with asked.audience.reporter(target) as reporter:
+        host = HostNetwork(compiled(network, target, asked, reporter))
     generator = np.random.default_rng(0)
     inputs = {name: generator.integers(-128, 128, network.tensors[name].shape).astype(np.int8) for name in network.inputs}
     wanted, found = run(network, inputs), host.run(inputs)

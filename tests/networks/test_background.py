@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 
 from ansor.networks import background
-from ansor.networks.background import Tuners, Wish
+from ansor.networks.background import Tuners, TuningRequest
 
 SECONDS = 30.0
 
 
 class Heard:
-    """What a wish is told."""
+    """What a request is told."""
 
     def __init__(self) -> None:
         self.better = 0
         self.lines: list[str] = []
 
-    def wish(self, **job: object) -> Wish:
-        return Wish(job, self._better, self.lines.append)
+    def request(self, **job: object) -> TuningRequest:
+        return TuningRequest(job, self._better, self.lines.append)
 
     def _better(self) -> None:
         self.better += 1
@@ -36,9 +36,9 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def done(tuners: Tuners) -> None:
-    """Waits until all wishes were granted."""
+    """Waits until all requests were granted."""
     reached = threading.Event()
-    tuners.add(Wish({"last": True}, lambda: None, lambda line: reached.set()))
+    tuners.add(TuningRequest({"last": True}, lambda: None, lambda line: reached.set()))
     assert reached.wait(SECONDS)
 
 
@@ -53,7 +53,7 @@ LAST = "import json, sys\nif 'last' in json.loads(sys.argv[1]): sys.exit(7)\n"
 def test_what_is_said(program: Path, text: str, better: int, lines: list[str]) -> None:
     program.write_text(LAST + text)
     heard, tuners = Heard(), Tuners()
-    tuners.add(heard.wish())
+    tuners.add(heard.request())
     done(tuners)
     assert heard.better == better and heard.lines == lines
 
@@ -65,7 +65,7 @@ def fails() -> None:
 def test_what_raises_meanwhile_is_a_line(program: Path) -> None:
     program.write_text(LAST + "print('better')\nprint('done')")
     tuners, lines = Tuners(), list[str]()
-    tuners.add(Wish({}, fails, lines.append))
+    tuners.add(TuningRequest({}, fails, lines.append))
     done(tuners)
     assert lines == ["tuning in the background ended: division by zero"]
 
@@ -74,8 +74,8 @@ def test_it_stops_when_it_is_told_and_nothing_begins_afterwards(program: Path) -
     program.write_text("import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('better', flush=True)\ntime.sleep(600)")
     began, lines = threading.Event(), list[str]()
     tuners = Tuners()
-    tuners.add(Wish({}, began.set, lines.append))
-    tuners.add(Wish({}, began.set, lines.append))
+    tuners.add(TuningRequest({}, began.set, lines.append))
+    tuners.add(TuningRequest({}, began.set, lines.append))
     assert began.wait(SECONDS)
     process = tuners.process
     assert process is not None

@@ -162,8 +162,8 @@ def test_names_of_what_is_on_the_device_stay_there() -> None:
 
 def test_what_was_measured_of_c() -> None:
     asked = RunOptions.of({"trials": 0})
-    with asked.audience.voice(parse_target("cpu -threads=1")) as voice:
-        code = compiled(residual(), parse_target("cpu -threads=1"), asked, voice)
+    with asked.audience.reporter(parse_target("cpu -threads=1")) as reporter:
+        code = compiled(residual(), parse_target("cpu -threads=1"), asked, reporter)
     assert measured_seconds(code) == {}
     tuned = replace(code, kernels=tuple(replace(kernel, cost=0.5) for kernel in code.kernels))
     assert measured_seconds(tuned) == dict.fromkeys(("stem", "body1", "body2", "beside", "pool", "last"), 0.5) | {"sum": 0.0}

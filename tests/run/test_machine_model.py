@@ -22,8 +22,8 @@ from ansor.run.judge import judge_of
 from ansor.run.keywords import NetworkKeywords, RunOptions
 from ansor.run.machine_model import SUFFIX, forget_model, is_fittable, keep_model, machine_model, name_of
 from ansor.run.options import Trials
+from ansor.run.reporter import Callbacks
 from ansor.run.tuning import TuningRun
-from ansor.run.voice import Callbacks
 from ansor.run.zero_tuning import pick
 from ansor.support import safe_files
 from ansor.targets.base import LOCAL, parse_target

@@ -24,10 +24,10 @@ from ansor.measure.record import load
 from ansor.run import rounds as rounds_module
 from ansor.run.budget import Budget
 from ansor.run.options import SearchOptions, Trials
+from ansor.run.reporter import Callbacks
 from ansor.run.rounds import Round, RoundsInFlight
 from ansor.run.states import Progress
 from ansor.run.tuning import TuningRun
-from ansor.run.voice import Callbacks
 from ansor.search.tuner import Pick
 from ansor.targets.unit import INSTRUCTIONS
 from ansor.tasks.task import SearchTask

@@ -20,9 +20,9 @@ from ansor.measure.measurer import Candidate, Measurement
 from ansor.measure.record import load
 from ansor.run.budget import FEWEST_TRIALS, Budget
 from ansor.run.options import Rounds, SearchOptions, Trials
+from ansor.run.reporter import Callbacks
 from ansor.run.states import Progress, best_of_recorded
 from ansor.run.tuning import TuningRun
-from ansor.run.voice import Callbacks
 from ansor.run.zero_tuning import pick
 from ansor.search.expected_gain import expected_gain
 from ansor.search.tuner import Outcome, Pick, Tuner

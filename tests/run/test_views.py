@@ -17,9 +17,9 @@ import pytest
 import ansor
 from ansor.measure.measurer import Measurement
 from ansor.run.progress import ProgressView
+from ansor.run.reporter import NoView, Reporter
 from ansor.run.states import BudgetUse, Progress, RunResults
 from ansor.run.views import view_of
-from ansor.run.voice import NoView, Voice
 from ansor.tasks.task import SearchTask
 from ansor.zoo.operators import matmul
 
@@ -65,19 +65,19 @@ def test_somebody_looks_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_lines_stay_where_the_caller_wants_them(caplog: pytest.LogCaptureFixture) -> None:
     noted, told = Noted(), list[str]()
-    Voice(noted).say("to the view")
-    Voice(noted, told.append).say("to the caller")
+    Reporter(noted).say("to the view")
+    Reporter(noted, told.append).say("to the caller")
     assert (noted.lines, told) == (["to the view"], ["to the caller"])
     with caplog.at_level(logging.DEBUG, "ansor"):
-        Voice(noted).say("100 % logged")
-        Voice(noted).now("building")
+        Reporter(noted).say("100 % logged")
+        Reporter(noted).now("building")
     assert [(one.levelname, one.getMessage()) for one in caplog.records] == [("INFO", "100 % logged"), ("DEBUG", "building")]
     assert noted.lines == ["to the view"], "whoever reads the log need not read it twice"
 
 
 def test_progress_goes_to_both() -> None:
     noted, seen = Noted(), list[Progress]()
-    Voice(noted, on_progress=seen.append).update(PROGRESS)
+    Reporter(noted, on_progress=seen.append).update(PROGRESS)
     assert noted.updates == len(seen) == 1
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from ansor.cost_model.random_model import RandomModel
 from ansor.ir.feature_rows import FeatureRows
 from ansor.search.diversity import spread
-from ansor.search.evolution import EvolutionOptions, Quest, evolve, gathered, parents
+from ansor.search.evolution import EvolutionOptions, SearchGoal, evolve, gathered, parents
 from ansor.search.population import empty_population, sample_population
 from ansor.search.sampling import SampledSpace
 from tests.search.synthetic import BowlSpace
@@ -27,7 +27,7 @@ def best_of_evolution(space: BowlSpace, seed: int) -> float:
         return -space.seconds(features.rows[:, : len(space.extents)].astype(np.int64))
 
     start = sample_population(spaces, SMALL.population, np.ones(1), rng, NOTHING)
-    hall = evolve(spaces, score, start, Quest.anywhere(spaces, 4), rng, SMALL)
+    hall = evolve(spaces, score, start, SearchGoal.anywhere(spaces, 4), rng, SMALL)
     return float(-hall.scores.max())
 
 
@@ -63,7 +63,7 @@ def test_a_generation_lowers_each_space_once_and_few_of_many() -> None:
     options = EvolutionOptions(population=2048, generations=4)
     start = sample_population(spaces, options.population, np.ones(40), rng, NOTHING * 40)
     sampled = [bowl.checks for bowl in bowls]
-    evolve(spaces, RandomModel().predict, start, Quest.anywhere(spaces, 32), rng, options)
+    evolve(spaces, RandomModel().predict, start, SearchGoal.anywhere(spaces, 32), rng, options)
     assert all(bowl.checks - before <= options.generations for bowl, before in zip(bowls, sampled, strict=True))
     assert all(bowl.descriptions <= options.generations + 1 for bowl in bowls)
     # After the first generation: 16 blocks, counting those of fresh rows, and one more where drawing rounds up.
@@ -76,8 +76,8 @@ def test_hall_is_distinct_unmeasured_and_best_of_what_it_met() -> None:
     spaces, rng = [SampledSpace(space)], np.random.default_rng(0)
     measured = np.sort(spaces[0].tables.keys(np.array([[3, 3], [3, 2]])))
     start = sample_population(spaces, 36, np.ones(1), rng, NOTHING)
-    quest = Quest(3, [measured], np.ones(1), empty_population(spaces))
-    hall = evolve(spaces, lambda features: -space.seconds(features.rows[:, :2].astype(np.int64)), start, quest, rng, SMALL)
+    goal = SearchGoal(3, [measured], np.ones(1), empty_population(spaces))
+    hall = evolve(spaces, lambda features: -space.seconds(features.rows[:, :2].astype(np.int64)), start, goal, rng, SMALL)
     rows = hall.members.blocks[0].tolist()
     assert len(rows) == 3 and [3, 3] not in rows and [3, 2] not in rows
     assert all(abs(first - 3) + abs(second - 3) == 1 for first, second in rows)
@@ -91,7 +91,7 @@ def test_hall_scores_belong_to_their_members_in_several_spaces() -> None:
         return np.asarray(features.rows @ np.array([1, 10, 100, 0, 0, 0, 0, 1000.0]), np.float64)
 
     start = sample_population(spaces, 50, np.ones(3), rng, NOTHING * 3)
-    hall = evolve(spaces, score, start, Quest(10, NOTHING * 3, np.ones(3), start.take(np.arange(3)), 0.3), rng, SMALL)
+    hall = evolve(spaces, score, start, SearchGoal(10, NOTHING * 3, np.ones(3), start.take(np.arange(3)), 0.3), rng, SMALL)
     np.testing.assert_array_equal(hall.scores, score(hall.members.features(spaces)))
     assert (hall.members.counts() > 0).all()  # the best of each space is always there
 
@@ -100,13 +100,13 @@ def test_hall_scores_belong_to_their_members_in_several_spaces() -> None:
 def test_no_score_breaks_selection(value: float) -> None:
     spaces, rng = [SampledSpace(BowlSpace())], np.random.default_rng(0)
     start = sample_population(spaces, 64, np.ones(1), rng, NOTHING)
-    hall = evolve(spaces, lambda features: np.full(features.count, value), start, Quest.anywhere(spaces, 8), rng, SMALL)
+    hall = evolve(spaces, lambda features: np.full(features.count, value), start, SearchGoal.anywhere(spaces, 8), rng, SMALL)
     assert np.isfinite(hall.scores).all() and len(hall.members) == 8
 
 
 def test_empty_start_gives_an_empty_hall() -> None:
     spaces = [SampledSpace(BowlSpace())]
-    hall = evolve(spaces, RandomModel().predict, empty_population(spaces), Quest.anywhere(spaces, 8), np.random.default_rng(0), SMALL)
+    hall = evolve(spaces, RandomModel().predict, empty_population(spaces), SearchGoal.anywhere(spaces, 8), np.random.default_rng(0), SMALL)
     assert len(hall.members) == 0
 
 

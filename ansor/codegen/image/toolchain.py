@@ -13,7 +13,7 @@ from pathlib import Path
 from ansor.codegen.artifact import Artifact
 from ansor.codegen.building import Making
 from ansor.codegen.c_toolchain import TOGETHER
-from ansor.codegen.direct import Direct, direct_calls
+from ansor.codegen.compiler_commands import CompilerCommands, direct_calls
 from ansor.codegen.image import frames, harness
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.compilers import library_flags, zig_flags
@@ -140,7 +140,7 @@ class ImageToolchain:
     def _link_flags(self) -> tuple[str, ...]:
         return (*zig_flags(self.board.core), *LINK)
 
-    def _direct(self) -> Direct | None:
+    def _direct(self) -> CompilerCommands | None:
         return direct_calls(self.compiler, self._object_flags, self._link_flags)
 
     def _compiled(self, files: Sequence[Path], limits: CallLimits) -> Compiled:

@@ -30,9 +30,9 @@ from ansor.measure.measurer import Measurer
 from ansor.measure.record import Header, Record, RecordFile, make_header
 from ansor.run.budget import Budget
 from ansor.run.options import ROUND, Rounds, SearchOptions, Trials
+from ansor.run.reporter import Callbacks, Report, quiet
 from ansor.run.states import TaskState
 from ansor.run.tuning import OnRound, TuningRun
-from ansor.run.voice import Callbacks, Report, quiet
 from ansor.run.zero_tuning import pick
 from ansor.schedule.sketch import Sketch
 from ansor.search.tuner import Outcome, TunerOptions

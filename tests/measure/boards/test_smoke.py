@@ -14,7 +14,7 @@ from ansor.codegen.image.board import Board, Watchdog
 from ansor.codegen.image.toolchain import IMAGE, PLAIN
 from ansor.errors import DeviceError
 from ansor.measure.boards import smoke
-from ansor.measure.boards.asking import Said
+from ansor.measure.boards.asking import BoardAnswer
 from ansor.measure.boards.smoke import cost_of, silence
 from ansor.measure.devices.simulator import SimulatorDevice
 from ansor.targets.base import parse_target
@@ -24,11 +24,11 @@ TIMEOUT = '{"failure": ["timeout", "it does not end, at pc 0x10"]}'
 M4, RV32, RVSIM = find_board("mps2-an386"), find_board("qemu-riscv32"), find_board("rvsim-inorder")
 
 
-def said(counts: Sequence[int], line: str = TIMEOUT) -> Said:
+def said(counts: Sequence[int], line: str = TIMEOUT) -> BoardAnswer:
     marks = [1000]
     for one in counts:
         marks.append(marks[-1] + one)
-    return Said(line, tuple(marks))
+    return BoardAnswer(line, tuple(marks))
 
 
 def test_counts_that_grow_with_the_work_are_believed() -> None:
@@ -69,7 +69,7 @@ def test_an_early_watchdog_a_trap_and_an_end_that_is_none() -> None:
     with pytest.raises(DeviceError, match="check watchdog.registers, watchdog.hertz"):
         cost_of(M4, said(()))
     with pytest.raises(DeviceError, match=r"trap: nothing is there, address 0x40004010, at pc 0x1; check console.setup \(the write to 0x40004010\)"):
-        cost_of(M4, Said('{"failure": ["trap", "nothing is there, address 0x40004010, at pc 0x1"]}'))
+        cost_of(M4, BoardAnswer('{"failure": ["trap", "nothing is there, address 0x40004010, at pc 0x1"]}'))
     with pytest.raises(DeviceError, match="still running after 10 s; check console.end"):
         cost_of(M4, said((32105, 64106, 128105)), ended=False)
 

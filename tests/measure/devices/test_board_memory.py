@@ -13,7 +13,7 @@ import pytest
 
 from ansor.codegen.image.elf import Image, Segment, read_image
 from ansor.measure.boards import wire_transport
-from ansor.measure.boards.asking import _NOTE, Said
+from ansor.measure.boards.asking import _NOTE, BoardAnswer
 from ansor.measure.boards.checksums import memory_sum
 from ansor.measure.builder import Builder
 from ansor.measure.device import Job, Observation
@@ -138,7 +138,7 @@ def _believed(text: str, nonce: int) -> object:
     note = _NOTE.search(text)
     if note is None:
         return None
-    return Said(text.partition("\n")[0], tuple(int(word, 16) for word in note[1].split()), int(note[2], 16), int(note[3], 16), int(note[4], 16))
+    return BoardAnswer(text.partition("\n")[0], tuple(int(word, 16) for word in note[1].split()), int(note[2], 16), int(note[3], 16), int(note[4], 16))
 
 
 def test_a_word_that_changed_changes_the_sum() -> None:

@@ -71,7 +71,7 @@ class NoView:
 
 
 @dataclass(frozen=True)
-class Voice:
+class Reporter:
     """Sends the messages of a run to all listeners. Lines are logged as INFO, lines that must be seen as WARNING, the current activity as DEBUG.
 
     A permanent line goes to `report` if given; otherwise the view shows it, unless the logger already prints it.

@@ -30,7 +30,7 @@ _OBJECTS = "OBJECTS"
 
 
 @dataclass(frozen=True, slots=True)
-class Direct:
+class CompilerCommands:
     """compiling: a call of clang, without its C files. linking: a call of the linker, without its output, and with a placeholder for its objects."""
 
     compiling: tuple[str, ...]
@@ -47,7 +47,7 @@ class Direct:
 
 
 @lru_cache
-def direct_calls(compiler: Compiler, flags: tuple[str, ...], link_flags: tuple[str, ...], libraries: tuple[str, ...] = ()) -> Direct | None:
+def direct_calls(compiler: Compiler, flags: tuple[str, ...], link_flags: tuple[str, ...], libraries: tuple[str, ...] = ()) -> CompilerCommands | None:
     """The commands behind `compiler flags -c` and `compiler link_flags OBJECT libraries`.
 
     None if the driver must be used: it is another one, or reports nothing useful.
@@ -61,7 +61,7 @@ def direct_calls(compiler: Compiler, flags: tuple[str, ...], link_flags: tuple[s
         try:
             kept = kept_library(f"direct-{key}", lambda place: _ask(compiler, flags, link_flags, libraries, place), ".json")
             found = json.loads(kept.read_text())
-            return Direct(tuple(found["compiling"]), tuple(found["linking"]))
+            return CompilerCommands(tuple(found["compiling"]), tuple(found["linking"]))
         except (OSError, ValueError, KeyError, subprocess.SubprocessError) as error:
             log.info("candidates are built through the C compiler's driver, which is slower: %s", error)
             return None
@@ -81,7 +81,7 @@ def _ask(compiler: Compiler, flags: Sequence[str], link_flags: Sequence[str], li
         compiling = [word for word in _without(front, source, made, (), ("-o",)) if not word.startswith(_OF_FOLDERS)]
         if linking.count(_OBJECTS) != 1 or any(word.startswith(str(folder)) for word in (*compiling, *linking)):
             raise ValueError(f"{compiler.version} calls its linker with temporary files")
-        found = Direct(tuple(compiling), (compiler.command[0], *linking))
+        found = CompilerCommands(tuple(compiling), (compiler.command[0], *linking))
     place.write_text(json.dumps(asdict(found)))
 
 
