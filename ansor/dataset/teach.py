@@ -16,7 +16,7 @@ from ansor.dataset.collect import SEARCH, search_task
 from ansor.dataset.examples import Examples
 from ansor.dataset.operators import DatasetTask
 from ansor.ir.feature_rows import FeatureRows, join
-from ansor.search.evolution import Quest, evolve
+from ansor.search.evolution import SearchGoal, evolve
 from ansor.search.population import sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.targets.base import Target
@@ -36,7 +36,7 @@ def _programs(task: DatasetTask, target: Target, model: CostModel, count: int, r
     start = sample_population(spaces, SEARCH.evolution.population, chances, rng, nothing)
     if not len(start):
         return None
-    hall = evolve(spaces, model.predict, start, Quest.anywhere(spaces, count - count // 2), rng, SEARCH.evolution)
+    hall = evolve(spaces, model.predict, start, SearchGoal.anywhere(spaces, count - count // 2), rng, SEARCH.evolution)
     best = hall.take(np.sort(np.argsort(-hall.scores, kind="stable")[: count - count // 2]))
     drawn = start.take(np.sort(rng.permutation(len(start))[: count // 2]))
     return join([best.features, drawn.features(spaces)]) if len(drawn) else best.features

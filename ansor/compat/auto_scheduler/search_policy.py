@@ -31,7 +31,7 @@ from ansor.run.states import TaskState
 from ansor.schedule.matching import found_among
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
-from ansor.search.evolution import EvolutionOptions, Quest, evolve
+from ansor.search.evolution import EvolutionOptions, SearchGoal, evolve
 from ansor.search.population import Population, sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.search.tuner import Outcome, Tuner, TunerOptions
@@ -211,7 +211,7 @@ class SketchPolicy(SearchPolicy):
         spaces = [SampledSpace(space) for space in local.spaces]
         start = self._population(spaces, init_populations)
         rng = np.random.default_rng([self.seed, 2])
-        hall = evolve(spaces, self._scored.model.predict, start, Quest.anywhere(spaces, out_size), rng, self.evolution)
+        hall = evolve(spaces, self._scored.model.predict, start, SearchGoal.anywhere(spaces, out_size), rng, self.evolution)
         best = [hall.members.member(int(index)) for index in np.argsort(-hall.scores, kind="stable")]
         states = (self._state(number, row) for number, row in best)
         return list(islice((state for state in states if state is not None), out_size))

@@ -11,7 +11,7 @@ from ansor.compat.autotvm.base_tuner import HasSpace
 from ansor.compat.autotvm.model_based_tuner import Scores
 from ansor.errors import ConfigError
 from ansor.ir.feature_rows import FeatureRows
-from ansor.search.evolution import EvolutionOptions, Quest, evolve
+from ansor.search.evolution import EvolutionOptions, SearchGoal, evolve
 from ansor.search.population import Population, empty_population, joined, sample_population
 from ansor.search.sampling import SampledSpace
 from ansor.search.space import Rows
@@ -44,10 +44,10 @@ class SimulatedAnnealingOptimizer:
         """Up to `num` of the visited indices that the model scores highest, best first, none of `exclusive` and none scored -infinity."""
         spaces = [SampledSpace(_Configurations(self.space, model))]
         barred = np.array([self.space.point2knob(index) for index in exclusive], np.int64).reshape(len(exclusive), len(self.space.dims))
-        quest = Quest(num, [np.sort(spaces[0].tables.keys(barred))], np.ones(1), empty_population(spaces))
-        kept = quest.anchors if self._last is None else self._last
-        fresh = sample_population(spaces, self._options.population - len(kept), quest.weights, self._rng, quest.excluded)
-        hall = evolve(spaces, FeatureRows.prior_logs, joined(kept, fresh).distinct(spaces), quest, self._rng, self._options)
+        goal = SearchGoal(num, [np.sort(spaces[0].tables.keys(barred))], np.ones(1), empty_population(spaces))
+        kept = goal.anchors if self._last is None else self._last
+        fresh = sample_population(spaces, self._options.population - len(kept), goal.weights, self._rng, goal.excluded)
+        hall = evolve(spaces, FeatureRows.prior_logs, joined(kept, fresh).distinct(spaces), goal, self._rng, self._options)
         scores, points = hall.features.prior_logs(), [self.space.knob2point(row) for row in hall.members.blocks[0].tolist()]
         self._last = hall.members if self.persistent else None
         found = sorted(zip(-scores, points, strict=True))
