@@ -162,21 +162,24 @@ static uint64_t combined_number(const trial_argument *argument, const filling *h
     return number;
 }
 
-/* The inner elements of a transform, from a logical place on. */
-static void gather(const filling *how, int inner, int64_t place, inner_element *elements) {
+/* The inner elements of a transform, from a logical place on. 1 if all are finite. */
+static int gather(const filling *how, int inner, int64_t place, inner_element *elements) {
+    int finite = 1;
     for (int k = 0; k < inner; ++k) {
-        if (how->fill->kind == 'f') elements[k].value = filled_float(how, (uint64_t)(place + inner_places[k]));
-        else elements[k].whole = (int64_t)filled(how, (uint64_t)(place + inner_places[k]));
+        const uint64_t index = (uint64_t)(place + inner_places[k]);
+        if (how->fill->kind != 'f') elements[k].whole = (int64_t)filled(how, index);
+        else elements[k].value = filled_float(how, index), finite = finite && number_finite(elements[k].value);
     }
+    return finite;
 }
 
 /* The bits of a transform's element: a row of its matrix times the inner elements that were gathered. */
-static uint64_t row_times(const filling *how, const double *row, int inner, const inner_element *elements) {
+static uint64_t row_times(const filling *how, const double *row, int inner, const inner_element *elements, int finite) {
     double sum = 0;
     int64_t whole = 0;
     if (how->fill->kind == 'f') {
         for (int k = 0; k < inner; ++k) /* looked at as bits: many boards and emulators take long for doubles */
-            if (number_bits(row[k]) || !number_finite(elements[k].value)) sum += row[k] * elements[k].value;
+            if (number_bits(row[k]) || !finite) sum += row[k] * elements[k].value;
         return number_narrow(sum, how->bytes);
     }
     for (int k = 0; k < inner; ++k) whole += (int64_t)row[k] * elements[k].whole; /* factors are whole numbers, too */
@@ -192,8 +195,8 @@ static uint64_t transformed(const trial_argument *argument, const filling *how, 
     if (!transform) return filled(how, index);
     const int64_t place = place_along(argument, transform->rest, transform->rest_count, (int64_t)(index % (uint64_t)behind));
     inner_element elements[TRIAL_INNER];
-    gather(how, transform->inner, place, elements);
-    return row_times(how, transform->matrix + index / (uint64_t)behind * (uint64_t)transform->inner, transform->inner, elements);
+    const int finite = gather(how, transform->inner, place, elements);
+    return row_times(how, transform->matrix + index / (uint64_t)behind * (uint64_t)transform->inner, transform->inner, elements, finite);
 }
 
 /* The shape before packing; returns the number of elements behind its first dimension. */
@@ -268,11 +271,12 @@ static void fill_floats(unsigned char *data, const filling *how, const fill_run 
     const fill_range range = fill_range_of(how->fill->low, how->fill->high);
     const uint64_t step = (uint64_t)run->step * FILL_STEP;
     uint64_t state = fill_state(how->fill->key, (uint64_t)run->index), move = fill_state(how->move_key, (uint64_t)run->index);
-    for (uint64_t i = 0; i < run->count; ++i, state += step, move += step) {
-        const float value = fill_in_range(&range, fill_mixed(state));
-        const number_float narrow = {value};
-        if (how->bytes == 4) ((uint32_t *)(void *)data)[run->first + i] = narrow.bits;
-        else ((uint64_t *)(void *)data)[run->first + i] = number_bits(how->moved ? (double)value * moved_by(fill_mixed(move)) : (double)value);
+    const uint64_t end = run->first + run->count;
+    const int narrow = how->bytes == 4, moved = how->moved;
+    for (uint64_t i = run->first; i < end; ++i, state += step, move += step) {
+        const number_float value = {fill_in_range(&range, fill_mixed(state))};
+        if (narrow) ((uint32_t *)(void *)data)[i] = value.bits;
+        else ((uint64_t *)(void *)data)[i] = number_bits(moved ? (double)value.value * moved_by(fill_mixed(move)) : (double)value.value);
     }
 }
 
@@ -330,9 +334,10 @@ static const unsigned char *transformed_ahead(const trial_argument *argument, co
     inner_element elements[TRIAL_INNER];
     unsigned char *data = room_ahead((uint64_t)(transform->rows * behind) * (uint64_t)how->bytes, argument->name, taken);
     for (int64_t b = 0; data && b < behind; ++b) {
-        gather(how, transform->inner, place_along(argument, transform->rest, transform->rest_count, b), elements);
-        for (int64_t r = 0; r < transform->rows; ++r)
-            number_put(data, how->bytes, (uint64_t)(r * behind + b), row_times(how, transform->matrix + r * transform->inner, transform->inner, elements));
+        const int finite = gather(how, transform->inner, place_along(argument, transform->rest, transform->rest_count, b), elements);
+        const double *row = transform->matrix;
+        for (int64_t r = 0; r < transform->rows; ++r, row += transform->inner)
+            number_put(data, how->bytes, (uint64_t)(r * behind + b), row_times(how, row, transform->inner, elements, finite));
     }
     return data;
 }
