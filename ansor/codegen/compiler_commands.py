@@ -47,7 +47,7 @@ class CompilerCommands:
 
 
 @lru_cache
-def direct_calls(compiler: Compiler, flags: tuple[str, ...], link_flags: tuple[str, ...], libraries: tuple[str, ...] = ()) -> CompilerCommands | None:
+def compiler_commands(compiler: Compiler, flags: tuple[str, ...], link_flags: tuple[str, ...], libraries: tuple[str, ...] = ()) -> CompilerCommands | None:
     """The commands behind `compiler flags -c` and `compiler link_flags OBJECT libraries`.
 
     None if the driver must be used: it is another one, or reports nothing useful.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ansor.codegen.compiler_commands import CompilerCommands, direct_calls
+from ansor.codegen.compiler_commands import CompilerCommands, compiler_commands
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, Compiler, call_tool, compile_files
 from ansor.support import settings
 
@@ -33,19 +33,19 @@ class Tools:
     limits: CallLimits
 
     @property
-    def _direct(self) -> CompilerCommands | None:
-        return direct_calls(self.compiler, self.flags, self.link_flags, LIBRARIES)
+    def _commands(self) -> CompilerCommands | None:
+        return compiler_commands(self.compiler, self.flags, self.link_flags, LIBRARIES)
 
     def compiled(self, texts: Sequence[str], made: Sequence[Path]) -> Compiled:
         """Compile C texts, each into an object, in one call if possible. Failure is a value; then there are no objects."""
-        direct = self._direct
-        if direct is None:
+        commands = self._commands
+        if commands is None:
             return self._one_by_one(texts, made)
         with tempfile.TemporaryDirectory(prefix="cc-", dir=made[0].parent) as scratch:
             files = [Path(scratch) / f"source{number}.c" for number in range(len(texts))]
             for file, text in zip(files, texts, strict=True):
                 file.write_text(text)
-            said = self._call(direct.compile_command(files))
+            said = self._call(commands.compile_command(files))
             if said.ok:
                 for file, path in zip(files, made, strict=True):
                     file.with_suffix(".o").replace(path)
@@ -63,10 +63,10 @@ class Tools:
     def linked(self, objects: Sequence[Path], made: Path) -> Compiled:
         """Link objects into one file. If calling the linker directly fails, the driver is used, which rebuilds libraries removed from its cache:
         that takes as long as a first call."""
-        direct, timeout = self._direct, self.limits.timeout
-        if direct is not None:
+        commands, timeout = self._commands, self.limits.timeout
+        if commands is not None:
             timeout = max(timeout, FIRST_CALL_SECONDS)
-            said = self._call(direct.link_command(objects, made))
+            said = self._call(commands.link_command(objects, made))
             if said.ok or said.kind == "compile_timeout":
                 return said
         return compile_files(self.compiler, objects, made, self.link_flags, libraries=LIBRARIES, timeout=timeout, cancelled=self.limits.cancelled)

@@ -39,10 +39,10 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, repor
     if kernels is not None:
         network = CompiledNetwork(extracted, kernels)
     else:
-        heard = kept_plans.RecordingReporter(reporter.view, reporter.report, reporter.on_progress)
-        network, compared = _chosen(extracted, target, asked, heard, library=library, on_tasks=on_tasks)
-        if name and compared and not any(how == "alarm" for how, _ in heard.lines):
-            kept_plans.keep(name, network.kernels, heard.lines)
+        recording = kept_plans.RecordingReporter(reporter.view, reporter.report, reporter.on_progress)
+        network, compared = _chosen(extracted, target, asked, recording, library=library, on_tasks=on_tasks)
+        if name and compared and not any(how == "alarm" for how, _ in recording.lines):
+            kept_plans.keep(name, network.kernels, recording.lines)
     network.run_by(joined)
     network.writer = NetworkWriter(target)
     return network

@@ -50,7 +50,8 @@ def pick_together(states: Sequence[TaskState], model: CostModel | str | None = N
         return
     pickers: list[_Picker] = []
     try:
-        pickers += [_Picker(waiting, model, seed) for _ in range(others)]
+        for _ in range(others):
+            pickers.append(_Picker(waiting, model, seed))
         while (state := _next(waiting)) is not None:
             state.guess = pick(state.task, model, seed=seed)
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -93,6 +94,9 @@ class _Picker:
             self._thread.start()
         except (OSError, RuntimeError):  # no more processes or threads
             self.kill()
+        except BaseException:  # Ctrl+C
+            self.kill()
+            raise
 
     def finish(self, deadline: float) -> None:
         """Wait for the task that it has, if it has one."""

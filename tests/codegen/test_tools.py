@@ -11,7 +11,7 @@ import pytest
 from ansor.codegen import tools as tools_module
 from ansor.codegen.artifact import LIBRARY, PROGRAM
 from ansor.codegen.c_toolchain import CToolchain
-from ansor.codegen.compiler_commands import direct_calls
+from ansor.codegen.compiler_commands import compiler_commands
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, Compiler, call_tool, compile_files, find_compiler
 from ansor.codegen.tools import LIBRARIES, CallLimits, Tools
@@ -37,9 +37,9 @@ def built(tools: Tools, folder: Path) -> tuple[bytes, int]:
 def test_the_driver_makes_the_same(tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("direct", "driven"):
         (tmp_path / name).mkdir()
-    assert direct_calls(tools.compiler, FLAGS, LINK_FLAGS, LIBRARIES) is not None
+    assert compiler_commands(tools.compiler, FLAGS, LINK_FLAGS, LIBRARIES) is not None
     _, answer = built(tools, tmp_path / "direct")
-    monkeypatch.setattr(tools_module, "direct_calls", lambda *words: None)
+    monkeypatch.setattr(tools_module, "compiler_commands", lambda *words: None)
     assert (answer, built(tools, tmp_path / "driven")[1]) == (42, 42)
 
 
@@ -50,7 +50,7 @@ def test_candidates_have_the_same_code(target: str, form: str, tmp_path: Path, m
     text = "void one(void *const *args, unsigned char *workspace, void *f, void *p) { float *a = args[0]; for (int i = 0; i < 99; ++i) a[i] += 1; }\n"
     source = CSource(text, "one", ())
     made = [toolchain.build([source], form, tmp_path / "direct", timeout=60)]
-    monkeypatch.setattr(tools_module, "direct_calls", lambda *words: None)
+    monkeypatch.setattr(tools_module, "compiler_commands", lambda *words: None)
     made.append(toolchain.build([source], form, tmp_path / "driven", timeout=60))
     assert made[0].artifacts[0].digest == made[1].artifacts[0].digest != ""
     assert not made[0].said.command[0].endswith("python") and made[0].said.command != made[1].said.command
@@ -59,7 +59,7 @@ def test_candidates_have_the_same_code(target: str, form: str, tmp_path: Path, m
 @pytest.mark.parametrize("driven", [False, True])
 def test_programs_that_are_built_together_are_those_that_are_built_alone(driven: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if driven:
-        monkeypatch.setattr(tools_module, "direct_calls", lambda *words: None)
+        monkeypatch.setattr(tools_module, "compiler_commands", lambda *words: None)
     toolchain = CToolchain(find_compiler("zig"))
     toolchain.prepare(PROGRAM)
     text = "void one(void *const *args, unsigned char *workspace, void *f, void *p) { float *a = args[0]; for (int i = 0; i < 99; ++i) a[i] += %d; }\n"
@@ -86,11 +86,11 @@ def test_what_takes_too_long_is_said_in_few_words(tools: Tools, tmp_path: Path) 
 
 
 def test_a_linker_that_misses_its_files_is_left_to_the_driver(tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = direct_calls(tools.compiler, FLAGS, LINK_FLAGS, LIBRARIES)
+    known = compiler_commands(tools.compiler, FLAGS, LINK_FLAGS, LIBRARIES)
     assert known is not None
     lost = replace(known, linking=tuple(word.replace("/", "/nowhere/") if word.endswith(".a") else word for word in known.linking))
     assert not call_tool(lost.link_command([tmp_path / "made.o"], tmp_path / "x"), {}, 60.0).ok
-    monkeypatch.setattr(tools_module, "direct_calls", lambda *words: lost)
+    monkeypatch.setattr(tools_module, "compiler_commands", lambda *words: lost)
     limits: list[float] = []
 
     def noting(*words: object, timeout: float, **options: object) -> Compiled:
@@ -109,4 +109,4 @@ def test_a_compiler_that_was_removed_is_said(tools: Tools, tmp_path: Path) -> No
 
 
 def test_other_compilers_are_called_as_they_are() -> None:
-    assert direct_calls(Compiler("gcc", ("gcc",), "gcc 12"), FLAGS, LINK_FLAGS, LIBRARIES) is None
+    assert compiler_commands(Compiler("gcc", ("gcc",), "gcc 12"), FLAGS, LINK_FLAGS, LIBRARIES) is None

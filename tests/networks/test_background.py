@@ -36,7 +36,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def done(tuners: Tuners) -> None:
-    """Waits until all requests were granted."""
+    """Waits until all requests are done."""
     reached = threading.Event()
     tuners.add(TuningRequest({"last": True}, lambda: None, lambda line: reached.set()))
     assert reached.wait(SECONDS)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,7 @@ from ansor.ir.dag import Dag
 from ansor.run import kept_picks, picks_together
 from ansor.run.choosing import chosen
 from ansor.run.picks_together import pick_together
-from ansor.run.states import TaskState
+from ansor.run.states import Guess, TaskState
 from ansor.run.zero_tuning import pick
 from ansor.tasks.pins import Pin
 from ansor.tasks.task import SearchTask
@@ -47,6 +49,19 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     return processes
 
 
+@pytest.fixture
+def slow_here(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process takes its first task and waits with it until another process has picked a program."""
+
+    def waits(*words: Any, **named: Any) -> Guess:
+        deadline = time.monotonic() + 100
+        while not list(cache.glob("*.json")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return pick(*words, **named)
+
+    monkeypatch.setattr(picks_together, "pick", waits)
+
+
 def states(target: str = "cpu -threads=1") -> list[TaskState]:
     return [TaskState(SearchTask(workloads.matmul, (size, 16, 16), target), 1.0) for size in SIZES]
 
@@ -55,6 +70,7 @@ def programs(found: list[TaskState]) -> list[tuple[str, tuple[int, ...]]]:
     return [((best := chosen(state)).sketch.name, tuple(best.row)) for state in found]
 
 
+@pytest.mark.usefixtures("slow_here")
 def test_several_processes_pick_the_same_programs(cache: Path, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]) -> None:
     together = states()
     pick_together(together)
@@ -152,9 +168,28 @@ def test_no_thread_for_a_process_is_no_error(monkeypatch: pytest.MonkeyPatch, st
     assert all(state.guess is not None for state in alone) and all(one.poll() is not None for one in started)
 
 
-def test_the_working_directory_is_not_searched_for_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_while_processes_start_stops_those_that_did(monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]) -> None:
+    usual = subprocess.Popen
+
+    def interrupted(command: list[str], **words: Any) -> subprocess.Popen[bytes]:
+        if started:
+            raise KeyboardInterrupt
+        return usual(command, **words)
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pick_together(states())
+    assert len(started) == 1 and started[0].poll() is not None
+
+
+@pytest.mark.usefixtures("slow_here")
+def test_the_working_directory_is_not_searched_for_modules(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
+) -> None:
     (tmp_path / "pickle.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [one for one in sys.path if one])
-    pick_together(states())
+    found = states()
+    pick_together(found)
+    assert len(started) == 2 and sum(state.guess is not None for state in found) < len(list(cache.glob("*.json"))), "another process has picked a program"
     assert not (tmp_path / "ran").exists()

@@ -13,7 +13,7 @@ from pathlib import Path
 from ansor.codegen.artifact import Artifact
 from ansor.codegen.building import Making
 from ansor.codegen.c_toolchain import TOGETHER
-from ansor.codegen.compiler_commands import CompilerCommands, direct_calls
+from ansor.codegen.compiler_commands import CompilerCommands, compiler_commands
 from ansor.codegen.image import frames, harness
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.compilers import library_flags, zig_flags
@@ -97,7 +97,7 @@ class ImageToolchain:
         if form != IMAGE:
             raise ToolchainError(f"asked for the form {form!r}, but programs for {self.board.name} are images: choose another device")
         path = _harness_path(self.compiler, self.board)
-        self._direct()
+        self._commands()
         kept_library(f"ready-{Path(self.board.name).stem}-{path.stem[-16:]}", self._first, ".elf")
 
     def _first(self, place: Path) -> None:
@@ -140,14 +140,14 @@ class ImageToolchain:
     def _link_flags(self) -> tuple[str, ...]:
         return (*zig_flags(self.board.core), *LINK)
 
-    def _direct(self) -> CompilerCommands | None:
-        return direct_calls(self.compiler, self._object_flags, self._link_flags)
+    def _commands(self) -> CompilerCommands | None:
+        return compiler_commands(self.compiler, self._object_flags, self._link_flags)
 
     def _compiled(self, files: Sequence[Path], limits: CallLimits) -> Compiled:
         """Make an object beside each file; returns the tools' output."""
-        direct = self._direct()
-        if direct is not None:
-            return call_tool(direct.compile_command(files), settings.environment_with({}), limits.timeout, limits.cancelled)
+        commands = self._commands()
+        if commands is not None:
+            return call_tool(commands.compile_command(files), settings.environment_with({}), limits.timeout, limits.cancelled)
         flags, seconds = (*self._object_flags, "-c"), 0.0
         for file in files:
             said = compile_files(self.compiler, [file], file.with_suffix(".o"), flags, libraries=(), timeout=limits.timeout, cancelled=limits.cancelled)
@@ -160,9 +160,9 @@ class ImageToolchain:
         """Link all objects into one file. If calling the linker directly fails, the driver is used, whose errors count."""
         script = path.with_suffix(".ld")
         script.write_text(parts_script(self.board, self.harness(), symbols, over=not self._shares))
-        direct = self._direct()
-        if direct is not None:
-            said = call_tool(direct.link_command(objects, path, "-T", str(script)), settings.environment_with({}), limits.timeout, limits.cancelled)
+        commands = self._commands()
+        if commands is not None:
+            said = call_tool(commands.link_command(objects, path, "-T", str(script)), settings.environment_with({}), limits.timeout, limits.cancelled)
             if said.ok or said.kind == "compile_timeout":
                 return said
         flags = (*self._link_flags, f"-Wl,-T,{script}")

@@ -10,7 +10,7 @@ enum { BAND = 64, ROOMY = 0 }; /* ROOMY: memory for faster code and for what is 
 #else
 enum { BAND = 4096, ROOMY = 1 };
 #endif
-#define AHEAD_BYTES (UINT64_C(64) << 20)
+#define AHEAD_BYTES (UINT64_C(32) << 20)
 enum { UNWRITTEN_BYTE = 0xa5 };
 
 typedef struct {
@@ -162,27 +162,29 @@ static uint64_t combined_number(const trial_argument *argument, const filling *h
     return number;
 }
 
-/* The inner elements of a transform, from a logical place on. 1 if all are finite. */
-static int gather(const filling *how, int inner, int64_t place, inner_element *elements) {
+/* The inner elements of a transform, from a logical place on; of integers those alone that a row of its matrix needs, if it is given. 1 if all are finite. */
+static int gather(const filling *how, int inner, int64_t place, const double *row, inner_element *elements) {
     int finite = 1;
     for (int k = 0; k < inner; ++k) {
         const uint64_t index = (uint64_t)(place + inner_places[k]);
-        if (how->fill->kind != 'f') elements[k].whole = (int64_t)filled(how, index);
-        else elements[k].value = filled_float(how, index), finite = finite && number_finite(elements[k].value);
+        if (how->fill->kind == 'f') elements[k].value = filled_float(how, index), finite = finite && number_finite(elements[k].value);
+        else if (!row || number_bits(row[k])) elements[k].whole = (int64_t)filled(how, index);
     }
     return finite;
 }
 
-/* The bits of a transform's element: a row of its matrix times the inner elements that were gathered. */
+/* The bits of a transform's element: a row of its matrix times the inner elements that were gathered. Factors are looked at as bits: many boards and emulators
+ * take long for doubles. */
 static uint64_t row_times(const filling *how, const double *row, int inner, const inner_element *elements, int finite) {
     double sum = 0;
     int64_t whole = 0;
     if (how->fill->kind == 'f') {
-        for (int k = 0; k < inner; ++k) /* looked at as bits: many boards and emulators take long for doubles */
+        for (int k = 0; k < inner; ++k)
             if (number_bits(row[k]) || !finite) sum += row[k] * elements[k].value;
         return number_narrow(sum, how->bytes);
     }
-    for (int k = 0; k < inner; ++k) whole += (int64_t)row[k] * elements[k].whole; /* factors are whole numbers, too */
+    for (int k = 0; k < inner; ++k)
+        if (number_bits(row[k])) whole += (int64_t)row[k] * elements[k].whole; /* factors are whole numbers, too */
     return (uint64_t)whole;
 }
 
@@ -195,8 +197,9 @@ static uint64_t transformed(const trial_argument *argument, const filling *how, 
     if (!transform) return filled(how, index);
     const int64_t place = place_along(argument, transform->rest, transform->rest_count, (int64_t)(index % (uint64_t)behind));
     inner_element elements[TRIAL_INNER];
-    const int finite = gather(how, transform->inner, place, elements);
-    return row_times(how, transform->matrix + index / (uint64_t)behind * (uint64_t)transform->inner, transform->inner, elements, finite);
+    const double *row = transform->matrix + index / (uint64_t)behind * (uint64_t)transform->inner;
+    const int finite = gather(how, transform->inner, place, row, elements);
+    return row_times(how, row, transform->inner, elements, finite);
 }
 
 /* The shape before packing; returns the number of elements behind its first dimension. */
@@ -334,7 +337,7 @@ static const unsigned char *transformed_ahead(const trial_argument *argument, co
     inner_element elements[TRIAL_INNER];
     unsigned char *data = room_ahead((uint64_t)(transform->rows * behind) * (uint64_t)how->bytes, argument->name, taken);
     for (int64_t b = 0; data && b < behind; ++b) {
-        const int finite = gather(how, transform->inner, place_along(argument, transform->rest, transform->rest_count, b), elements);
+        const int finite = gather(how, transform->inner, place_along(argument, transform->rest, transform->rest_count, b), NULL, elements);
         const double *row = transform->matrix;
         for (int64_t r = 0; r < transform->rows; ++r, row += transform->inner)
             number_put(data, how->bytes, (uint64_t)(r * behind + b), row_times(how, row, transform->inner, elements, finite));

@@ -33,7 +33,11 @@ void *system_room(uint64_t size, size_t band, const char *name) {
     const uint64_t middle = (band + size + band + page - 1) / page * page;
     if (room_count == ROOMS || size > SIZE_MAX / 4 || middle > SIZE_MAX / 2) return NULL;
     unsigned char *base = mmap(NULL, (size_t)(FAR + middle + FAR), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED || mprotect(base + FAR, (size_t)middle, PROT_READ | PROT_WRITE)) return NULL;
+    if (base == MAP_FAILED) return NULL;
+    if (mprotect(base + FAR, (size_t)middle, PROT_READ | PROT_WRITE)) {
+        munmap(base, (size_t)(FAR + middle + FAR));
+        return NULL;
+    }
     rooms[room_count++] = (room){(uintptr_t)base, (uintptr_t)base + (uintptr_t)(FAR + middle + FAR), name};
     return base + FAR + band;
 }

@@ -48,7 +48,7 @@ def test_each_has_the_code_that_it_has_alone(name: str, tmp_path: Path) -> None:
 def test_the_driver_makes_the_same(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toolchain, sources = _toolchain(find_board(name)), [_source(number) for number in range(2)]
     direct = toolchain.build(sources, IMAGE, tmp_path / "direct", timeout=60).artifacts
-    monkeypatch.setattr(image_toolchain, "direct_calls", lambda *words: None)
+    monkeypatch.setattr(image_toolchain, "compiler_commands", lambda *words: None)
     driven = toolchain.build(sources, IMAGE, tmp_path / "driven", timeout=60).artifacts
     assert [read_image(one.path) for one in direct] == [read_image(one.path) for one in driven]
     assert [one.digest for one in direct] == [one.digest for one in driven]
@@ -81,10 +81,10 @@ def test_what_is_wrong_with_one_is_said_of_all_of_a_call(body: str, tmp_path: Pa
 
 def test_a_lost_library_of_the_compiler_is_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toolchain = _toolchain(find_board("mps2-an386"))
-    known = toolchain._direct()
+    known = toolchain._commands()
     assert known is not None
     lost = replace(known, linking=(*(word for word in known.linking if not word.endswith(".a")), str(tmp_path / "gone.a")))
-    monkeypatch.setattr(image_toolchain, "direct_calls", lambda *words: lost)
+    monkeypatch.setattr(image_toolchain, "compiler_commands", lambda *words: lost)
     made = toolchain.build([_source(0)], IMAGE, tmp_path / "one", timeout=60)
     assert made.said.ok, made.said.text
 
