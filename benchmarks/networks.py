@@ -102,6 +102,7 @@ def settings_of(given: argparse.Namespace) -> Settings:
 
 def ready_again(name: str, given: argparse.Namespace, out: Console) -> float:
     """Seconds of compiling a network that was compiled or tuned before."""
+    use_threads(given.threads)
     model, inputs = NETWORKS[name].model(), NETWORKS[name].inputs(given.batch)
     given.trials, given.minutes = 0, None
     begin = time.perf_counter()
