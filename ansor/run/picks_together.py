@@ -32,6 +32,9 @@ TASKS_EACH = 4
 MOST = 8
 """Other processes at the most: each needs about 70 MB."""
 
+NO_PICKLE = (pickle.PicklingError, AttributeError, TypeError, RecursionError)
+"""What pickling raises: for local functions, for objects that are bound to a process, and for expressions that are nested deeply."""
+
 PATIENCE_SECONDS = 60.0
 """How long other processes may take for their last tasks when all others are picked."""
 
@@ -131,7 +134,7 @@ class _Picker:
         assert self._process is not None and self._process.stdin is not None
         try:
             content = pickle.dumps((task, *self._asked))
-        except Exception:  # a function of the caller's, for example: any error may be raised
+        except NO_PICKLE:
             return True
         self._process.stdin.write(content)
         self._process.stdin.flush()
