@@ -26,6 +26,20 @@ SPEAKS = {"ZIG_VERBOSE_CC": "1", "ZIG_VERBOSE_LINK": "1"}
 _OF_FOLDERS = ("-fdebug-compilation-dir=", "-fcoverage-compilation-dir=")  # of the caller
 _NOTES = ("-MD", "-MV")  # dependency files
 _PLAIN = "int main(void) { return 0; }\n"
+_FEATURE = "-target-feature"
+_PROBE = """
+typedef signed char bytes __attribute__((vector_size(16)));
+typedef float floats __attribute__((vector_size(16)));
+void kinds(bytes *a, floats *b, double *c, long long *d, const short *e, int *f, int n) {
+  for (int i = 0; i < n; ++i) {
+    a[i] = a[i] * a[i + 1] + a[i + 2];
+    b[i] = b[i] * b[i + 1] + b[i + 2];
+    c[i] = c[i] * c[i + 1] + c[i + 2];
+    d[i] = d[i] / d[i + 1] + (d[i + 2] << i);
+    f[i] += e[i] * e[i + 1] + __builtin_popcount(f[i + 1]) + __builtin_bswap32(f[i + 2]) + (f[i + 3] > 99 ? 99 : f[i + 3]);
+  }
+}
+"""
 _OBJECTS = "OBJECTS"
 
 
@@ -59,7 +73,7 @@ def compiler_commands(compiler: Compiler, flags: tuple[str, ...], link_flags: tu
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
     with building.lock:
         try:
-            kept = kept_library(f"direct-{key}", lambda place: _ask(compiler, flags, link_flags, libraries, place), ".json")
+            kept = kept_library(f"commands-{key}", lambda place: _ask(compiler, flags, link_flags, libraries, place), ".json")
             found = json.loads(kept.read_text())
             return CompilerCommands(tuple(found["compiling"]), tuple(found["linking"]))
         except (OSError, ValueError, KeyError, subprocess.SubprocessError) as error:
@@ -81,8 +95,29 @@ def _ask(compiler: Compiler, flags: Sequence[str], link_flags: Sequence[str], li
         compiling = [word for word in _without(front, source, made, (), ("-o",)) if not word.startswith(_OF_FOLDERS)]
         if linking.count(_OBJECTS) != 1 or any(word.startswith(str(folder)) for word in (*compiling, *linking)):
             raise ValueError(f"{compiler.version} calls its linker with temporary files")
+        if any(_only_adds(flag) for flag in flags):
+            compiling = _shorter(compiling, folder)
         found = CompilerCommands(tuple(compiling), (compiler.command[0], *linking))
     place.write_text(json.dumps(asdict(found)))
+
+
+def _only_adds(flag: str) -> bool:
+    """Whether a flag names a processor, and features only to add to it: those that the driver then says are missing, that processor never had."""
+    return flag.startswith("-mcpu=") and "native" not in flag and "-" not in flag.removeprefix("-mcpu=")
+
+
+def _shorter(compiling: list[str], folder: Path) -> list[str]:
+    """The command without the features that a processor does not have. LLVM compares the whole list for each function in many of its passes: a fourteenth
+    of the time of a candidate for a board. The command as it is if code for a sample of types differs."""
+    missing = {at for at, word in enumerate(compiling[1:], 1) if compiling[at - 1] == _FEATURE and word.startswith("-")}
+    shorter = [word for at, word in enumerate(compiling) if at not in missing and at + 1 not in missing]
+    source = folder / "probe.c"
+    source.write_text(_PROBE)
+    objects = list[bytes]()
+    for words in (compiling, shorter):
+        _said((*words, str(source), "-o", str(source.with_suffix(".o"))), folder)
+        objects.append(source.with_suffix(".o").read_bytes())
+    return shorter if objects[0] == objects[1] else compiling
 
 
 def _said(command: Sequence[str], folder: Path) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from ansor.codegen.dialect import C_TYPES, MASK, UNSIGNED, WRAPPING, Helpers, literal
@@ -60,7 +61,7 @@ class Writer:
 
     def resolved(self, linear: Linear) -> Linear:
         """The index with unrolled variables replaced by their numbers."""
-        if not self.fixed:
+        if not self.fixed or all(isinstance(atom, Var) and atom not in self.fixed for atom, _ in linear.terms):
             return linear
         result = Linear((), linear.const)
         for atom, coefficient in linear.terms:
@@ -323,6 +324,7 @@ def contiguous(buffer: Buffer, index: tuple[Linear, ...], var: Var) -> bool:
     return int(flat.coefficient(var)) == 1 and all(atom is var or not mentions(Linear(((atom, 1),)), var) for atom, _ in flat.terms)
 
 
+@lru_cache(maxsize=1024)  # patterns ask for the same accesses, one after another
 def flat_index(buffer: Buffer, index: tuple[Linear, ...]) -> Linear:
     """Position in the buffer, in elements. Loops fused over neighbouring dimensions are one dimension again: (f / 8) * 8 + f % 8 is f."""
     total = Linear()

@@ -61,12 +61,16 @@ class Linear:
     def __add__(self, other: Linear | Int) -> Linear:
         if not isinstance(other, Linear):
             return Linear(self.terms, self.const + other)
+        if not self.terms or not other.terms:
+            return Linear(self.terms or other.terms, self.const + other.const)
         merged: dict[Atom, Int] = dict(self.terms)
         for atom, coefficient in other.terms:
             merged[atom] = merged[atom] + coefficient if atom in merged else coefficient
         return Linear(tuple(merged.items()), self.const + other.const)
 
     def __mul__(self, factor: Int) -> Linear:
+        if isinstance(factor, int) and factor == 1:
+            return self
         return Linear(tuple((atom, coefficient * factor) for atom, coefficient in self.terms), self.const * factor)
 
     def __neg__(self) -> Linear:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from ansor.codegen import compiler_commands as commands_module
 from ansor.codegen import tools as tools_module
 from ansor.codegen.artifact import LIBRARY, PROGRAM
 from ansor.codegen.c_toolchain import CToolchain
@@ -110,3 +113,36 @@ def test_a_compiler_that_was_removed_is_said(tools: Tools, tmp_path: Path) -> No
 
 def test_other_compilers_are_called_as_they_are() -> None:
     assert compiler_commands(Compiler("gcc", ("gcc",), "gcc 12"), FLAGS, LINK_FLAGS, LIBRARIES) is None
+
+
+FEATURE = "-target-feature"
+
+
+def features(target: tuple[str, ...]) -> list[str]:
+    """The features that a compiler is told for a processor."""
+    commands = compiler_commands(find_compiler("zig"), (*target, "-O2", "-ffreestanding"), (*target, "-nostartfiles"))
+    assert commands is not None
+    return [word for before, word in pairwise(commands.compiling) if before == FEATURE]
+
+
+@pytest.mark.parametrize(("core", "added"), [("cortex_m4+vfp4d16sp", "+vfp4d16sp"), ("cortex_m3", "+thumb2")])
+def test_features_that_a_processor_does_not_have_are_left_out(core: str, added: str) -> None:
+    told = features(("-target", "thumb-freestanding-eabihf" if "fp" in core else "thumb-freestanding-eabi", f"-mcpu={core}"))
+    assert added in told and not any(one.startswith("-") for one in told)
+
+
+# clang's Cortex-M55 has doubles, which zig's has not.
+@pytest.mark.parametrize("core", ["cortex_m4-dsp", "native", "cortex_m55+fp_armv8d16sp+mve_fp"])
+def test_features_that_a_processor_lacks_are_told(core: str) -> None:
+    target = () if core == "native" else ("-target", "thumb-freestanding-eabihf" if "fp" in core else "thumb-freestanding-eabi")
+    told = features((*target, f"-mcpu={core}"))
+    assert any(one.startswith("-") for one in told) and ("-dsp" in told) == (core == "cortex_m4-dsp")
+
+
+def test_features_are_told_if_the_code_would_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = 'import sys, pathlib\nat = sys.argv.index("-o")\npathlib.Path(sys.argv[at + 1]).write_text(str("-b" in sys.argv))\n'
+    (tmp_path / "cc.py").write_text(source)
+    command = [sys.executable, str(tmp_path / "cc.py"), FEATURE, "+a", FEATURE, "-b"]
+    assert commands_module._shorter(command, tmp_path) == command
+    (tmp_path / "cc.py").write_text(source.replace('str("-b" in sys.argv)', '"the same"'))
+    assert commands_module._shorter(command, tmp_path) == command[:-2]
