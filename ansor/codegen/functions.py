@@ -19,6 +19,7 @@ from ansor.ir.columns import product
 from ansor.ir.linear import Linear, Opaque, Var
 from ansor.ir.loops import Access, Buffer, For, IndexValue, Node, Store, stores
 from ansor.ir.simplify import chain
+from ansor.te.dtypes import BYTES
 from ansor.te.expr import Expr
 from ansor.te.fold import walk
 
@@ -134,12 +135,12 @@ def apart_name(function: Function) -> str:
 
 def apart_call(name: str, function: Function, dialect: Dialect) -> str:
     """The only statement of the wrapper. name: of the function."""
-    return f"{name}({', '.join(aligned(buffer.name, dialect) for buffer in function.buffers)});"
+    return f"{name}({', '.join(aligned(buffer.name, buffer.dtype, dialect) for buffer in function.buffers)});"
 
 
-def aligned(place: str, dialect: Dialect) -> str:
-    """A place in memory, with its alignment: reading two words at once needs a known one."""
-    return f"__builtin_assume_aligned({place}, {dialect.alignment})"
+def aligned(place: str, dtype: str, dialect: Dialect) -> str:
+    """A place in memory, with its alignment where its type has less: reading two words at once needs a known one."""
+    return place if BYTES[dtype] >= dialect.alignment else f"__builtin_assume_aligned({place}, {dialect.alignment})"
 
 
 def _body(function: Function, emit: Emitter) -> list[Code]:

@@ -84,8 +84,10 @@ def entry_code(entry: str, program: Loops, offsets: Mapping[Buffer, int], functi
     used = {buffer for function in functions for buffer in function.buffers}
     places = {buffer: f"args[{number}]" for number, buffer in enumerate(program.arguments) if buffer in used}
     inside = {buffer: f"(void *)(workspace + {offset})" for buffer, offset in offsets.items() if buffer in used}
-    told = "{}" if dialect.hosted or dialect.apart else aligned("{}", dialect)
-    body: list[Code] = [f"{pointer(buffer, restrict=False)} = {told.format(place)};" for buffer, place in (places | inside).items()]
+    located = places | inside
+    if not dialect.hosted and not dialect.apart:
+        located = {buffer: aligned(place, buffer.dtype, dialect) for buffer, place in located.items()}
+    body: list[Code] = [f"{pointer(buffer, restrict=False)} = {place};" for buffer, place in located.items()]
     body += [call for function in functions for call in calls(function, apart=dialect.apart)]
     parallel = any(function.parallel for function in functions)
     named = [("args", bool(places)), ("workspace", bool(inside)), *([("parallel_for", parallel), ("pool", parallel)] if dialect.pool else [])]

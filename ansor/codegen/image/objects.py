@@ -1,4 +1,4 @@
-"""Candidates as objects: the entry point with its manifest is one, each loop nest another, compiled only if no candidate had it before.
+"""Candidates as objects: entry points with their manifests are one, each loop nest another, compiled only if no candidate had it before.
 
 A nest is compiled under the name `STAND_IN`, and gets its name in a candidate by replacing that in the object: the names are equally long.
 """
@@ -18,6 +18,8 @@ from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiled
 from ansor.codegen.trial.manifest import MANIFEST, program_text
 
+ENTRIES = "entries"
+"""The name of the object with the entry points that only call nests. Each has its own sections."""
 STAND_IN = "ansor_candidate_any_nest__"
 KEPT_BYTES = 64 << 20
 """Some ten thousand nests."""
@@ -41,7 +43,7 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """A candidate's objects. frame: bytes of stack for the entry point and its deepest nest; digest: of the machine code, '' if unknown."""
+    """A candidate's objects; others may share the first. frame: bytes of stack for the entry point and its deepest nest; digest: of the machine code, '' if unknown."""
 
     paths: tuple[Path, ...]
     frame: int
@@ -66,15 +68,22 @@ def compiled_objects(
     compiled: makes an object beside each C file."""
     keys = {text: _key(text, compiler) for one in candidates for text in one.nests}
     nests = {text: found for text, key in keys.items() if (found := _kept.get(key)) is not None}
-    entries = [_file(folder / f"{one.symbol}.c", one.entry) for one in candidates]
+    entries = _entry_files(candidates, folder)
     files = {text: _file(folder / f"nest{number}.c", text) for number, text in enumerate(keys) if text not in nests}
-    said = compiled([*entries, *files.values()])
+    said = compiled([*dict.fromkeys(entries), *files.values()])
     if not said.ok:
         return said, ()
     for text, file in files.items():
         nests[text] = _nest_object(file.with_suffix(".o"))
         _kept.keep(keys[text], nests[text])
     return said, tuple(_objects(one, file.with_suffix(".o"), nests) for one, file in zip(candidates, entries, strict=True))
+
+
+def _entry_files(candidates: Sequence[Units], folder: Path) -> list[Path]:
+    """The file of each candidate's entry point: one for all that only call their nests, as a compiler takes longer to begin a file than to compile one."""
+    calling = [one.entry for one in candidates if one.nests]
+    shared = _file(folder / f"{ENTRIES}.c", "\n".join(calling)) if calling else folder
+    return [shared if one.nests else _file(folder / f"{one.symbol}.c", one.entry) for one in candidates]
 
 
 def _nest_name(symbol: str, number: int) -> str:

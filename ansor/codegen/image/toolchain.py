@@ -91,9 +91,9 @@ class ImageToolchain:
         return (IMAGE,)
 
     def together(self, form: str) -> int:
-        """See `Toolchain`. More if candidates share an image, which goes to flash memory; else fewer, so that boards wait less for the first of a round."""
+        """See `Toolchain`."""
         del form
-        return TOGETHER if self._shares else TOGETHER // 2
+        return TOGETHER
 
     def prepare(self, form: str) -> None:
         """Build the harness, and the compiler's library for this core."""
@@ -125,7 +125,7 @@ class ImageToolchain:
                 return Making((), compiled)
             if deep := frames.misfit(max((one.frame for one in objects), default=0), self.board.run.stack, self.board.name):
                 return Making((), replace(compiled, kind="does_not_fit", text=deep))
-            linked = self._linked(symbols, [path for one in objects for path in one.paths], folder / "linked.elf", limits)
+            linked = self._linked(symbols, [*dict.fromkeys(path for one in objects for path in one.paths)], folder / "linked.elf", limits)
             said = replace(linked, seconds=compiled.seconds + linked.seconds)
             if not linked.ok:
                 return Making((), replace(said, kind="does_not_fit") if NO_ROOM in said.text else said)

@@ -114,11 +114,26 @@ def test_a_nest_is_compiled_once_for_all_candidates(board: str, tmp_path: Path, 
     again = toolchain.build([*sources, sources[0]], IMAGE, tmp_path / "again", timeout=120)
     assert first.said.ok and again.said.ok, first.said.text + again.said.text
     nests = {one.text(STAND_IN) for source in sources for one in parts_of(source).nests}
-    assert seen == [3 + len(nests), 4]
+    assert seen == [1 + len(nests), 1], "all entry points are one file"
     assert [one.digest for one in (*first.artifacts, first.artifacts[0])] == [one.digest for one in again.artifacts] and first.artifacts[0].digest
     for one, other in zip(first.artifacts, again.artifacts, strict=False):
         if not toolchain.board.code.flash:
             assert read_image(one.path).segments == read_image(other.path).segments
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("boards")
+@pytest.mark.parametrize("board", ["mps2-an386", "spike-rv32", "spike-rv64", "netduinoplus2"])
+def test_entry_points_that_share_an_object_are_those_of_candidates_built_alone(board: str, tmp_path: Path) -> None:
+    task = task_of(board)
+    toolchain, (first, whole, last) = toolchain_of(task), programs(task, 3)
+    sources = (first, replace(whole, parts=None), last)
+    made = toolchain.build(sources, IMAGE, tmp_path / "group", timeout=120)
+    assert made.said.ok, made.said.text
+    alone = [toolchain.build([one], IMAGE, tmp_path / f"alone{number}", timeout=120).artifacts[0] for number, one in enumerate(sources)]
+    assert [one.digest for one in made.artifacts] == [one.digest for one in alone] and len({one.digest for one in alone}) == 3
+    costs = counted(task, [*sources])
+    assert costs == [counted(task, [one])[0] for one in sources]
 
 
 @pytest.mark.compiler
