@@ -43,7 +43,8 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """A candidate's objects; others may share the first. frame: bytes of stack for the entry point and its deepest nest; digest: of the machine code, '' if unknown."""
+    """A candidate's objects; others may share the first. frame: bytes of stack for the entry point and its deepest nest; digest: of the machine code, '' if it
+    is unknown."""
 
     paths: tuple[Path, ...]
     frame: int
