@@ -19,7 +19,9 @@ from ansor.graph.tasks import ExtractedGraph
 SECONDS_PER_GROUP = 0.05
 ROUNDS = 30
 ENOUGH_SECONDS, ENOUGH_ROUNDS = 2.0, 6  # after both, large networks wait no longer
+CLEAR_SECONDS, CLEAR_ROUNDS = 0.5, 4  # nor after both of these, if all is clear
 MARGIN = 1.05  # how much faster PyTorch's kernel has to be: ours needs no PyTorch, and times vary
+UNCLEAR = 0.02  # the share of a network's time that may be unclear at the end
 T = TypeVar("T")
 
 
@@ -41,17 +43,30 @@ def rivals(
 ) -> list[Rivals]:
     """Both times of each task, from the network that runs our kernels and the one that runs PyTorch's, on `threads` threads.
 
-    Takes about `SECONDS_PER_GROUP` for each group, less for large networks (`ENOUGH_SECONDS`), or one run of both networks if that is longer.
+    Takes about `SECONDS_PER_GROUP` for each group, less for large networks (`ENOUGH_SECONDS`) and clear results (`CLEAR_SECONDS`), or one run of both
+    networks if that is longer.
     """
     runs = [lambda network=network: one_round(network, extracted.examples, clock) for network in (ours, theirs)]
+    compared = [number for number, placed in enumerate(extracted.placed) if placed.task is not None]
+
+    def clear(found: Sequence[Sequence[Sequence[float]]]) -> bool:
+        columns = [list(zip(*rounds, strict=True)) for rounds in found]
+        unclear = sum(low(columns[0][number]) for number in compared if not is_clear(columns[0][number], columns[1][number]))
+        return unclear < UNCLEAR * sum(map(low, columns[0]))
+
     with torch_threads(threads):
-        found = [[low(column) for column in zip(*rounds, strict=True)] for rounds in _in_turns(runs, SECONDS_PER_GROUP * len(extracted.placed), clock)]
+        found = _in_turns(runs, SECONDS_PER_GROUP * len(extracted.placed), clock, clear)
     totals = [[0.0] * len(extracted.tasks) for _ in found]
-    for seconds, total in zip(found, totals, strict=True):
-        for placed, one in zip(extracted.placed, seconds, strict=True):
+    for rounds, total in zip(found, totals, strict=True):
+        for placed, column in zip(extracted.placed, zip(*rounds, strict=True), strict=True):
             if placed.task is not None:
-                total[placed.task] += one
+                total[placed.task] += low(column)
     return [Rivals(one, other) for one, other in zip(*totals, strict=True)]
+
+
+def is_clear(ours: Sequence[float], theirs: Sequence[float]) -> bool:
+    """Whether more runs would hardly change which of two is faster: the fastest run of one takes clearly longer than most of the other's."""
+    return min(theirs) > low(ours) * MARGIN or low(theirs) * MARGIN**2 < min(ours)
 
 
 def faster(one: CompiledNetwork, other: CompiledNetwork, examples: CallArguments | None, threads: int, clock: Clock = time.perf_counter) -> bool:
@@ -59,12 +74,12 @@ def faster(one: CompiledNetwork, other: CompiledNetwork, examples: CallArguments
     example. Takes as long as `rivals`."""
     runs = [lambda network=network: sum(one_round(network, examples, clock)) for network in (one, other)]
     with torch_threads(threads):
-        first, second = _in_turns(runs, SECONDS_PER_GROUP * len(one.steps), clock)
+        first, second = _in_turns(runs, SECONDS_PER_GROUP * len(one.steps), clock, lambda found: is_clear(*found))
     return low(first) < low(second)
 
 
-def _in_turns(runs: Sequence[Callable[[], T]], budget: float, clock: Clock) -> tuple[list[T], ...]:
-    """The results of the runs, repeated alternately for `budget` seconds or until that is enough.
+def _in_turns(runs: Sequence[Callable[[], T]], budget: float, clock: Clock, clear: Callable[[tuple[list[T], ...]], bool]) -> tuple[list[T], ...]:
+    """The results of the runs, repeated alternately for `budget` seconds or until that is enough. clear: whether the results so far are.
 
     The first round only warms up, unless there is no time for another.
     """
@@ -73,6 +88,8 @@ def _in_turns(runs: Sequence[Callable[[], T]], budget: float, clock: Clock) -> t
     for number in range(ROUNDS):
         spent = clock() - start
         if spent >= budget or (spent >= ENOUGH_SECONDS and number >= ENOUGH_ROUNDS):
+            break
+        if spent >= CLEAR_SECONDS and number >= CLEAR_ROUNDS and clear(found):
             break
         if number == 0:
             for one in found:
