@@ -27,16 +27,20 @@ _OF_FOLDERS = ("-fdebug-compilation-dir=", "-fcoverage-compilation-dir=")  # of 
 _NOTES = ("-MD", "-MV")  # dependency files
 _PLAIN = "int main(void) { return 0; }\n"
 _FEATURE = "-target-feature"
+_OTHERS = ("-march", "-mfpu", "-Xclang")  # flags that may take features away
 _PROBE = """
 typedef signed char bytes __attribute__((vector_size(16)));
 typedef float floats __attribute__((vector_size(16)));
-void kinds(bytes *a, floats *b, double *c, long long *d, const short *e, int *f, int n) {
+struct unaligned { char before; int value; } __attribute__((packed));
+void kinds(bytes *a, floats *b, double *c, long long *d, const short *e, int *f, unsigned *g, struct unaligned *h, int n) {
   for (int i = 0; i < n; ++i) {
     a[i] = a[i] * a[i + 1] + a[i + 2];
     b[i] = b[i] * b[i + 1] + b[i + 2];
-    c[i] = c[i] * c[i + 1] + c[i + 2];
+    c[i] = c[i] * c[i + 1] + c[i + 2] / __builtin_sqrt(c[i]);
     d[i] = d[i] / d[i + 1] + (d[i + 2] << i);
-    f[i] += e[i] * e[i + 1] + __builtin_popcount(f[i + 1]) + __builtin_bswap32(f[i + 2]) + (f[i + 3] > 99 ? 99 : f[i + 3]);
+    f[i] += e[i] * e[i + 1] + __builtin_popcount(f[i + 1]) + __builtin_bswap32(f[i + 2]) + (f[i + 3] > 99 ? 99 : f[i + 3]) + f[i] / f[i + 4] % f[i + 5];
+    g[i] = g[i] / g[i + 1] + g[i + 2] % g[i + 3] + (g[i] << 7 | g[i] >> 25) + __builtin_clz(g[i + 4]) + __builtin_ctz(g[i + 5]) + (1u << i);
+    h[i].value += h[i + 1].value;
   }
 }
 """
@@ -73,7 +77,7 @@ def compiler_commands(compiler: Compiler, flags: tuple[str, ...], link_flags: tu
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
     with building.lock:
         try:
-            kept = kept_library(f"commands-{key}", lambda place: _ask(compiler, flags, link_flags, libraries, place), ".json")
+            kept = kept_library(f"calls-{key}", lambda place: _ask(compiler, flags, link_flags, libraries, place), ".json")
             found = json.loads(kept.read_text())
             return CompilerCommands(tuple(found["compiling"]), tuple(found["linking"]))
         except (OSError, ValueError, KeyError, subprocess.SubprocessError) as error:
@@ -95,29 +99,39 @@ def _ask(compiler: Compiler, flags: Sequence[str], link_flags: Sequence[str], li
         compiling = [word for word in _without(front, source, made, (), ("-o",)) if not word.startswith(_OF_FOLDERS)]
         if linking.count(_OBJECTS) != 1 or any(word.startswith(str(folder)) for word in (*compiling, *linking)):
             raise ValueError(f"{compiler.version} calls its linker with temporary files")
-        if any(_only_adds(flag) for flag in flags):
+        if _only_adds(flags):
             compiling = _shorter(compiling, folder)
         found = CompilerCommands(tuple(compiling), (compiler.command[0], *linking))
     place.write_text(json.dumps(asdict(found)))
 
 
-def _only_adds(flag: str) -> bool:
-    """Whether a flag names a processor, and features only to add to it: those that the driver then says are missing, that processor never had."""
-    return flag.startswith("-mcpu=") and "native" not in flag and "-" not in flag.removeprefix("-mcpu=")
+def _only_adds(flags: Sequence[str]) -> bool:
+    """Whether flags for a board name a processor, and take no feature away from it."""
+    names = [flag.removeprefix("-mcpu=") for flag in flags if flag.startswith("-mcpu=")]
+    return "-ffreestanding" in flags and bool(names) and not any("-" in one or "native" in one for one in names) and not _any_starts(flags, _OTHERS)
+
+
+def _any_starts(flags: Sequence[str], starts: tuple[str, ...]) -> bool:
+    return any(flag.startswith(starts) for flag in flags)
 
 
 def _shorter(compiling: list[str], folder: Path) -> list[str]:
     """The command without the features that a processor does not have. LLVM compares the whole list for each function in many of its passes: a fourteenth
-    of the time of a candidate for a board. The command as it is if code for a sample of types differs."""
+    of the time of a candidate for a board. The command as it is if predefined macros, or code for a sample of types and operators, differ."""
     missing = {at for at, word in enumerate(compiling[1:], 1) if compiling[at - 1] == _FEATURE and word.startswith("-")}
     shorter = [word for at, word in enumerate(compiling) if at not in missing and at + 1 not in missing]
-    source = folder / "probe.c"
+    try:
+        return shorter if _probed(compiling, folder) == _probed(shorter, folder) else compiling
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return compiling
+
+
+def _probed(compiling: Sequence[str], folder: Path) -> tuple[bytes, str]:
+    """The object of the probe, and the predefined macros."""
+    source, made = folder / "probe.c", folder / "probe.o"
     source.write_text(_PROBE)
-    objects = list[bytes]()
-    for words in (compiling, shorter):
-        _said((*words, str(source), "-o", str(source.with_suffix(".o"))), folder)
-        objects.append(source.with_suffix(".o").read_bytes())
-    return shorter if objects[0] == objects[1] else compiling
+    _said((*compiling, str(source), "-o", str(made)), folder)
+    return made.read_bytes(), _said((*compiling, "-E", "-dM", str(source), "-o", "-"), folder)
 
 
 def _said(command: Sequence[str], folder: Path) -> str:

@@ -324,7 +324,7 @@ def contiguous(buffer: Buffer, index: tuple[Linear, ...], var: Var) -> bool:
     return int(flat.coefficient(var)) == 1 and all(atom is var or not mentions(Linear(((atom, 1),)), var) for atom, _ in flat.terms)
 
 
-@lru_cache(maxsize=1024)  # patterns ask for the same accesses, one after another
+@lru_cache(maxsize=1024)  # patterns ask for the same accesses, one after another; buffers and indices are told apart by identity
 def flat_index(buffer: Buffer, index: tuple[Linear, ...]) -> Linear:
     """Position in the buffer, in elements. Loops fused over neighbouring dimensions are one dimension again: (f / 8) * 8 + f % 8 is f."""
     total = Linear()

@@ -65,7 +65,8 @@ def rivals(
 
 
 def is_clear(ours: Sequence[float], theirs: Sequence[float]) -> bool:
-    """Whether more runs would hardly change which of two is faster: the fastest run of one takes clearly longer than most of the other's."""
+    """Whether more runs would hardly change which of two counts as faster: the fastest run of one takes clearly longer than the other's lower quartile.
+    Theirs has to be faster by `MARGIN` to count, and by as much again to be clear."""
     return min(theirs) > low(ours) * MARGIN or low(theirs) * MARGIN**2 < min(ours)
 
 

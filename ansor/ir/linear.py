@@ -2,7 +2,7 @@
 
 An index is a sum of integer multiples of loop variables plus a constant. Coefficients, constants and extents are `Int`s: a Python int when one
 program is lowered, an int64 array of shape [n] or a recorded column when n programs of the same structure are lowered at once. Nothing here
-branches on a value, so all cases run the same code and give the same numbers.
+branches on a value, except to skip a multiplication by the int 1, so all cases run the same code and give the same numbers.
 """
 
 from __future__ import annotations

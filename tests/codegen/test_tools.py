@@ -120,7 +120,7 @@ FEATURE = "-target-feature"
 
 def features(target: tuple[str, ...]) -> list[str]:
     """The features that a compiler is told for a processor."""
-    commands = compiler_commands(find_compiler("zig"), (*target, "-O2", "-ffreestanding"), (*target, "-nostartfiles"))
+    commands = compiler_commands(find_compiler("zig"), (*target, "-O2", "-ffreestanding"), ("-nostartfiles", *target))
     assert commands is not None
     return [word for before, word in pairwise(commands.compiling) if before == FEATURE]
 
@@ -139,10 +139,32 @@ def test_features_that_a_processor_lacks_are_told(core: str) -> None:
     assert any(one.startswith("-") for one in told) and ("-dsp" in told) == (core == "cortex_m4-dsp")
 
 
-def test_features_are_told_if_the_code_would_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = 'import sys, pathlib\nat = sys.argv.index("-o")\npathlib.Path(sys.argv[at + 1]).write_text(str("-b" in sys.argv))\n'
-    (tmp_path / "cc.py").write_text(source)
+def test_features_that_another_flag_takes_away_are_told() -> None:
+    assert "-hwdiv" in features(("-target", "thumb-freestanding-eabi", "-mcpu=cortex_m3", "-Xclang", FEATURE, "-Xclang", "-hwdiv"))
+
+
+def test_programs_for_other_systems_are_told_all_features() -> None:
+    commands = compiler_commands(find_compiler("zig"), ("-target", "aarch64-linux-musl", "-mcpu=cortex_a72", "-O2"), ("-target", "aarch64-linux-musl"))
+    assert commands is not None and any(word.startswith("-") for before, word in pairwise(commands.compiling) if before == FEATURE)
+
+
+COMPILER = """import sys, pathlib
+text = str("-b" in sys.argv)
+if {fails} and text == "False":
+    sys.exit(1)
+if "-E" in sys.argv:
+    print({macros})
+else:
+    pathlib.Path(sys.argv[sys.argv.index("-o") + 1]).write_text({code})
+"""
+"""Its object and its macros may tell that it was called without a feature."""
+
+
+@pytest.mark.parametrize(
+    ("code", "macros", "fails", "shorter"),
+    [("'same'", "'same'", False, True), ("text", "'same'", False, False), ("'same'", "text", False, False), ("'same'", "'same'", True, False)],
+)
+def test_features_are_told_if_the_code_or_macros_would_differ(code: str, macros: str, fails: bool, shorter: bool, tmp_path: Path) -> None:
+    (tmp_path / "cc.py").write_text(COMPILER.format(code=code, macros=macros, fails=fails))
     command = [sys.executable, str(tmp_path / "cc.py"), FEATURE, "+a", FEATURE, "-b"]
-    assert commands_module._shorter(command, tmp_path) == command
-    (tmp_path / "cc.py").write_text(source.replace('str("-b" in sys.argv)', '"the same"'))
-    assert commands_module._shorter(command, tmp_path) == command[:-2]
+    assert commands_module._shorter(command, tmp_path) == (command[:-2] if shorter else command)

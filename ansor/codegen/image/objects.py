@@ -43,8 +43,8 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """A candidate's objects; others may share the first. frame: bytes of stack for the entry point and its deepest nest; digest: of the machine code, '' if it
-    is unknown."""
+    """A candidate's objects; others may share the first. frame: bytes of stack for its deepest nest and the entry point, or the largest of those in the same
+    object; digest: of the machine code, '' if unknown."""
 
     paths: tuple[Path, ...]
     frame: int
@@ -59,7 +59,8 @@ def units_of(source: CSource, symbol: str) -> Units:
     if parts is None or any(len(name) != len(STAND_IN) for name in names):
         return Units(symbol, _entry_text(source, symbol))
     renamed = "".join(f"#define {nest.name} {name}\n" for nest, name in zip(parts.nests, names, strict=True))
-    return Units(symbol, renamed + _entry_text(replace(source, text=parts.entry), symbol), tuple(nest.text(STAND_IN) for nest in parts.nests))
+    entry = renamed + _entry_text(replace(source, text=parts.entry), symbol) + "".join(f"#undef {nest.name}\n" for nest in parts.nests)
+    return Units(symbol, entry, tuple(nest.text(STAND_IN) for nest in parts.nests))
 
 
 def compiled_objects(

@@ -12,7 +12,7 @@ from ansor.codegen.trial.manifest import MANIFEST
 NO_ROOM = "the code of the program does not fit"
 _CODE = ".text .text.* .rodata .rodata.* .srodata .srodata.* .got .data.rel.ro .data.rel.ro.*"
 _NEXT = "\n    "
-_STRINGS = f"*{ENTRIES}.o(.rodata.str*)"
+_STRINGS = f"*{ENTRIES}.o(.rodata.str*)"  # the compiler keeps equal strings of a file once, so they belong to no candidate
 _VARIABLES = ".data .data.* .sdata .sdata.* .bss .bss.* .sbss .sbss.* COMMON"
 
 
@@ -38,6 +38,8 @@ SECTIONS {{
   {placed}
 {"".join(_ends(board, common, symbol) for symbol in symbols)}  .data : {{ *({_VARIABLES}) }}
   ASSERT(SIZEOF(.data) == 0, "the program has its own variables: only constants are supported")
+  .unplaced : {{ *({_CODE}) }}
+  ASSERT(SIZEOF(.unplaced) == 0, "the compiler made constants that belong to no candidate")
   /DISCARD/ : {{ *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note*) }}
 }}
 """

@@ -48,7 +48,8 @@ PLAIN_ADDRESSES = ("-mllvm", "-lsr-preferred-addressing-mode=none")
 time, for no fewer instructions (48 dense programs without it: as many in the best ones, 0.5 % fewer on average)."""
 
 SHORT_SCANS = ("-mllvm", "-memdep-block-scan-limit=3")
-"""As in LLVM_FLAGS, but shorter: a twentieth of the compiler's time, for the same instructions (four layers on three boards)."""
+"""How many instructions LLVM looks back for an earlier load or store of the same place. The last such option counts: LLVM_FLAGS has 10. A twentieth of the
+compiler's time, for the same instructions (four layers on three boards)."""
 
 PLAIN = CSource("void plain(void *const *args, unsigned char *workspace) {}\n", "plain", ())
 

@@ -124,12 +124,22 @@ def test_a_nest_is_compiled_once_for_all_candidates(board: str, tmp_path: Path, 
 @pytest.mark.compiler
 @pytest.mark.usefixtures("boards")
 @pytest.mark.parametrize("board", ["mps2-an386", "spike-rv32", "spike-rv64", "netduinoplus2"])
-def test_entry_points_that_share_an_object_are_those_of_candidates_built_alone(board: str, tmp_path: Path) -> None:
+def test_entry_points_that_share_an_object_are_those_of_candidates_built_alone(board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = task_of(board)
+    said: list[str] = []
+    compiled = ImageToolchain._compiled
+
+    def noting(self: ImageToolchain, files: Sequence[Path], limits: object) -> Compiled:
+        found = compiled(self, files, limits)  # type: ignore[arg-type]
+        said.append(found.text)
+        return found
+
+    monkeypatch.setattr(ImageToolchain, "_compiled", noting)
     toolchain, (first, whole, last) = toolchain_of(task), programs(task, 3)
     sources = (first, replace(whole, parts=None), last)
     made = toolchain.build(sources, IMAGE, tmp_path / "group", timeout=120)
     assert made.said.ok, made.said.text
+    assert said == [""], "names of one candidate are no longer defined in the next"
     alone = [toolchain.build([one], IMAGE, tmp_path / f"alone{number}", timeout=120).artifacts[0] for number, one in enumerate(sources)]
     assert [one.digest for one in made.artifacts] == [one.digest for one in alone] and len({one.digest for one in alone}) == 3
     costs = counted(task, [*sources])
