@@ -143,9 +143,18 @@ def test_features_that_another_flag_takes_away_are_told() -> None:
     assert "-hwdiv" in features(("-target", "thumb-freestanding-eabi", "-mcpu=cortex_m3", "-Xclang", FEATURE, "-Xclang", "-hwdiv"))
 
 
-def test_programs_for_other_systems_are_told_all_features() -> None:
-    commands = compiler_commands(find_compiler("zig"), ("-target", "aarch64-linux-musl", "-mcpu=cortex_a72", "-O2"), ("-target", "aarch64-linux-musl"))
-    assert commands is not None and any(word.startswith("-") for before, word in pairwise(commands.compiling) if before == FEATURE)
+@pytest.mark.parametrize(
+    ("flags", "only_adds"),
+    [
+        (("-ffreestanding", "-mcpu=cortex_m4+vfp4d16sp"), True),
+        (("-mcpu=cortex_a72",), False),  # for a system
+        (("-ffreestanding",), False),  # for any processor
+        (("-ffreestanding", "-mcpu=cortex_m4", "-mcpu=cortex_m4-dsp"), False),
+        (("-ffreestanding", "-mcpu=cortex_m4", "-mfpu=none"), False),
+    ],
+)
+def test_which_flags_only_add_features(flags: tuple[str, ...], only_adds: bool) -> None:
+    assert commands_module._only_adds(flags) == only_adds
 
 
 COMPILER = """import sys, pathlib
