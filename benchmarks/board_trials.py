@@ -122,6 +122,8 @@ def main() -> int:
     parser.add_argument("--ways", default="", help="only those with this in their names")
     given = parser.parse_args()
     ways = [way.name for way in WAYS if given.ways in way.name]
+    if not ways:
+        parser.error(f"no way has {given.ways!r} in its name; they are: {'; '.join(way.name for way in WAYS)}")
     table = Table(title=f"trials a second, {given.trials} trials, median of {given.rounds}")
     table.add_column("layer")
     for way in ways:

@@ -107,12 +107,10 @@ def _ask(compiler: Compiler, flags: Sequence[str], link_flags: Sequence[str], li
 
 def _only_adds(flags: Sequence[str]) -> bool:
     """Whether flags for a board name a processor, and take no feature away from it."""
+    if "-ffreestanding" not in flags or any(flag.startswith(_OTHERS) for flag in flags):
+        return False
     names = [flag.removeprefix("-mcpu=") for flag in flags if flag.startswith("-mcpu=")]
-    return "-ffreestanding" in flags and bool(names) and not any("-" in one or "native" in one for one in names) and not _any_starts(flags, _OTHERS)
-
-
-def _any_starts(flags: Sequence[str], starts: tuple[str, ...]) -> bool:
-    return any(flag.startswith(starts) for flag in flags)
+    return bool(names) and not any("-" in one or "native" in one for one in names)
 
 
 def _shorter(compiling: list[str], folder: Path) -> list[str]:

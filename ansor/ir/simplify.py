@@ -21,7 +21,7 @@ def simplified(loops: Loops) -> Loops:
 def simplified_index(linear: Linear) -> Linear:
     """Zero terms dropped, variables of extent 1 replaced by 0, divisions folded where the range allows."""
     if all(isinstance(atom, Var) and coefficient and atom.extent != 1 for atom, coefficient in linear.terms):
-        return linear
+        return linear  # most sums are as simple as they can be
     result = Linear((), linear.const)
     for atom, coefficient in linear.terms:
         if isinstance(coefficient, int) and coefficient == 0:
@@ -120,9 +120,9 @@ class _Simplifier:
         return with_operands(node, operands)
 
     def _index(self, linear: Linear) -> Linear:
-        if all(isinstance(atom, Var) for atom, _ in linear.terms):
-            return simplified_index(linear)
-        return simplified_index(Linear(tuple((self._atom(atom), c) for atom, c in linear.terms), linear.const))
+        if any(is_opaque(atom) for atom, _ in linear.terms):
+            linear = Linear(tuple((self._atom(atom), c) for atom, c in linear.terms), linear.const)
+        return simplified_index(linear)
 
     def _atom(self, atom: Atom) -> Atom:
         """The atom, with the values that it depends on simplified at any depth."""

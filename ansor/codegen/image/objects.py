@@ -83,8 +83,9 @@ def compiled_objects(
 
 def _entry_files(candidates: Sequence[Units], folder: Path) -> list[Path]:
     """The file of each candidate's entry point: one for all that only call their nests, as a compiler takes longer to begin a file than to compile one."""
-    calling = [one.entry for one in candidates if one.nests]
-    shared = _file(folder / f"{ENTRIES}.c", "\n".join(calling)) if calling else folder
+    shared = folder / f"{ENTRIES}.c"
+    if any(one.nests for one in candidates):
+        shared.write_text("\n".join(one.entry for one in candidates if one.nests))
     return [shared if one.nests else _file(folder / f"{one.symbol}.c", one.entry) for one in candidates]
 
 
