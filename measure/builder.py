@@ -61,12 +61,24 @@ class Builder(Closing):
         self._alone_times = ALONE_TIMES
         self._work = WorkDirectory()
         self._pool = ThreadPoolExecutor(self._jobs, thread_name_prefix="ansor-build")
+        self._under_way = set[Future[Sequence[Built]]]()
 
-    def submit(self, sources: Sequence[CSource], *, timeout: float | None = None) -> list["Future[Sequence[Built]]"]:
-        """Start building; the results of all futures together are in the order of `sources`."""
-        size = max(1, min(self._together, -(-len(sources) // self._jobs)))
+    def group_size(self, count: int) -> int:
+        """The most of `count` texts that share a call of the compiler."""
+        return max(1, min(self._together, -(-count // self._jobs)))
+
+    def submit(self, sources: Sequence[CSource], *, timeout: float | None = None, of: int = 0) -> list["Future[Sequence[Built]]"]:
+        """Start building; the results of all futures together are in the order of `sources`. of: how many there are, if others follow."""
+        size = self.group_size(max(of, len(sources)))
         groups = [sources[start : start + size] for start in range(0, len(sources), size)]
-        return [self._pool.submit(self._build_group, group, timeout or self._timeout) for group in groups]
+        futures: list[Future[Sequence[Built]]] = [self._pool.submit(self._build_group, group, timeout or self._timeout) for group in groups]
+        self._under_way = {one for one in [*self._under_way, *futures] if not one.done()}
+        return futures
+
+    @property
+    def has_free_job(self) -> bool:
+        """Whether less is being built than can be at once."""
+        return sum(not one.done() for one in self._under_way) < self._jobs
 
     def build(self, sources: Sequence[CSource], *, timeout: float | None = None) -> list[Built]:
         """Build, and wait for all."""

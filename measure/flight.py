@@ -13,27 +13,53 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
 from ansor.measure.builder import Built
-from ansor.measure.measurer import Candidate, Key, Measurement, Measurer, Trial, text_key
+from ansor.measure.measurer import Candidate, Key, Measurement, Measurer, Memory, Trial, text_key
+
+FEWEST = 2
+"""Candidates that are worth a call of the compiler while it has nothing to do."""
 
 
 class Flight:
-    """Begins building a batch. Measurements come in its order, each program once, as in `Measurer.measure`."""
+    """Builds the parts of a batch as they are added. Measurements come in its order, each program once, as in `Measurer.measure`. count: of the batch, at
+    most."""
 
-    def __init__(self, measurer: Measurer, batch: Sequence[Candidate]) -> None:
-        self._measurer = measurer
-        keys = [text_key(one) for one in batch]
-        self._references = measurer.begin_references(batch)
-        self._memory = measurer.remembered(keys)
-        self._futures = measurer.builder.submit([one.source for one in measurer.fresh(batch, keys).values()])
-        self._to_build, self._built = deque(self._futures), deque[Built]()
-        self._waiting = deque(zip(keys, batch, strict=True))
+    def __init__(self, measurer: Measurer, count: int) -> None:
+        self._measurer, self._count, self._complete = measurer, count, False
+        self._references: dict[str, Future[Sequence[Built]]] = {}
+        self._memory: Memory = {}
+        self._futures: list[Future[Sequence[Built]]] = []
+        self._to_build, self._built = deque[Future[Sequence[Built]]](), deque[Built]()
+        self._waiting, self._submitted = deque[tuple[Key, Candidate]](), set[Key]()
         self._begun: deque[tuple[Key, Candidate, Trial]] = deque()
         self._prepared = False
+
+    def is_part(self, count: int) -> bool:
+        """Whether to add that many candidates at once: as many as share a call of the compiler, or fewer so that none of its jobs waits."""
+        builder = self._measurer.builder
+        return count >= (FEWEST if builder.has_free_job else builder.group_size(self._count))
 
     @property
     def over(self) -> bool:
         """Whether all measurements were returned."""
-        return not self._waiting and not self._begun
+        return self._complete and not self._waiting and not self._begun
+
+    def add(self, part: Sequence[Candidate], *, last: bool) -> None:
+        """Begin building the next candidates. last: no others follow."""
+        builds = self._measurer.begin_references(part)
+        self._references.update(builds)
+        self._prepared = self._prepared and not builds
+        keys = [text_key(one) for one in part]
+        new = [key for key in keys if key not in self._submitted]  # the others are built, even if another flight measures them first
+        self._memory = {**self._measurer.remembered(new), **self._memory}
+        fresh = {key: one for key, one in zip(keys, part, strict=True) if key not in self._memory and key not in self._submitted}
+        self._submitted.update(fresh)
+        futures = self._measurer.builder.submit([one.source for one in fresh.values()], of=self._count)
+        self._futures += futures
+        self._to_build += futures
+        self._waiting += zip(keys, part, strict=True)
+        self._complete = last
+        if self.over:
+            self._clear()
 
     @property
     def awaits(self) -> Sequence[Future[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ansor.measure.failure import Failure
@@ -32,6 +32,8 @@ class Round:
 
 
 Hear = Callable[[Round, Pick, Measurement], None]
+Program = Candidate | Measurement
+"""A program of a round: to measure, or a failure if it cannot be written as C."""
 
 
 class RoundsInFlight:
@@ -62,9 +64,14 @@ class RoundsInFlight:
         """Trials of those rounds, measured or not, so that the number does not depend on the clock."""
         return sum(len(one.round.picks) for one in self._under_way)
 
-    def start(self, round_: Round, candidates: Sequence[Candidate], failed: dict[int, Measurement], hear: Hear) -> None:
-        """Build and measure a round; failed: programs that cannot be measured, by position. Passes on results of other rounds that have arrived since."""
-        self._under_way.append(_RoundInFlight(round_, Flight(self._measurer, candidates), failed))
+    def start(self, round_: Round, programs: Iterable[Program], hear: Hear) -> None:
+        """Build and measure a round as its programs come. Passes on results that have arrived since, of other rounds too."""
+        one = _RoundInFlight(round_, Flight(self._measurer, len(round_.picks)))
+        self._under_way.append(one)
+        for program in programs:
+            one.take(program)
+            self._advance(hear)
+        one.complete()
         self._advance(hear)
 
     def next_ended(self, hear: Hear, stop: Callable[[], bool]) -> Round | None:
@@ -106,17 +113,32 @@ class RoundsInFlight:
 
 @dataclass(eq=False)
 class _RoundInFlight:
-    """arrived: measurements that were not passed on yet."""
+    """taken: how many programs are known. part: those that are built next. failed: by position. arrived: measurements that were not passed on yet."""
 
     round: Round
     flight: Flight
-    failed: dict[int, Measurement]
+    taken: int = 0
+    part: list[Candidate] = field(default_factory=list)
+    failed: dict[int, Measurement] = field(default_factory=dict)
     reported: int = 0
     arrived: list[Measurement] = field(default_factory=list)
 
     @property
     def over(self) -> bool:
         return self.reported == len(self.round.picks)
+
+    def take(self, program: Program) -> None:
+        if isinstance(program, Measurement):
+            self.failed[self.taken] = program
+        else:
+            self.part.append(program)
+        self.taken += 1
+        if self.taken < len(self.round.picks) and self.flight.is_part(len(self.part)):
+            self.flight.add(self.part, last=False)
+            self.part = []
+
+    def complete(self) -> None:
+        self.flight.add(self.part, last=True)
 
     def advance(self) -> None:
         if not self.flight.over:

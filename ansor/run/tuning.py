@@ -27,7 +27,7 @@ from ansor.run.options import ROUND, SMALL_ROUND, Rounds, SearchOptions, Trials
 from ansor.run.pace import Pace
 from ansor.run.refused import refusal
 from ansor.run.reporter import Callbacks
-from ansor.run.rounds import Round, RoundsInFlight
+from ansor.run.rounds import Program, Round, RoundsInFlight
 from ansor.run.states import BudgetUse, Progress, RunResults, TaskState, best_of, origins_of
 from ansor.run.summary import last_lines
 from ansor.search.task_scheduler import TaskInfo, TaskScheduler
@@ -249,7 +249,7 @@ class TuningRun:
             if self.on_round is not None:
                 self.on_round(index, False)
             round_ = self._new_round(state, self.pace.round_size(state, begun, self.rounds.size))
-            rounds.start(round_, *self._candidates(state, round_.picks), self._take)
+            rounds.start(round_, self._programs(state, round_.picks), self._take)
 
     def _next_beside(self, rounds: RoundsInFlight) -> int | None:
         """A task for another round: one with as few rounds in flight as possible."""
@@ -335,24 +335,23 @@ class TuningRun:
 
     def _measured(self, state: TaskState, picks: Sequence[Pick]) -> Generator[tuple[Pick, Measurement], None, None]:
         """Measurements in the order of the picks."""
-        candidates, failed = self._candidates(state, picks)
-        with closing(self.measurer.measure(candidates)) as results:
-            for k, pick in enumerate(picks):
-                yield pick, failed[k] if k in failed else next(results)
-
-    def _candidates(self, state: TaskState, picks: Sequence[Pick]) -> tuple[list[Candidate], dict[int, Measurement]]:
-        """The candidates to measure and, by position, the failures of programs that cannot be written as C."""
-        candidates: list[Candidate] = []
-        failed: dict[int, Measurement] = {}
         with uncollected():
-            for k, pick in enumerate(picks):
-                try:
+            programs = list(self._programs(state, picks))
+        with closing(self.measurer.measure([one for one in programs if isinstance(one, Candidate)])) as results:
+            for pick, program in zip(picks, programs, strict=True):
+                yield pick, program if isinstance(program, Measurement) else next(results)
+
+    def _programs(self, state: TaskState, picks: Sequence[Pick]) -> Iterator[Program]:
+        """What to measure for each pick, or the failure of one that cannot be written as C."""
+        best = state.cost  # the same for all, whatever is measured meanwhile
+        for k, pick in enumerate(picks):
+            try:
+                with uncollected():
                     source = state.task.source(state.task.spaces[pick.space].sketch, pick.row, f"candidate{k}")
-                except AnsorError as error:
-                    failed[k] = Measurement(failure=Failure("instantiation", str(error)), unit=self.measurer.unit)
-                    continue
-                candidates.append(Candidate(state.task.measure_task, source, state.cost))
-        return candidates, failed
+            except AnsorError as error:
+                yield Measurement(failure=Failure("instantiation", str(error)), unit=self.measurer.unit)
+                continue
+            yield Candidate(state.task.measure_task, source, best)
 
     def _trial(self, state: TaskState, pick: Pick, measurement: Measurement, round_: int) -> Outcome:
         """Record and count a finished trial."""

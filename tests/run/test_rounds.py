@@ -139,8 +139,14 @@ class FakeQueue:
 class FakeFlight:
     """A batch whose measurements come when the test says: costs are lengths of texts."""
 
-    def __init__(self, measurer: object, batch: Sequence[Candidate]) -> None:
-        self.batch, self.ready, self.given = batch, 0, 0
+    def __init__(self, measurer: object, count: int) -> None:
+        self.batch, self.ready, self.given = list[Candidate](), 0, 0
+
+    def is_part(self, count: int) -> bool:
+        return count == 2
+
+    def add(self, part: Sequence[Candidate], *, last: bool) -> None:
+        self.batch += part
 
     @property
     def over(self) -> bool:
@@ -170,9 +176,9 @@ def scripted(
     order, drops = random.Random(seed), random.Random(seed + 1)
 
     class Noting(FakeFlight):
-        def __init__(self, measurer: object, batch: Sequence[Candidate]) -> None:
-            super().__init__(measurer, batch)
-            asked.extend(one.source.text for one in batch)
+        def add(self, part: Sequence[Candidate], *, last: bool) -> None:
+            super().add(part, last=last)
+            asked.extend(one.source.text for one in part)
 
     def wait_for_any(flights: Sequence[FakeFlight]) -> None:
         if beside is not None:
@@ -209,8 +215,8 @@ def test_with_one_device_the_same_results_give_the_same_search(monkeypatch: pyte
 def test_trials_of_a_later_round_wait_where_rounds_end_in_order(monkeypatch: pytest.MonkeyPatch, in_order: bool, expected: list[int]) -> None:
     heard, flights, candidate = list[int](), list[FakeFlight](), cast(Candidate, SimpleNamespace(source=SimpleNamespace(text="x")))
 
-    def flight(measurer: object, batch: Sequence[Candidate]) -> FakeFlight:
-        flights.append(FakeFlight(measurer, batch))
+    def flight(measurer: object, count: int) -> FakeFlight:
+        flights.append(FakeFlight(measurer, count))
         return flights[-1]
 
     def hear(round_: Round, pick: Pick, measurement: Measurement) -> None:
@@ -223,7 +229,7 @@ def test_trials_of_a_later_round_wait_where_rounds_end_in_order(monkeypatch: pyt
     monkeypatch.setattr(rounds_module, "wait_for_any", wait_for_any)
     rounds = RoundsInFlight(cast(Measurer, SimpleNamespace(queue=FakeQueue())), in_order=in_order)
     for index in range(2):
-        rounds.start(Round(index, [Pick(0, (0,)), Pick(0, (1,))], 1, searched=True), [candidate] * 2, {}, hear)
+        rounds.start(Round(index, [Pick(0, (0,)), Pick(0, (1,))], 1, searched=True), [candidate] * 2, hear)
     flights[0].ready, flights[1].ready = 1, 2
     ended = [rounds.next_ended(hear, lambda: False) for _ in range(2)]
     assert heard == expected and [one.index for one in ended if one is not None] == ([0, 1] if in_order else [1, 0])
