@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ansor.codegen.dialect import C_TYPES, Dialect
@@ -45,7 +45,8 @@ WrittenNest = OuterLoop | PatternNest
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A nest. parallel: the loops whose iterations are its `tasks` tasks, none if it is not split; strips: what a task is instead."""
+    """A nest. parallel: the loops whose iterations are its `tasks` tasks, none if it is not split; strips: what a task is instead; names: of its tensors and
+    loops."""
 
     name: str
     buffers: tuple[Buffer, ...]
@@ -53,6 +54,7 @@ class Function:
     tasks: int
     body: tuple[WrittenNest, ...]
     strips: Strips | None = None
+    names: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         shared = f", {self.tasks} tasks of {', '.join(loop.var.name for loop in self.parallel)}" if self.parallel else ""
@@ -77,14 +79,24 @@ def _text(body: Sequence[WrittenNest], indent: str) -> Iterator[str]:
 
 def function_of(name: str, node: Node, buffers: Sequence[Buffer], machine: Machine, patterns: Sequence[Pattern], sums: Mapping[Store, Access]) -> Function:
     """The function of a nest. buffers: all of the program, in order; sums: what stores must subtract, if computed ahead."""
-    used = _used(node) | {sums[store].buffer for _, store in stores((node,)) if store in sums}
+    used = used_by(node) | {sums[store].buffer for _, store in stores((node,)) if store in sums}
     own = tuple(buffer for buffer in buffers if buffer in used)
     parallel, body = _parallel_loops(node, machine)
     found = strips(parallel[0], machine.vector_bytes, machine.threads) if len(parallel) == 1 else None
+    names = names_in((node,), own)
     if found is not None:
-        return Function(name, own, parallel, found.count, (), found)
+        return Function(name, own, parallel, found.count, (), found, names)
     tasks = int(product(loop.var.extent for loop in parallel))
-    return Function(name, own, parallel, tasks, tuple(_written(one, machine, patterns, sums) for one in body))
+    return Function(name, own, parallel, tasks, tuple(_written(one, machine, patterns, sums) for one in body), names=names)
+
+
+def names_in(nodes: tuple[Node, ...], buffers: Iterable[Buffer]) -> frozenset[str]:
+    """The names of tensors and loops."""
+    found = {buffer.name for buffer in buffers}
+    for path, store in stores(nodes):
+        found.add(store.buffer.name)
+        found.update(loop.var.name for loop in path)
+    return frozenset(found)
 
 
 def _parallel_loops(node: Node, machine: Machine) -> tuple[tuple[For, ...], tuple[Node, ...]]:
@@ -112,10 +124,9 @@ def _written(node: Node, machine: Machine, patterns: Sequence[Pattern], sums: Ma
 # the tree -------------------------------------------------------------------------------------------------------------------------------------------------
 
 
-def function_code(function: Function, emit: Emitter) -> list[Code]:
-    """The function, and the wrapper for the pool, or for compiling it alone."""
-    dialect = emit.machine.dialect
-    found: list[Code] = [block(f"static void {function.name}{parameters(function)}", _body(function, emit)), ""]
+def function_code(function: Function, body: Iterable[Code], dialect: Dialect) -> list[Code]:
+    """The function with its body, and the wrapper for the pool, or for compiling it alone."""
+    found: list[Code] = [block(f"static void {function.name}{parameters(function)}", body), ""]
     if dialect.apart:
         head = f"static ANSOR_APART void {apart_name(function)}{parameters(function, restrict=False)}"
         found += [block(head, [apart_call(function.name, function, dialect)]), ""]
@@ -143,13 +154,14 @@ def aligned(place: str, dtype: str, dialect: Dialect) -> str:
     return place if BYTES[dtype] >= dialect.alignment else f"__builtin_assume_aligned({place}, {dialect.alignment})"
 
 
-def _body(function: Function, emit: Emitter) -> list[Code]:
+def body_code(function: Function, emit: Emitter) -> list[Code]:
+    """The statements of a function."""
     if not function.parallel:
-        return _code(function.body, emit)
+        return nest_code(function.body, emit)
     if function.strips is not None:
         inside = function.strips.code(emit)
     else:
-        inside = [*_task_indices(function), *_arrays(function.parallel[-1], emit), *_code(function.body, emit)]
+        inside = [*_task_indices(function), *_arrays(function.parallel[-1], emit), *nest_code(function.body, emit)]
     return [block("for (long task = begin; task < end; ++task)", inside)]
 
 
@@ -162,11 +174,12 @@ def _task_indices(function: Function) -> Iterator[Code]:
         yield f"const long {loop.var.name} = {quotient if loop is loops[0] else f'({quotient}) % {loop.var.extent}'};"
 
 
-def _code(body: Sequence[WrittenNest], emit: Emitter) -> list[Code]:
+def nest_code(body: Sequence[WrittenNest], emit: Emitter) -> list[Code]:
+    """The statements of written nests."""
     found: list[Code] = []
     for one in body:
         if isinstance(one, OuterLoop):
-            found += emit.loop(one.loop, [*_arrays(one.loop, emit), *_code(one.body, emit)])
+            found += emit.loop(one.loop, [*_arrays(one.loop, emit), *nest_code(one.body, emit)])
         else:
             found += emit.loops(one.form.around, one.form.code(emit))
     return found
@@ -203,7 +216,7 @@ def pointer(buffer: Buffer, restrict: bool) -> str:
 # buffers --------------------------------------------------------------------------------------------------------------------------------------------------
 
 
-def _used(node: Node) -> set[Buffer]:
+def used_by(node: Node) -> set[Buffer]:
     """All buffers a nest touches, including those in indices."""
     return {buffer for _, store in stores((node,)) for buffer in (store.buffer, *_read_by(store))}
 

@@ -15,10 +15,11 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
-from ansor.codegen.dialect import Helpers
+from ansor.codegen.dialect import Dialect, Helpers
 from ansor.codegen.emitter import Emitter
-from ansor.codegen.functions import Function, function_code, function_of
+from ansor.codegen.functions import Function, WrittenNest, body_code, function_code, function_of, names_in, nest_code, used_by
 from ansor.codegen.machine import Machine
 from ansor.codegen.patterns.base import Pattern
 from ansor.codegen.patterns.interleaved_copy import INTERLEAVED_COPY
@@ -30,12 +31,14 @@ from ansor.codegen.patterns.transposed_copy import TRANSPOSED_COPY
 from ansor.codegen.patterns.vector_reduction import VECTOR_REDUCTION
 from ansor.codegen.source import CSource
 from ansor.codegen.sums import with_sums
+from ansor.codegen.tree import Code
 from ansor.codegen.unit import FunctionCode, Unit, argument, entry_code, heading
 from ansor.codegen.values import Writer
 from ansor.errors import DeclarationError
-from ansor.ir.loops import Access, Buffer, Loops, Store, stores
+from ansor.ir.alternatives import written_out
+from ansor.ir.loops import Access, Buffer, Loops, Node, Store, stores
 from ansor.ir.passes import Pass, run
-from ansor.ir.simplify import simplified
+from ansor.ir.simplify import joined, simplified_nest
 from ansor.ir.value_ranges import Ranges
 from ansor.te.dtypes import BYTES
 
@@ -111,7 +114,7 @@ _DECLARED = re.compile(
 
 
 def _simplify(draft: Draft) -> Draft:
-    loops = simplified(draft.loops)
+    loops = joined(draft.loops, map(_kept_simplified_nest if draft.machine.dialect.apart else simplified_nest, draft.loops.body))
     _check_sizes(loops, draft.machine.dialect.index_bits)
     return replace(draft, loops=loops)
 
@@ -134,6 +137,11 @@ def most_iterations(bits: int) -> int:
     return 1 << (bits - 2 if bits < 32 else bits - 1)
 
 
+def _write_out(draft: Draft) -> Draft:
+    nest = _kept_written_out if draft.machine.dialect.apart else written_out
+    return replace(draft, loops=replace(draft.loops, body=tuple(map(nest, draft.loops.body))))
+
+
 def _sum_ahead(draft: Draft) -> Draft:
     if draft.machine.workspace_bytes:
         return draft  # sums ahead need workspace that legality does not know about; tiles then sum on the fly
@@ -151,14 +159,18 @@ def _place(draft: Draft) -> Draft:
 
 
 def _find_patterns(draft: Draft) -> Draft:
-    loops, taken = draft.loops, _names(draft.loops)
-    buffers = (*loops.arguments, *loops.intermediates)
+    loops, buffers = draft.loops, (*draft.loops.arguments, *draft.loops.intermediates)
+    taken = names_in(loops.body, buffers)
     functions = []
     for number, node in enumerate(loops.body):
         name = f"{draft.entry}_nest{number}"
         while name in taken or (draft.machine.dialect.apart and f"{name}_apart" in taken):
             name += "_"
-        functions.append(function_of(name, node, buffers, draft.machine, PATTERNS, draft.sums))
+        if draft.machine.dialect.apart and not draft.sums:
+            used = _kept_used_by(node)
+            functions.append(replace(_kept_function(node, tuple(one for one in buffers if one in used), draft.machine), name=name))
+        else:
+            functions.append(function_of(name, node, buffers, draft.machine, PATTERNS, draft.sums))
     return replace(draft, functions=tuple(functions))
 
 
@@ -173,12 +185,19 @@ def _make_tree(draft: Draft) -> Draft:
 def _written(draft: Draft) -> Iterator[FunctionCode]:
     """Functions as C, each with its own helpers. Names are numbered through the whole program, but in each function if they are apart: a nest then has the
     same text in every program."""
-    dialect, taken = draft.machine.dialect, _names(draft.loops)
+    machine, taken = draft.machine, names_in(draft.loops.body, (*draft.loops.arguments, *draft.loops.intermediates))
     ranges, numbers = Ranges(), itertools.count()
     for function in draft.functions:
-        helpers = Helpers(ranges=ranges, index=dialect.index, index_bits=dialect.index_bits, hosted=dialect.hosted, apart=dialect.apart)
-        emit = Emitter(draft.machine, Writer(helpers), taken, itertools.count() if dialect.apart else numbers)
-        yield FunctionCode(function, helpers, tuple(function_code(function, emit)))
+        if machine.dialect.apart:
+            body, helpers = _kept_code(function.body, function.names, machine)
+        else:
+            helpers = _helpers(machine.dialect, ranges)
+            body = tuple(body_code(function, Emitter(machine, Writer(helpers), taken, numbers)))
+        yield FunctionCode(function, helpers, tuple(function_code(function, body, machine.dialect)))
+
+
+def _helpers(dialect: Dialect, ranges: Ranges) -> Helpers:
+    return Helpers(ranges=ranges, index=dialect.index, index_bits=dialect.index_bits, hosted=dialect.hosted, apart=dialect.apart)
 
 
 def _print(draft: Draft) -> Draft:
@@ -186,13 +205,25 @@ def _print(draft: Draft) -> Draft:
     return replace(draft, text=draft.unit.text)
 
 
-def _names(program: Loops) -> frozenset[str]:
-    """Names of all tensors and loops."""
-    found = {buffer.name for buffer in (*program.arguments, *program.intermediates)}
-    for path, store in stores(program.body):
-        found.add(store.buffer.name)
-        found.update(loop.var.name for loop in path)
-    return frozenset(found)
+# nests that are apart ------------------------------------------------------------------------------------------------------------------------------------
+# Programs of one task have most nests in common, as the same objects (`KnownNests`), and what is worked out for one depends on nothing else.
+
+_kept = lru_cache(maxsize=256)
+_kept_simplified_nest = _kept(simplified_nest)
+_kept_written_out = _kept(written_out)
+_kept_used_by = _kept(used_by)
+
+
+@_kept
+def _kept_function(node: Node, buffers: tuple[Buffer, ...], machine: Machine) -> Function:
+    """Without a name."""
+    return function_of("", node, buffers, machine, PATTERNS, {})
+
+
+@_kept
+def _kept_code(body: tuple[WrittenNest, ...], names: frozenset[str], machine: Machine) -> tuple[tuple[Code, ...], Helpers]:
+    helpers = _helpers(machine.dialect, Ranges())
+    return tuple(nest_code(body, Emitter(machine, Writer(helpers), names))), helpers
 
 
 def _sums_text(draft: Draft) -> str:
@@ -206,6 +237,7 @@ def _places_text(draft: Draft) -> str:
 
 PASSES: tuple[Pass[Draft], ...] = (
     Pass("simplify", "loops of one iteration, zero terms and conditions that always hold removed", _simplify, lambda draft: str(draft.loops)),
+    Pass("alternatives", "unrolled loops that choose another value in each iteration, written out", _write_out, lambda draft: str(draft.loops)),
     Pass("sums", "what an intrinsic's offset adds, computed ahead of the tiles", _sum_ahead, _sums_text),
     Pass("places", "where intermediates are in the workspace", _place, _places_text),
     Pass("patterns", "one function for each nest, and the form of every perfect nest", _find_patterns, lambda draft: "\n".join(map(str, draft.functions))),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import gcd
 
 from ansor.ir.columns import Int
@@ -15,7 +15,29 @@ from ansor.te.fold import fold, with_operands
 
 def simplified(loops: Loops) -> Loops:
     """The same program, simplified; every extent and coefficient has to be an int."""
-    return _Simplifier().program(loops)
+    return joined(loops, map(simplified_nest, loops.body))
+
+
+@dataclass(frozen=True, eq=False)
+class SimplifiedNest:
+    """nodes: what is left of a nest; kept: its tiles that live as long as the program, since no loop is left around them."""
+
+    nodes: tuple[Node, ...]
+    kept: tuple[Buffer, ...] = ()
+
+
+def simplified_nest(node: Node) -> SimplifiedNest:
+    """One nest of a program."""
+    nodes, loose = _Simplifier({}).nodes((node,))
+    kept = {buffer: replace(buffer, scope="workspace" if buffer.scope == "local" else buffer.scope) for buffer in loose}
+    return SimplifiedNest(_Simplifier(kept).nodes(nodes)[0] if kept else nodes, tuple(kept.values()))
+
+
+def joined(loops: Loops, nests: Iterable[SimplifiedNest]) -> Loops:
+    """The program with its nests simplified."""
+    parts = tuple(nests)
+    kept = tuple(buffer for part in parts for buffer in part.kept)
+    return replace(loops, body=tuple(node for part in parts for node in part.nodes), intermediates=(*loops.intermediates, *kept))
 
 
 def simplified_index(linear: Linear) -> Linear:
@@ -67,19 +89,12 @@ def _steps(value: Linear, divisor: int) -> tuple[Linear, Linear, int]:
 
 
 class _Simplifier:
-    def __init__(self) -> None:
-        self.buffers: dict[Buffer, Buffer] = {}
+    """buffers: what to use instead of them."""
 
-    def program(self, loops: Loops) -> Loops:
-        body, loose = self._nodes(loops.body)
-        # A tile left without a loop around it lives as long as the program.
-        moved = {buffer: replace(buffer, scope="workspace" if buffer.scope == "local" else buffer.scope) for buffer in loose}
-        if moved:
-            self.buffers = moved
-            body, _ = self._nodes(body)
-        return replace(loops, body=body, intermediates=(*loops.intermediates, *moved.values()))
+    def __init__(self, buffers: Mapping[Buffer, Buffer]) -> None:
+        self.buffers = buffers
 
-    def _nodes(self, nodes: tuple[Node, ...]) -> tuple[tuple[Node, ...], tuple[Buffer, ...]]:
+    def nodes(self, nodes: tuple[Node, ...]) -> tuple[tuple[Node, ...], tuple[Buffer, ...]]:
         """The simplified nodes, and the local buffers of removed loops."""
         result: list[Node] = []
         loose: list[Buffer] = []
@@ -87,7 +102,7 @@ class _Simplifier:
             if isinstance(node, Store):
                 result.append(self._store(node))
                 continue
-            body, inner = self._nodes(node.body)
+            body, inner = self.nodes(node.body)
             if node.var.extent == 1:
                 result += body
                 loose += [*node.locals, *inner]

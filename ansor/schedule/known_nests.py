@@ -6,8 +6,10 @@ columns of their numbers. They are then one object, so that analyses of its stat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from threading import RLock
 
 from ansor.ir import access
 from ansor.ir.columns import Int
@@ -31,10 +33,19 @@ class KnownNest:
 
 @dataclass(frozen=True, eq=False)
 class KnownNests:
-    """Known nests and buffers of one declaration, in one set of memories, with numbers that are columns of one recorder."""
+    """Known nests and buffers of one declaration, in one set of memories, with numbers of programs, or columns of one recorder. most: beyond that many nests,
+    all are forgotten when the next program begins."""
 
     nests: dict[Key, KnownNest] = field(default_factory=dict)
     buffers: dict[Key, Buffer] = field(default_factory=dict)
+    most: float = math.inf
+    lock: RLock = field(default_factory=RLock)
+
+    def begin(self) -> None:
+        """Before a program. Nests and buffers are forgotten together, as nests refer to buffers."""
+        if len(self.nests) > self.most:
+            self.nests.clear()
+            self.buffers.clear()
 
     def keys(self, state: State, numbers: Numbers) -> dict[str, Key]:
         """The key of each root stage's nest. Nests with packed operands have no key: they create further buffers and nests."""

@@ -16,7 +16,8 @@ from ansor.errors import ScheduleError
 from ansor.ir.dag import Dag
 from ansor.ir.loops import Loops
 from ansor.schedule.choice import Choice
-from ansor.schedule.lower import Numbers, lower
+from ansor.schedule.known_nests import KnownNests
+from ansor.schedule.lower import Numbers, lower, lower_with
 from ansor.schedule.state import State, initial_state
 from ansor.schedule.steps import Json, Step
 from ansor.support.html_text import table, unfolding
@@ -85,9 +86,10 @@ class Sketch:
         """Loop nests of a population: extents are arrays [n]."""
         return lower(self.state, self.numbers(rows))
 
-    def lower_row(self, row: Sequence[int], name: str = "kernel") -> Loops:
-        """Loop nests of one program."""
-        return lower(self.state, self.row_numbers(row), name)
+    def lower_row(self, row: Sequence[int], name: str = "kernel", known: KnownNests | None = None) -> Loops:
+        """Loop nests of one program. known: nests of others, of the same declaration."""
+        numbers = self.row_numbers(row)
+        return lower(self.state, numbers, name) if known is None else lower_with(known, self.state, numbers, name)
 
     def concrete_steps(self, row: Sequence[int]) -> tuple[Step, ...]:
         """The steps with all numbers filled in: a schedule."""

@@ -25,6 +25,7 @@ from ansor.measure.measure_task import MeasureTask
 from ansor.measure.reference import measure_task
 from ansor.rules.base import SketchRule
 from ansor.rules.registry import resolve
+from ansor.schedule.known_nests import KnownNests
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import spaces
 from ansor.support.html_text import table
@@ -191,9 +192,16 @@ class SearchTask:
 
     def source(self, sketch: Sketch, row: Sequence[int], entry: str = "kernel") -> CSource:
         """C of one program of a sketch."""
-        source = self.target.emit(sketch.lower_row(row, entry), entry)
+        with self._known_nests.lock:
+            loops = sketch.lower_row(row, entry, self._known_nests if self.target.dialect.apart else None)
+        source = self.target.emit(loops, entry)
         alternative = self.alternative_of(sketch)
         return source if alternative is None else self.target.called(_as_called(source, alternative, self.dag))
+
+    @cached_property
+    def _known_nests(self) -> KnownNests:
+        """Nests of its programs, where each is compiled on its own."""
+        return KnownNests(most=256)
 
     @cached_property
     def measure_task(self) -> MeasureTask:

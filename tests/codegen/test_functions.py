@@ -47,7 +47,7 @@ def test_transposed_copies_are_shared_out_in_strips() -> None:
 
 
 def test_functions_are_called_with_the_buffers_they_use() -> None:
-    draft = run(PASSES[:4], draft_of(Sketch(Dag(shifted())).then(Parallel("z", 1)).lower_row((), "f"), TWO))
+    draft = run(PASSES[:5], draft_of(Sketch(Dag(shifted())).then(Parallel("z", 1)).lower_row((), "f"), TWO))
     first, second = draft.functions
     assert calls(first) == ["f_nest0(x, y);"]
     assert calls(second) == ["struct f_nest1_task f_nest1_task = {z, y};", "parallel_for(pool, f_nest1_body, &f_nest1_task, 4);"]

@@ -124,7 +124,7 @@ def test_no_program_is_named_like_a_macro_of_the_mathematics_library() -> None:
 
 def test_every_pass_has_something_to_show() -> None:
     shown = {one.name: one.shown(draft) for one, draft in traced(PASSES, draft_of(tiled().lower_row((), "dense"), Machine(32, 2)))}
-    assert list(shown) == ["simplify", "sums", "places", "patterns", "tree", "text"]
+    assert list(shown) == ["simplify", "alternatives", "sums", "places", "patterns", "tree", "text"]
     assert "y[" in shown["simplify"] and shown["sums"] == "none" and shown["places"] == "0 bytes of workspace"
     assert shown["patterns"].endswith("register tile  y: a register tile of 2 x 8, over y_r")
     assert TILE in shown["tree"] and shown["text"] == generate(tiled().lower_row((), "dense"), Machine(32, 1)).text

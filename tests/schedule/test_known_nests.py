@@ -63,3 +63,14 @@ def test_packed_operands_are_made_for_each_program() -> None:
     nests, sketch = KnownNests(), three_stages().then(PackInside("b", "a"))
     one, other = (lower_with(nests, sketch.state, {}) for _ in range(2))
     assert str(one) == str(other) and len(one.body) == 4 and len(set(one.body) & set(other.body)) == 2
+
+
+def test_beyond_a_number_all_are_forgotten_with_their_buffers() -> None:
+    nests, sketch = KnownNests(most=3), three_stages()
+    first = lower_with(nests, sketch.state, {})
+    assert lower_with(nests, sketch.state, {}).body == first.body and len(nests.nests) == 3
+    lower_with(nests, sketch.then(Vectorize("c", "j")).state, {})
+    assert len(nests.nests) == 4
+    again = lower_with(nests, sketch.state, {})
+    assert len(nests.nests) == 3 and not set(again.body) & set(first.body) and not set(again.arguments) & set(first.arguments)
+    assert str(again) == str(first)

@@ -14,7 +14,7 @@ from ansor.te.tensor import Tensor
 
 def forms(tensors: Sequence[Tensor], *steps: Step, machine: Machine | None = None) -> str:
     """The functions of a program, as the pass `patterns` shows them."""
-    draft = run(PASSES[:4], draft_of(Sketch(Dag(tensors)).then(*steps).lower_row((), "f"), machine or Machine(32, 1)))
+    draft = run(PASSES[:5], draft_of(Sketch(Dag(tensors)).then(*steps).lower_row((), "f"), machine or Machine(32, 1)))
     return "\n".join(map(str, draft.functions))
 
 
