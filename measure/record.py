@@ -179,7 +179,7 @@ class RecordFile(Closing):
         self._header: Header | None = header
         make_place(self.path)
         try:
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+            self._descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
         except OSError as error:
             raise RecordError(f"records cannot be written to {self.path}: {error}; name another file") from error
         try:

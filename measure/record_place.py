@@ -31,7 +31,7 @@ def make_place(path: Path) -> None:
     check_place(path)
     try:
         make_folder(path.parent)
-        os.close(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644))
+        os.close(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666))
     except OSError as error:
         raise RecordError(f"records cannot be written to {path}: {error}; name another file") from error
 
