@@ -64,7 +64,7 @@ def run_parts(parts: Sequence[Part], jobs: int, until: float) -> dict[str, Found
             part, found = running[done], done.result()
             total[part.wire] = total[part.wire].joined(found)
             what = f"{found.kinds.total()} schedules, {found.again} faults; wrong {len(found.wrong)}, not back {len(found.lost)}"
-            print(f"{part.wire}, seed {part.seed}: {what}", flush=True)
+            print("\n  ".join([f"{part.wire}, seed {part.seed}: {what}", *found.wrong, *found.lost]), flush=True)
     return total
 
 

@@ -78,7 +78,8 @@ class Builder(Closing):
     @property
     def has_free_job(self) -> bool:
         """Whether less is being built than can be at once."""
-        return sum(not one.done() for one in self._under_way) < self._jobs
+        self._under_way = {one for one in self._under_way if not one.done()}
+        return len(self._under_way) < self._jobs
 
     def build(self, sources: Sequence[CSource], *, timeout: float | None = None) -> list[Built]:
         """Build, and wait for all."""

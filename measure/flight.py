@@ -16,7 +16,7 @@ from ansor.measure.builder import Built
 from ansor.measure.measurer import Candidate, Key, Measurement, Measurer, Memory, Trial, text_key
 
 FEWEST = 2
-"""Candidates that are worth a call of the compiler while it has nothing to do."""
+"""The fewest candidates that are worth a call of the compiler while it has nothing to do."""
 
 
 class Flight:

@@ -45,8 +45,10 @@ WrittenNest = OuterLoop | PatternNest
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A nest. parallel: the loops whose iterations are its `tasks` tasks, none if it is not split; strips: what a task is instead; names: of its tensors and
-    loops."""
+    """A nest. names: those of its tensors and loops.
+
+    parallel: the loops whose iterations are its `tasks` tasks, none if it is not split; strips: what a task is instead.
+    """
 
     name: str
     buffers: tuple[Buffer, ...]

@@ -35,7 +35,7 @@ from ansor.codegen.tree import Code
 from ansor.codegen.unit import FunctionCode, Unit, argument, entry_code, heading
 from ansor.codegen.values import Writer
 from ansor.errors import DeclarationError
-from ansor.ir.alternatives import written_out
+from ansor.ir.cases import written_out
 from ansor.ir.loops import Access, Buffer, Loops, Node, Store, stores
 from ansor.ir.passes import Pass, run
 from ansor.ir.simplify import joined, simplified_nest
@@ -216,12 +216,13 @@ _kept_used_by = _kept(used_by)
 
 @_kept
 def _kept_function(node: Node, buffers: tuple[Buffer, ...], machine: Machine) -> Function:
-    """Without a name."""
+    """The function of a nest, still without a name."""
     return function_of("", node, buffers, machine, PATTERNS, {})
 
 
 @_kept
 def _kept_code(body: tuple[WrittenNest, ...], names: frozenset[str], machine: Machine) -> tuple[tuple[Code, ...], Helpers]:
+    assert not machine.parallel, "nests that are apart have no tasks"
     helpers = _helpers(machine.dialect, Ranges())
     return tuple(nest_code(body, Emitter(machine, Writer(helpers), names))), helpers
 
@@ -237,7 +238,7 @@ def _places_text(draft: Draft) -> str:
 
 PASSES: tuple[Pass[Draft], ...] = (
     Pass("simplify", "loops of one iteration, zero terms and conditions that always hold removed", _simplify, lambda draft: str(draft.loops)),
-    Pass("alternatives", "unrolled loops that choose another value in each iteration, written out", _write_out, lambda draft: str(draft.loops)),
+    Pass("cases", "unrolled loops that take another case in each iteration, written out", _write_out, lambda draft: str(draft.loops)),
     Pass("sums", "what an intrinsic's offset adds, computed ahead of the tiles", _sum_ahead, _sums_text),
     Pass("places", "where intermediates are in the workspace", _place, _places_text),
     Pass("patterns", "one function for each nest, and the form of every perfect nest", _find_patterns, lambda draft: "\n".join(map(str, draft.functions))),

@@ -13,6 +13,7 @@ from threading import RLock
 
 from ansor.ir import access
 from ansor.ir.columns import Int
+from ansor.ir.dag import c_identifier
 from ansor.ir.loops import Buffer, Node
 from ansor.ir.tape import Column
 from ansor.schedule.extents import Numbers
@@ -48,8 +49,11 @@ class KnownNests:
             self.buffers.clear()
 
     def keys(self, state: State, numbers: Numbers) -> dict[str, Key]:
-        """The key of each root stage's nest. Nests with packed operands have no key: they create further buffers and nests."""
-        found = {}
+        """The key of each root stage's nest. Nests with packed operands have no key: they create further buffers and nests. Nor have those of a program in
+        which names clash: what its loops are called depends on the other nests."""
+        found: dict[str, Key] = {}
+        if _names_clash(state):
+            return found
         for root in state.stages:
             if not isinstance(root.placement, At | Inlined):
                 members = list(_members(state, root))
@@ -72,6 +76,13 @@ class KnownNests:
         """The first known buffer that equals this one."""
         key = (buffer.name, _numbers(buffer.shape), buffer.dtype, buffer.scope, _numbers((buffer.copies,)))
         return self.buffers.setdefault(key, buffer)
+
+
+def _names_clash(state: State) -> bool:
+    """Whether two loops, or a loop and a tensor, would have the same name."""
+    names = {tensor.name for tensor in state.dag.stages} | {stage.name for stage in state.stages}
+    loops = [c_identifier(f"{stage.name}_{loop}") for stage in state.stages if not isinstance(stage.placement, Inlined) for loop in stage.loops]
+    return len(names.union(loops)) < len(names) + len(loops)
 
 
 def _members(state: State, stage: Stage) -> Iterator[Stage]:

@@ -56,12 +56,13 @@ def lower(state: State, numbers: Numbers, name: str = "kernel", scopes: Scopes |
 
 def lower_with(nests: KnownNests, state: State, numbers: Numbers, name: str = "kernel") -> Loops:
     """Like `lower`, but takes known nests from `nests` and adds the others to it."""
-    nests.begin()
-    keys = nests.keys(state, numbers)
-    done = run(PASSES, Lowering(state, numbers, name, around=LoweringContext(known=nests.of(keys), same=nests.same)))
-    assert done.loops is not None and done.regions is not None
-    nests.keep(keys, state, done.regions.frames, done.loops.body)
-    return done.loops
+    with nests.lock:
+        nests.begin()
+        keys = nests.keys(state, numbers)
+        done = run(PASSES, Lowering(state, numbers, name, around=LoweringContext(known=nests.of(keys), same=nests.same)))
+        assert done.loops is not None and done.regions is not None
+        nests.keep(keys, state, done.regions.frames, done.loops.body)
+        return done.loops
 
 
 # the passes -----------------------------------------------------------------------------------------------------------------------------------------------

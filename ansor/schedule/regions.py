@@ -74,6 +74,7 @@ def regions_of(state: State, numbers: Numbers, known: Mapping[str, Frame] = Mapp
             continue
         if stage.name in known:
             frames[stage.name] = known[stage.name]
+            names.update(var.name for var in known[stage.name].loops.values())
             continue
         path, region = _region(stage, frames, reads)
         frame = frames[stage.name] = _frame(state, stage, numbers, path, region, names)

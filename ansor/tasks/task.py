@@ -192,9 +192,8 @@ class SearchTask:
 
     def source(self, sketch: Sketch, row: Sequence[int], entry: str = "kernel") -> CSource:
         """C of one program of a sketch."""
-        with self._known_nests.lock:
-            loops = sketch.lower_row(row, entry, self._known_nests if self.target.dialect.apart else None)
-        source = self.target.emit(loops, entry)
+        known = self._known_nests if self.target.dialect.apart else None
+        source = self.target.emit(sketch.lower_row(row, entry, known), entry)
         alternative = self.alternative_of(sketch)
         return source if alternative is None else self.target.called(_as_called(source, alternative, self.dag))
 
@@ -219,6 +218,9 @@ class SearchTask:
         for name, path in paths.items():
             np.save(path, self.inputs[name], allow_pickle=False)
         return tuple(paths.items())
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_known_nests"}
 
     def __repr__(self) -> str:
         return f"SearchTask({self.name}, {self.target})"

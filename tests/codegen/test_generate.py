@@ -124,7 +124,7 @@ def test_no_program_is_named_like_a_macro_of_the_mathematics_library() -> None:
 
 def test_every_pass_has_something_to_show() -> None:
     shown = {one.name: one.shown(draft) for one, draft in traced(PASSES, draft_of(tiled().lower_row((), "dense"), Machine(32, 2)))}
-    assert list(shown) == ["simplify", "alternatives", "sums", "places", "patterns", "tree", "text"]
+    assert list(shown) == ["simplify", "cases", "sums", "places", "patterns", "tree", "text"]
     assert "y[" in shown["simplify"] and shown["sums"] == "none" and shown["places"] == "0 bytes of workspace"
     assert shown["patterns"].endswith("register tile  y: a register tile of 2 x 8, over y_r")
     assert TILE in shown["tree"] and shown["text"] == generate(tiled().lower_row((), "dense"), Machine(32, 1)).text
@@ -136,3 +136,12 @@ def test_the_dialect_says_how_indices_are_counted_and_whether_there_is_a_pool() 
     source = generate(sketch.lower_row((), "dense"), Machine(16, 4, dialect))
     assert "long" not in source.text and "parallel_for" not in source.text and source.threads == 1
     assert "void dense(void *const *args, unsigned char *workspace) {" in source.text and "aligned to 16 bytes" in source.text
+
+
+def test_a_loop_that_is_written_out_keeps_its_name() -> None:
+    """No other loop and no tensor of a program has it."""
+    x = te.placeholder((8, 8), name="x")
+    y = te.compute((8, 8), lambda e_by_2, e: te.if_then_else(e % 2 == 0, x[e_by_2, e] * 2.0, x[e_by_2, e] * 3.0), name="y")
+    text = generate(Sketch(Dag([x, y])).then(Unroll("y", "e")).lower_row((), "f"), Machine()).text
+    assert "for (long y_e_by_2 = 0; y_e_by_2 < 8; ++y_e_by_2)" in text and "for (long y_e = 0; y_e < 4; ++y_e)" in text
+    assert "y[y_e_by_2 * 8 + y_e * 2] = (x[y_e_by_2 * 8 + y_e * 2] * 2.0f);" in text

@@ -11,7 +11,7 @@ from ansor.ir.tape import Recorder
 from ansor.schedule.known_nests import KnownNests
 from ansor.schedule.lower import lower, lower_with
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import CacheWrite, ComputeAt, ComputeInline, PackInside, Split, Vectorize
+from ansor.schedule.steps import CacheWrite, ComputeAt, ComputeInline, PackInside, Reorder, Split, Vectorize
 from ansor.search.derive import spaces
 from ansor.targets.base import parse_target
 from tests import declarations
@@ -74,3 +74,25 @@ def test_beyond_a_number_all_are_forgotten_with_their_buffers() -> None:
     again = lower_with(nests, sketch.state, {})
     assert len(nests.nests) == 3 and not set(again.body) & set(first.body) and not set(again.arguments) & set(first.arguments)
     assert str(again) == str(first)
+
+
+def test_programs_in_which_names_clash_are_lowered_alone() -> None:
+    x = te.placeholder((8, 8), name="x")
+    first = te.compute((8, 8), lambda i_j, k: x[i_j, k] * 2.0, name="C")
+    sketch, nests = Sketch(Dag([x, te.compute((8, 8), lambda j, m: te.exp(first[j, m]), name="C_i")])), KnownNests()
+    for one in (sketch, sketch.then(Reorder("C", ("k", "i_j")))):
+        assert str(lower_with(nests, one.state, {})) == str(lower(one.state, {}))
+    assert not nests.nests
+
+
+def test_names_of_known_loops_are_taken() -> None:
+    """A packed operand gets another name than the loop of a nest that was lowered before."""
+    x, other = te.placeholder((12, 8), name="x"), te.placeholder((8, 12), name="a_k")
+    before = te.compute((12, 8), lambda k_packed, i: x[k_packed, i] + 1.0, name="a")
+    k = te.reduce_axis((0, 8), name="k")
+    product = te.compute((12, 12), lambda i, j: te.sum(before[i, k] * other[k, j], axis=k), name="b")
+    sketch, nests = Sketch(Dag([x, other, product])).then(PackInside("b", "a_k")), KnownNests()
+    for _ in range(2):
+        text = str(lower_with(nests, sketch.state, {}))
+        assert text == str(lower(sketch.state, {})) and "a_k_packed_: float32" in text
+    assert len(nests.nests) == 1

@@ -18,7 +18,7 @@ SKETCH = Sketch(Dag(matmul(4, 4, 4)))
 
 def test_lowering_then_what_makes_the_text() -> None:
     shown = list(passes_of(SKETCH, (), parse_target("cpu -mcpu=haswell -threads=1"), "mm"))
-    assert [one.name for one in shown] == ["regions", "scopes", "values", "nests", "simplify", "alternatives", "sums", "places", "patterns", "tree", "text"]
+    assert [one.name for one in shown] == ["regions", "scopes", "values", "nests", "simplify", "cases", "sums", "places", "patterns", "tree", "text"]
     assert shown[-1].text == parse_target("cpu -mcpu=haswell -threads=1").emit(SKETCH.lower_row((), "mm"), "mm").text
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -36,3 +39,13 @@ def test_nests_in_common_are_written_once() -> None:
         after = generate._kept_code.cache_info()
         assert first is not None and again is not None and [one.text("x") for one in first.nests] == [one.text("x") for one in again.nests]
         assert after.hits - before.hits == len(first.nests) and after.misses == before.misses
+
+
+@pytest.mark.parametrize("target", ["cpu -threads=1", BOARDS[0]])
+def test_a_task_is_copied_without_the_nests_it_knows(target: str) -> None:
+    task = SearchTask("matmul", (8, 8, 8), target)
+    (space, *_), row = task.spaces, [0] * len(task.spaces[0].sizes)
+    text = task.source(space.sketch, row).text
+    for other in (copy.deepcopy(task), pickle.loads(pickle.dumps(task))):
+        (space, *_) = other.spaces
+        assert other.source(space.sketch, row).text == text

@@ -1,9 +1,9 @@
-"""Writes out unrolled loops that choose another value in each iteration, as those around small constant matrices do.
+"""Writes out unrolled loops that take another case in each iteration, as those around small constant matrices do.
 
     unrolled for e in 16:  y[e] = select(e % 4 == 0, a[e / 4], select(e % 4 == 1, b[e / 4], select(e % 4 == 2, c[e / 4], d[e / 4])))
     unrolled for e in 4:   y[4 e] = a[e];  y[4 e + 1] = b[e];  y[4 e + 2] = c[e];  y[4 e + 3] = d[e]
 
-The text is as long, and easier to read. A compiler unrolls a quarter of the code: otherwise it copies all alternatives, and chooses afterwards.
+The text is as long, and easier to read. A compiler unrolls a quarter of the code: otherwise it copies all cases, and chooses afterwards.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ansor.ir.linear import Linear, Opaque, Remainder, Var, of, substituted, variables
+from ansor.ir.linear import Linear, Opaque, Remainder, Var, is_opaque, of, substituted, variables
 from ansor.ir.loops import Access, For, IndexValue, Node, Store, stores
 from ansor.ir.simplify import index_of, simplified_index
 from ansor.te.expr import Binary, Expr, Select
@@ -19,12 +19,16 @@ from ansor.te.fold import fold, with_operands
 
 
 @dataclass(frozen=True, eq=False)
-class Alternatives:
+class Cases:
     """A value that depends on `var % period`: `values` by remainder, and `otherwise`."""
 
     period: int
     values: Mapping[int, Expr]
     otherwise: Expr
+
+    def at(self, iteration: int) -> Expr:
+        """The value in an iteration."""
+        return self.values.get(iteration % self.period, self.otherwise)
 
 
 def written_out(nest: Node) -> Node:
@@ -45,9 +49,9 @@ def _loop(loop: For) -> Iterator[Node]:
         yield replace(loop, body=_nodes(loop.body))
         return
     rounds = int(loop.var.extent) // count
-    outer = Var(f"{loop.var.name}_by_{count}", rounds)
+    outer = Var(loop.var.name, rounds)  # nothing else has that name
     start = of(outer) * count if rounds > 1 else Linear()
-    body = _nodes(tuple(node for number in range(count) for node in _iteration(loop.body, loop.var, start + number)))
+    body = _nodes(tuple(node for number in range(count) for node in _iteration(loop.body, _Iteration(loop.var, start + number))))
     if rounds == 1:
         yield from body
     else:
@@ -55,7 +59,7 @@ def _loop(loop: For) -> Iterator[Node]:
 
 
 def _period(loop: For) -> int:
-    """Iterations after which the loop's values take the same alternatives again; 1 if some value has fewer alternatives, as the text would get longer."""
+    """Iterations after which the loop's values take the same cases again; 1 if some value has fewer cases, as the text would get longer."""
     if loop.locals:
         return 1
     periods = {_store_period(store, loop.var) for _, store in stores(loop.body)}
@@ -63,14 +67,14 @@ def _period(loop: For) -> int:
 
 
 def _store_period(store: Store, var: Var) -> int:
-    if store.combiner is not None or any(var in variables(guard.value) for guard in store.guards):
+    if store.combiner is not None or any(var in variables(guard.value) or any(is_opaque(atom) for atom, _ in guard.value.terms) for guard in store.guards):
         return 1
-    found = _alternatives(store.value, var)
+    found = _cases(store.value, var)
     return found.period if found is not None and len(found.values) + 1 >= found.period else 1
 
 
-def _alternatives(value: Expr, var: Var) -> Alternatives | None:
-    """None if a value does not choose by `var`, or by several remainders of it."""
+def _cases(value: Expr, var: Var) -> Cases | None:
+    """The cases of a value up to a test of another remainder; None if it does not begin with a test of `var`."""
     values: dict[int, Expr] = {}
     period = 0
     while isinstance(value, Select):
@@ -80,7 +84,7 @@ def _alternatives(value: Expr, var: Var) -> Alternatives | None:
         period = found[0]
         values.setdefault(found[1], value.then)
         value = value.otherwise
-    return Alternatives(period, values, value) if values else None
+    return Cases(period, values, value) if values else None
 
 
 def _remainder(condition: Expr, var: Var) -> tuple[int, int] | None:
@@ -105,28 +109,32 @@ def _is(linear: Linear, var: Var) -> bool:
 # one iteration --------------------------------------------------------------------------------------------------------------------------------------------
 
 
-def _iteration(nodes: tuple[Node, ...], var: Var, place: Linear) -> tuple[Node, ...]:
-    """The body of a loop at `place`."""
-    return tuple(_store(node, var, place) if isinstance(node, Store) else replace(node, body=_iteration(node.body, var, place)) for node in nodes)
+@dataclass(frozen=True, eq=False)
+class _Iteration:
+    """An iteration of a loop: its variable is at `place`."""
 
+    var: Var
+    place: Linear
 
-def _store(store: Store, var: Var, place: Linear) -> Store:
-    values = {var: place}
+    def store(self, store: Store) -> Store:
+        found = _cases(store.value, self.var)
+        value = store.value if found is None else found.at(int(self.place.const))
+        return replace(store, index=tuple(map(self.index, store.index)), value=self.value(value))
 
-    def index(linear: Linear) -> Linear:
-        if not any(atom is var or not isinstance(atom, Var) for atom, _ in linear.terms):
-            return linear
-        return simplified_index(substituted(linear, values, lambda opaque: of(Opaque(value(opaque.value)))))
+    def value(self, expr: Expr) -> Expr:
+        return fold(expr, self.node)
 
-    def visit(node: Expr, operands: tuple[Expr, ...]) -> Expr:
+    def node(self, node: Expr, operands: tuple[Expr, ...]) -> Expr:
         if isinstance(node, Access):
-            return Access(node.buffer, tuple(map(index, node.index)), node.dtype)
-        return IndexValue(index(node.value), node.dtype) if isinstance(node, IndexValue) else with_operands(node, operands)
+            return Access(node.buffer, tuple(map(self.index, node.index)), node.dtype)
+        return IndexValue(self.index(node.value), node.dtype) if isinstance(node, IndexValue) else with_operands(node, operands)
 
-    def value(expr: Expr) -> Expr:
-        return fold(expr, visit)
+    def index(self, linear: Linear) -> Linear:
+        if all(isinstance(atom, Var) and atom is not self.var for atom, _ in linear.terms):
+            return linear
+        return simplified_index(substituted(linear, {self.var: self.place}, lambda opaque: of(Opaque(self.value(opaque.value)))))
 
-    found = _alternatives(store.value, var)
-    assert found is not None
-    chosen = found.values.get(int(place.const) % found.period, found.otherwise)
-    return replace(store, index=tuple(map(index, store.index)), value=value(chosen))
+
+def _iteration(nodes: tuple[Node, ...], at: _Iteration) -> tuple[Node, ...]:
+    """The body of a loop in an iteration."""
+    return tuple(at.store(node) if isinstance(node, Store) else replace(node, body=_iteration(node.body, at)) for node in nodes)
