@@ -18,7 +18,7 @@ from ansor.graph.tasks import ExtractedGraph
 
 SECONDS_PER_GROUP = 0.05
 ROUNDS = 30
-ENOUGH_SECONDS, ENOUGH_ROUNDS = 2.0, 6  # after both, large networks wait no longer
+ENOUGH_SECONDS, ENOUGH_ROUNDS = 1.0, 6  # after both, large networks wait no longer
 CLEAR_SECONDS, CLEAR_ROUNDS = 0.5, 4  # nor after both of these, if all is clear
 MARGIN = 1.05  # how much faster PyTorch's kernel has to be: ours needs no PyTorch, and times vary
 UNCLEAR = 0.02  # the share of a network's time that may be unclear at the end

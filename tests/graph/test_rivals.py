@@ -11,7 +11,7 @@ from ansor.graph.rivals import CLEAR_ROUNDS, CLEAR_SECONDS, ENOUGH_ROUNDS, ENOUG
     ("seconds", "budget", "rounds"),
     (
         (1e-3, 60.0, ROUNDS),  # short runs
-        (0.125, 60.0, ENOUGH_SECONDS / 0.25 - 1),  # until they took long enough; the first round only warms up
+        (0.0625, 60.0, ENOUGH_SECONDS / 0.125 - 1),  # until they took long enough; the first round only warms up
         (1.0, 60.0, ENOUGH_ROUNDS),  # and were enough rounds
         (1.0, 7.0, 3),  # but not for longer than the budget
         (1.0, 1.0, 1),  # a round counts if there is no time for another
