@@ -28,13 +28,15 @@ class Memory:
     """Bytes that programs may use.
 
     stack_bytes: for a kernel's local buffers of one thread. workspace_bytes: for whole intermediates, 0 = unlimited.
-    others: further memories for stages, as (scope, bytes). code: the memory of programs, if there is a choice.
+    others: further memories for stages, as (scope, bytes). code: the memory of programs, if there is a choice. measured: a program is measured there
+    alone, with its arguments and what measures it; else it is part of a network.
     """
 
     stack_bytes: int = 512 * 1024
     workspace_bytes: int = 0
     others: tuple[tuple[str, int], ...] = ()
     code: str = ""
+    measured: bool = True
 
     @property
     def capacities(self) -> Mapping[str, int]:

@@ -115,10 +115,11 @@ def _words(target: Target) -> str:
 
 
 def _has_room(loops: Loops, machine: Machine) -> Flag:
-    """Whether arguments, intermediates and code fit on the board beside the trial harness."""
+    """Whether arguments, intermediates and code fit on the board beside the trial harness; of a part of a network, only whether its code does."""
     assert isinstance(machine, Target)
     board = board_of(machine)
-    return room_of(board).holds(needs_of(loops, board, machine.alignment))
+    needs = needs_of(loops, board, machine.alignment)
+    return room_of(board).holds(needs) if machine.hardware.memory.measured else needs.code <= board.code.size
 
 
 def _short_loops(loops: Loops, machine: Machine) -> Flag:

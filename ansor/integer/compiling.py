@@ -122,14 +122,20 @@ def _limited(target: Target, workspace: int) -> Target:
 
 
 def _chosen(state: TaskState, target: Target, asked: RunOptions) -> Best:
-    """The program of a task. If none fits the limit on its workspace, the limit is raised in steps, and in the end only the target's own limit applies."""
+    """The program of a task, chosen for a network if none was measured. If none fits the limit on its workspace, the limit is raised in steps, and in the end
+    only the target's own limit applies."""
     limit = state.task.target.hardware.memory.workspace_bytes
     for wider in (state.task.target, *(_limited(target, limit * more // 4) for more in (5, 6, 8, 16))):
-        state.task = SearchTask(tensors=state.task.tensors, target=wider, name=state.task.name)
+        state.task = SearchTask(tensors=state.task.tensors, target=_for_network(wider), name=state.task.name)
         with suppress(ScheduleError):
             return chosen(state, asked.search.model, asked.search.seed)
-    state.task = SearchTask(tensors=state.task.tensors, target=target, name=state.task.name)
+    state.task = SearchTask(tensors=state.task.tensors, target=_for_network(target), name=state.task.name)
     return chosen(state, asked.search.model, asked.search.seed)
+
+
+def _for_network(target: Target) -> Target:
+    """The target without the room that measuring a program alone takes: a network may keep weights in flash."""
+    return replace(target, hardware=replace(target.hardware, memory=replace(target.hardware.memory, measured=False)))
 
 
 def _name(operator: Operator, network: IntegerNetwork) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from ansor.codegen.image.board import Board
+from ansor.errors import DeviceError
 from ansor.measure.wire.wire import Wire, WireError
 
 CPUID = 0xE000ED00  # of every Cortex-M core
@@ -27,9 +30,26 @@ def other_core(wire: Wire, board: Board) -> str:
         cpuid = int.from_bytes(wire.read(CPUID, 4), "little")
     except WireError as error:
         return f"{asked}; the board behind {wire.name} has no CPUID at {CPUID:#x}, as Cortex-M cores have ({error}): it is a different board"
-    part = cpuid >> 4 & 0xFFF
-    found = PARTS.get(part, "") if cpuid >> 24 == ARM else ""
+    found = _part(cpuid)
     if found == name or not found and name not in PARTS.values():
         return ""
     said = f"is {found}" if found else "is unknown"
     return f"{asked}; the core behind {wire.name} {said} (CPUID {cpuid:#010x}): it is a different board, or core.mcpu is wrong"
+
+
+def check_core(wire: Wire, board: Board) -> None:
+    """Raises DeviceError for a known core that is not the one in the board's file. A core that nobody knows, or cannot be asked, is no reason to refuse."""
+    name = board.core.mcpu.partition("+")[0]
+    if board.core.architecture != "thumb" or name not in PARTS.values():
+        return
+    seen = set[str]()
+    for _ in range(2):  # a line may damage an answer
+        with suppress(WireError):
+            seen.add(_part(int.from_bytes(wire.read(CPUID, 4), "little")))
+    if len(seen) == 1 and not seen & {"", name}:
+        raise DeviceError(f"the board {board.name} does not match its file: {other_core(wire, board)}")
+
+
+def _part(cpuid: int) -> str:
+    """The name of a core, '' for an unknown one."""
+    return PARTS.get(cpuid >> 4 & 0xFFF, "") if cpuid >> 24 == ARM else ""

@@ -15,7 +15,8 @@ ASKED = "info mtree -f\nquit\n"
 
 SECONDS = 10.0
 _REPLACED = ("-monitor", "-serial")
-_REGION = re.compile(r"\b([0-9a-f]{16})-([0-9a-f]{16}) \(prio -?\d+, (ram|rom|romd)\)")
+_REGION = re.compile(r"\b([0-9a-f]{16})-([0-9a-f]{16}) \(prio -?\d+, (?:(ram|rom|romd)\)|i/o\): tz-mpc-upstream)")
+"""Also memory behind a controller of TrustZone, which the monitor calls i/o."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def monitor_command(words: Sequence[str]) -> list[str]:
 def regions_in(text: str) -> list[Region]:
     """The memories that the monitor names, in order; adjacent ones of a kind are merged."""
     found: list[Region] = []
-    for start, last, kind in sorted({(int(one[1], 16), int(one[2], 16), one[3]) for one in _REGION.finditer(text)}):
+    for start, last, kind in sorted({(int(one[1], 16), int(one[2], 16), one[3] or "ram") for one in _REGION.finditer(text)}):
         here = Region(start, last + 1, kind == "ram")
         if found and found[-1].end >= start and found[-1].written == here.written:
             here = Region(found[-1].start, max(found.pop().end, here.end), here.written)

@@ -22,6 +22,7 @@ from ansor.codegen.image.elf import Image, Segment, read_image
 from ansor.errors import DeviceError
 from ansor.measure.boards.asking import ANSWER_HEAD, CHANGED, BoardAnswer, BoardInput, BoardRequest, answer_at, counters_of, said_in, told, with_places
 from ansor.measure.boards.checksums import standing
+from ansor.measure.boards.cores import check_core
 from ansor.measure.boards.fit import misfit
 from ansor.measure.boards.loader import Loader
 from ansor.measure.boards.places import NoRoom, Places
@@ -138,6 +139,7 @@ class WireTransport:
     def _check(self, wire: Wire, program: Artifact) -> int:
         image = read_image(program.path)
         try:
+            check_core(wire, self._board)
             check_memories(wire, self._board)
             self.doubt()
             asking = self._load(wire, image, program, asked_of(self._board, self._heap(image)))

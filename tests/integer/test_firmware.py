@@ -21,6 +21,8 @@ from ansor.integer.saved import save
 from ansor.integer.table import profile_text, table_text
 from ansor.run.keywords import RunOptions
 from ansor.targets.base import parse_target
+from ansor.targets.boards.catalogue import FOLDER
+from ansor.zoo import tiny
 from tests.integer.models import samples, small
 from tests.measure.boards.simulated import qemu_gdb
 
@@ -113,3 +115,17 @@ def test_limits_are_those_of_the_board(network: IntegerNetwork, tmp_path: Path) 
         limits_of(parse_target("micro -board=rp2040-pico -code=ram"), ram_bytes=8500).check_before(network, 4)
     with pytest.raises(TargetError, match="which is not a board"):
         build_firmware(code_of(network, "cpu -mcpu=x86-64 -vector-bytes=4 -mattr=-sse2"), tmp_path)
+
+
+def test_a_network_fits_where_none_of_its_layers_could_be_measured(tmp_path: Path) -> None:
+    """Beside its arguments a trial needs room for weights, results to compare and guard bands; the firmware keeps weights in flash."""
+    board = (FOLDER / "netduinoplus2.toml").read_text()
+    assert "size = 0x0002_0000" in board
+    (tmp_path / "small.toml").write_text(board.replace("size = 0x0002_0000", "size = 0x0000_8800"))
+    words = tiny.NETWORKS["ds_cnn"]
+    network = from_torch(words.model(), words.samples(), "ds_cnn")
+    code = code_of(network, f"micro -board={tmp_path / 'small.toml'}")
+    assert run_firmware(build_firmware(code, tmp_path / "net")).wrong == 0
+    (tmp_path / "small.toml").write_text(board.replace("size = 0x0002_0000", "size = 0x0000_4000"))
+    with pytest.raises(ModelError, match="its ram has 16,384 bytes, and [0-9,]+ are needed: 16,000 of arena"):
+        build_firmware(code_of(network, f"micro -board={tmp_path / 'small.toml'}"), tmp_path / "smaller")

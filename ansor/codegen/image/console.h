@@ -5,17 +5,27 @@
 #include "registers.h"
 
 #ifdef BOARD_CONSOLE_HTIF /* of Spike: a byte is written to device 1, and taken when the word is 0 again */
-volatile uint64_t tohost __attribute__((section(".tohost"), used, aligned(64)));
-volatile uint64_t fromhost __attribute__((section(".tohost"), used, aligned(64)));
+typedef union { uint64_t whole; uint32_t halves[2]; } host_word;
+volatile host_word tohost __attribute__((section(".tohost"), used, aligned(64)));
+volatile host_word fromhost __attribute__((section(".tohost"), used, aligned(64)));
+
+static void tell(volatile host_word *word, uint32_t high, uint32_t low) {
+#if __SIZEOF_POINTER__ == 4 /* QEMU takes the word when its upper half is written */
+    word->halves[0] = low;
+    word->halves[1] = high;
+#else
+    word->whole = (uint64_t)high << 32 | low;
+#endif
+}
 
 static void console_put(char byte) {
-    while (tohost) fromhost = 0;
-    tohost = UINT64_C(1) << 56 | UINT64_C(1) << 48 | (unsigned char)byte;
-    while (tohost) fromhost = 0;
+    while (tohost.whole) tell(&fromhost, 0, 0);
+    tell(&tohost, UINT32_C(1) << 24 | UINT32_C(1) << 16, (unsigned char)byte);
+    while (tohost.whole) tell(&fromhost, 0, 0);
 }
 
 static void machine_end(void) {
-    for (;;) tohost = 1;
+    for (;;) tell(&tohost, 0, 1);
 }
 #elif defined(BOARD_CONSOLE_DATA)
 static void console_put(char byte) {

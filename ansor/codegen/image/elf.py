@@ -16,6 +16,7 @@ _OF_FUNCTION, _OF_SECTION, _OF_FILE = 2, 3, 4  # kinds of symbols
 _MARK = re.compile(r"ansor_(parts$|free|end_|\w+_(start|end|low|top)$)")
 _NAMED = 0x100  # the most bytes of a named function of the trial program
 _CANDIDATE = re.compile(r"^ansor_candidate_[0-9]+")
+_SIZES = {"tohost": 8, "fromhost": 8}  # of words through which simulators talk: QEMU takes them only in this size
 _FUNCTION_OF = {32: "<IIIBBH", 64: "<IBBHQQ"}
 
 
@@ -145,7 +146,8 @@ def _tables(image: Image, start: int) -> tuple[bytes, int]:
     wide = image.bits == 64
     names, symbols = b"\0", struct.pack(_FUNCTION_OF[image.bits], 0, 0, 0, 0, 0, 0)
     for name, address in image.symbols.items():
-        fields = (len(names), 0x10, 0, 0xFFF1, address, 0) if wide else (len(names), address, 0, 0x10, 0, 0xFFF1)
+        size = _SIZES.get(name, 0)
+        fields = (len(names), 0x10, 0, 0xFFF1, address, size) if wide else (len(names), address, size, 0x10, 0, 0xFFF1)
         symbols += struct.pack(_FUNCTION_OF[image.bits], *fields)
         names += name.encode() + b"\0"
     titles = b"\0.symtab\0.strtab\0.shstrtab\0"

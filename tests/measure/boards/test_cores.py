@@ -6,9 +6,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ansor.measure.boards.cores import CPUID, other_core
+from ansor.api import tune_tasks
+from ansor.errors import DeviceError
+from ansor.measure.boards.cores import CPUID, check_core, other_core
 from ansor.measure.wire.wire import WireError
 from ansor.targets.boards.catalogue import find_board
+from ansor.tasks.task import SearchTask
 from tests.measure.boards.simulated import qemu_gdb
 from tests.testing.memory_wire import Board, MemoryWire
 
@@ -54,3 +57,19 @@ def test_a_simulated_core_is_found(capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["micro", "probe", text, "--board", "mps2-an386"]) == 0
         assert main(["micro", "probe", text, "--board", "mps2-an385"]) == 1
     assert "is cortex_m4 (CPUID" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("cpuid", [0x410FC241, 0x12345678, 0], ids=["the same", "unknown", "none"])
+def test_only_a_known_other_core_is_refused(cpuid: int) -> None:
+    check_core(Named(Board(), cpuid=cpuid), find_board("mps2-an386"))
+    check_core(Named(Board(), cpuid=0x410FC231), find_board("qemu-riscv32"))
+    with pytest.raises(DeviceError, match="mps2-an386 does not match its file: .* is cortex_m3"):
+        check_core(Named(Board(), cpuid=0x410FC231), find_board("mps2-an386"))
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("boards")
+def test_nothing_is_measured_on_another_core() -> None:
+    task = SearchTask("matmul", (8, 8, 8), "micro -board=mps2-an386")
+    with qemu_gdb("mps2-an385") as (text, _), pytest.raises(DeviceError, match="is cortex_m3 .*: it is a different board"):
+        tune_tasks([task], trials=2, devices=[text], progress=False)

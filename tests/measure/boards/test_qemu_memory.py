@@ -28,6 +28,13 @@ def test_regions_are_read_and_neighbours_are_one() -> None:
     assert regions_in(SAID) == [FLASH, RAM] and regions_in("unsupported machine") == []
 
 
+def test_memory_behind_a_controller_of_trustzone_is_memory() -> None:
+    said = """  0000000038000000-00000000383fffff (prio 0, i/o): tz-mpc-upstream
+  0000000000000000-ffffffffffffffff (prio 0, i/o): tz-msc-downstream
+"""
+    assert regions_in(said) == [Region(0x3800_0000, 0x3840_0000, True)]
+
+
 @pytest.mark.parametrize(
     ("memory", "said"),
     [

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ansor.api import tune_tasks
 from ansor.codegen.artifact import Artifact
 from ansor.codegen.image.board import Board, Watchdog
 from ansor.codegen.image.toolchain import IMAGE, PLAIN
@@ -19,6 +20,7 @@ from ansor.measure.boards.smoke import cost_of, silence
 from ansor.measure.devices.simulator import SimulatorDevice
 from ansor.targets.base import parse_target
 from ansor.targets.boards.catalogue import FOLDER, find_board
+from ansor.tasks.task import SearchTask
 
 TIMEOUT = '{"failure": ["timeout", "it does not end, at pc 0x10"]}'
 M4, RV32, RVSIM = find_board("mps2-an386"), find_board("qemu-riscv32"), find_board("rvsim-inorder")
@@ -95,15 +97,18 @@ def test_a_simulator_that_goes_on_is_the_fault_of_its_end_where_there_is_no_watc
 
 @pytest.mark.compiler
 @pytest.mark.usefixtures("boards")
-@pytest.mark.parametrize("name", ["lm3s6965evb", "sifive_u"])
+@pytest.mark.parametrize("name", ["lm3s6965evb", "mps2-an505", "riscv32-spike", "sifive_u"])
 def test_boards_from_outside_the_package_count(name: str, tmp_path: Path) -> None:
-    """A core whose own timer counts, and a hart without floats beside another one, at addresses from 2 GiB on."""
+    """A core whose own timer counts, memory behind TrustZone's controllers, a simulator that is told through two words, and a hart without floats beside
+    another one, at addresses from 2 GiB on."""
     path = Path(__file__).parents[2] / "targets" / "boards" / f"{name}.toml"
     assert len(list(filter(None, path.read_text().splitlines()))) <= 40
     made = parse_target(f"micro -board={path}").toolchain().build([PLAIN], IMAGE, tmp_path / "plain", timeout=120)
     assert made.said.ok, made.said.text
     board = find_board(str(path))
     assert abs(SimulatorDevice(board.run.device, board).check(made.artifacts[0]) - 40000) < 50
+    (state,) = tune_tasks([SearchTask("matmul", (8, 8, 8), f"micro -board={path}")], trials=3, progress=False)
+    assert state.best is not None and state.trials == 3 and not state.failures
 
 
 def broken(tmp_path: Path, name: str, before: str, after: str) -> tuple[SimulatorDevice, Artifact]:
