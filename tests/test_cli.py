@@ -269,7 +269,7 @@ def test_tune_show_continue_compile(folder: Path, capsys: pytest.CaptureFixture[
     assert "void" in capsys.readouterr().out
     assert main(["show", "scaled.jsonl", "scaled.py", "--threads", "1", "--passes"]) == 0
     passes = re.findall(r"^-- (\w+): ", capsys.readouterr().out, re.MULTILINE)
-    assert passes == ["regions", "scopes", "values", "nests", "simplify", "sums", "places", "patterns", "tree", "text"]
+    assert passes == ["regions", "scopes", "values", "nests", "simplify", "cases", "sums", "places", "patterns", "tree", "text"]
     assert main(["show", "scaled.jsonl", "--passes"]) == 1
     assert "which is for one program; name it: ansor show scaled.jsonl NAME --passes" in capsys.readouterr().err
     assert main(["show", "scaled.jsonl", "scaled.py", "--args", "9"]) == 1

@@ -80,6 +80,11 @@ class Draft:
     text: str = ""
 
     @property
+    def alone(self) -> bool:
+        """Whether what a nest becomes depends on nothing but the nest: it is apart, and its loops are not distributed over threads."""
+        return self.machine.dialect.apart and not self.machine.parallel
+
+    @property
     def source(self) -> CSource:
         """The result, once all passes are done."""
         arguments = tuple(argument(buffer, self.loops.logical_shapes[buffer.name]) for buffer in self.loops.arguments)
@@ -114,7 +119,7 @@ _DECLARED = re.compile(
 
 
 def _simplify(draft: Draft) -> Draft:
-    loops = joined(draft.loops, map(_kept_simplified_nest if draft.machine.dialect.apart else simplified_nest, draft.loops.body))
+    loops = joined(draft.loops, map(_kept_simplified_nest if draft.alone else simplified_nest, draft.loops.body))
     _check_sizes(loops, draft.machine.dialect.index_bits)
     return replace(draft, loops=loops)
 
@@ -138,7 +143,7 @@ def most_iterations(bits: int) -> int:
 
 
 def _write_out(draft: Draft) -> Draft:
-    nest = _kept_written_out if draft.machine.dialect.apart else written_out
+    nest = _kept_written_out if draft.alone else written_out
     return replace(draft, loops=replace(draft.loops, body=tuple(map(nest, draft.loops.body))))
 
 
@@ -166,7 +171,7 @@ def _find_patterns(draft: Draft) -> Draft:
         name = f"{draft.entry}_nest{number}"
         while name in taken or (draft.machine.dialect.apart and f"{name}_apart" in taken):
             name += "_"
-        if draft.machine.dialect.apart and not draft.sums:
+        if draft.alone and not draft.sums:
             used = _kept_used_by(node)
             functions.append(replace(_kept_function(node, tuple(one for one in buffers if one in used), draft.machine), name=name))
         else:
@@ -183,12 +188,12 @@ def _make_tree(draft: Draft) -> Draft:
 
 
 def _written(draft: Draft) -> Iterator[FunctionCode]:
-    """Functions as C, each with its own helpers. Names are numbered through the whole program, but in each function if they are apart: a nest then has the
+    """Functions as C, each with its own helpers. Names are numbered through the whole program, but in each function if nests are alone: one then has the
     same text in every program."""
     machine, taken = draft.machine, names_in(draft.loops.body, (*draft.loops.arguments, *draft.loops.intermediates))
     ranges, numbers = Ranges(), itertools.count()
     for function in draft.functions:
-        if machine.dialect.apart:
+        if draft.alone:
             body, helpers = _kept_code(function.body, function.names, machine)
         else:
             helpers = _helpers(machine.dialect, ranges)
@@ -205,7 +210,7 @@ def _print(draft: Draft) -> Draft:
     return replace(draft, text=draft.unit.text)
 
 
-# nests that are apart ------------------------------------------------------------------------------------------------------------------------------------
+# nests alone ----------------------------------------------------------------------------------------------------------------------------------------------
 # Programs of one task have most nests in common, as the same objects (`KnownNests`), and what is worked out for one depends on nothing else.
 
 _kept = lru_cache(maxsize=256)
@@ -222,7 +227,6 @@ def _kept_function(node: Node, buffers: tuple[Buffer, ...], machine: Machine) ->
 
 @_kept
 def _kept_code(body: tuple[WrittenNest, ...], names: frozenset[str], machine: Machine) -> tuple[tuple[Code, ...], Helpers]:
-    assert not machine.parallel, "nests that are apart have no tasks"
     helpers = _helpers(machine.dialect, Ranges())
     return tuple(nest_code(body, Emitter(machine, Writer(helpers), names))), helpers
 
