@@ -59,5 +59,5 @@ def check_loads_here(target: Target) -> None:
         )
     raise TargetError(
         f"asked to compile a network for {target}, whose programs run on {target.device}, not in this process; tune its kernels with "
-        "ansor.extract_tasks(model, inputs, target) and ansor.tune_tasks(tasks, ...)"
+        "ansor.extract_tasks(model, inputs, target) and ansor.tune_tasks(tasks, ...), or make C of it in 8-bit integers: `ansor compile --int8`"
     )
