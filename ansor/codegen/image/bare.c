@@ -269,6 +269,7 @@ void bare_trapped(const char *kind, const char *why, uintptr_t pc, uintptr_t whe
     begin_failure(kind, why);
     if (where) say_text(", address 0x"), say_number(where), say_nearest(where);
     if (pc == BARE_NO_PC) say_text(", at a pc that the stack had no room to keep");
+    else if (pc & 1) say_text(", in a call that returns to pc 0x"), say_number(pc - 1);
     else say_text(", at pc 0x"), say_number(pc);
     end_failure();
 }

@@ -43,7 +43,8 @@ extern volatile unsigned char ansor_stack_low[], ansor_stack_top[];
 void bare_clear(void);                                                               /* zeroes what C wants to be zero, before anything else */
 void bare_known(void);                                                               /* of images that were told all (BARE_KNOWN): says it */
 void bare_main(void);                                                                /* called by the start-up code, on a fresh stack */
-void bare_trapped(const char *kind, const char *why, uintptr_t pc, uintptr_t where); /* called after a trap, on a fresh stack; does not return */
+void bare_trapped(const char *kind, const char *why, uintptr_t pc, uintptr_t where); /* called after a trap, on a fresh stack; does not return. An odd pc is
+                                                                                        the return address of the innermost call */
 void ansor_stop(void);                                                               /* where every run ends */
 
 /* Of boards that protect memory: where a candidate may write from now on, beside its stack. Processors protect whole blocks, so some memory before and

@@ -143,11 +143,31 @@ static int below_stack(uint32_t address) {
 #endif
 }
 
+#ifdef BOARD_CODE_START
+/* Whether a word is an address after a call, in Thumb code that is not this program's. */
+static int is_return(uint32_t word) {
+    const uint32_t at = word & ~1u, end = BOARD_CODE_START + BOARD_CODE_BYTES;
+    if (!(word & 1) || at < (uint32_t)(uintptr_t)ansor_code_end + 4 || at >= end) return 0;
+    const uint16_t *const before = (const uint16_t *)(uintptr_t)at - 2;
+    return (before[0] >> 11 == 0x1e && before[1] >> 14 == 3) || before[1] >> 7 == 0x8f; /* bl, or blx with a register */
+}
+
+/* The innermost return address on the stack: an overflow leaves no room for the program counter. */
+static uint32_t last_return(uint32_t frame) {
+    const uint32_t low = (uint32_t)(uintptr_t)ansor_stack_low, top = (uint32_t)(uintptr_t)ansor_stack_top;
+    for (uint32_t at = frame > low ? (frame + 3) & ~3u : low; at + 4 <= top; at += 4)
+        if (is_return(*(const uint32_t *)(uintptr_t)at)) return *(const uint32_t *)(uintptr_t)at;
+    return BARE_NO_PC;
+}
+#else
+static uint32_t last_return(uint32_t frame) { return (void)frame, BARE_NO_PC; }
+#endif
+
 enum { NOT_KEPT = 1 << 20 | 1 << 12 | 1 << 4 }; /* the stack overflowed, so that the registers have no place on it */
 
-static void explain(void) {
+static void explain(uint32_t frame) {
     const uint32_t status = register_at(CFSR), bus = status >> 15 & 1 ? register_at(BFAR) : 0, protection = status >> 7 & 1 ? register_at(MMFAR) : 0;
-    if (status & NOT_KEPT) note.pc = BARE_NO_PC;
+    if (status & NOT_KEPT) note.pc = last_return(frame);
     if (status & NOT_KEPT || (protection && below_stack(protection)) || (bus && below_stack(bus)))
         set_note("crash", "the stack overflowed", protection | bus);
     else if (status & 1 << 16 || status & 1 << 19) set_note("instruction", "an instruction that the processor does not have", 0);
@@ -160,14 +180,14 @@ static void explain(void) {
     set_register(CFSR, status);
 }
 #else
-static void explain(void) { note.kind = "trap", note.why = "a fault", note.where = 0; }
+static void explain(uint32_t frame) { (void)frame, note.kind = "trap", note.why = "a fault", note.where = 0; }
 #endif
 
 /* Notes what happened, and goes back to thread mode on a fresh stack, into `after_trap`. */
 __attribute__((used)) void thumb_trapped(uint32_t frame, uint32_t exception) {
     note.pc = in_memory(frame) ? ((const uint32_t *)(uintptr_t)frame)[6] : 0;
     if (exception >= 15) note.kind = "timeout", note.why = bare_too_long(), note.where = 0;
-    else explain();
+    else explain(frame);
     watchdog_stop();
     uint32_t *fresh = (uint32_t *)(uintptr_t)ansor_stack_top - 8;
     fresh[5] = 0, fresh[6] = (uint32_t)(uintptr_t)after_trap & ~1u, fresh[7] = 1u << 24;
