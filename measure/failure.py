@@ -1,5 +1,6 @@
 """Failed trials are values: a kind to count, and the tool's own text to read."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 KINDS = (
@@ -33,11 +34,12 @@ PASSING = ("machine", *LINK)
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a trial has no time; `kind` is one of `KINDS`. measured_by: as in `Observation`, for people."""
+    """Why a trial has no time; `kind` is one of `KINDS`. measured_by, counters: as in `Observation`, for people."""
 
     kind: str
     text: str
     measured_by: str = field(default="", compare=False, repr=False)
+    counters: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

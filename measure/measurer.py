@@ -218,7 +218,7 @@ class Measurer(Closing):
         seen = ran.outcome
         took = Durations(build_seconds, ran.seconds, seen.measured_by)
         if isinstance(seen, Failure):
-            return Measurement(failure=seen, took=took, unit=self.unit)
+            return Measurement(failure=seen, took=took, unit=self.unit, counters=tuple(sorted(seen.counters.items())))
         self._best[one.task.key] = min(median(seen.costs), self._known_best(one) or float("inf"))
         counters = tuple(sorted(seen.counters.items()))
         return Measurement(seen.costs, None, seen.cut_short, took=took, unit=seen.unit, counters=counters)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -105,7 +105,7 @@ class TrialRuns:
         failure = answer.failure or _mistake(answer, source.arguments) or (_silence(answer, source.arguments) if reference.kept else None)
         if failure is None and reference.here:
             failure = wrong_sums(job, reference.here, answer)
-        return failure or self._observation(answer, ended, reference)
+        return self._observation(answer, ended, reference) if failure is None else replace(failure, counters=ended.counters)
 
     @property
     def _counts(self) -> bool:

@@ -32,7 +32,7 @@ class Late:
 
     def run(self, job: Job) -> Observation | Failure:
         self.ran += 1
-        return Failure("timeout", "it does not end")
+        return Failure("timeout", "it does not end", counters={"bytes_sent": 8.0})
 
     def close(self) -> None:
         pass
@@ -74,6 +74,7 @@ def test_what_took_too_long_is_tried_again_by_a_later_batch() -> None:
         for count in (1, 2):
             first, second = ended(begun(measurer, [one, one]))
             assert second.folded and first.failure == second.failure and device.ran == count
+            assert first.counters == second.counters == (("bytes_sent", 8.0),)
 
 
 def test_what_was_measured_before_a_device_died_is_given(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,6 +119,7 @@ def test_programs_that_end_badly_say_why_and_where_and_the_next_one_runs(bench: 
         assert isinstance(seen, Failure) and seen.kind == bad.kind and bad.says in seen.text, (name, seen)
         assert "pc 0x" in seen.text or name in ("band", "beside", "harness"), (name, seen)
         assert "(candidate+0x" in seen.text or "(deeper" in seen.text or name in ("band", "beside", "harness", "nowhere"), (name, seen)
+        assert not bench.stays or seen.counters["wire_bytes_sent"] > 0, (name, seen.counters)
         if not bench.stays and name != list(bench.bad)[-1]:
             continue
         after = bench.device.run(bench.jobs["right"])
