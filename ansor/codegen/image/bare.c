@@ -110,10 +110,12 @@ static running_sum said;
 static void begin_text(void) { said.sum = 0, said.key = (uint32_t)ansor_control.nonce; }
 
 void system_say(const char *text, size_t size) {
+    const int alone = (ansor_control.flags & BARE_ALONE) != 0;
+    if (alone) console_write(text, size);
     for (size_t i = 0; i < size; ++i) {
         sum_word(&said, (unsigned char)text[i]);
-        if (ansor_control.flags & BARE_ALONE) console_put(text[i]);
-        else if (ansor_answer.size < BOARD_ANSWER_BYTES) ansor_answer.text[ansor_answer.size++] = text[i];
+        if (alone) continue;
+        if (ansor_answer.size < BOARD_ANSWER_BYTES) ansor_answer.text[ansor_answer.size++] = text[i];
         else ++ansor_answer.lost;
     }
 }

@@ -111,6 +111,8 @@ def _console_macros(board: Board) -> Iterator[tuple[str, str]]:
     console = board.console
     if console.htif:
         yield "BOARD_CONSOLE_HTIF", "1"
+        if board.run.device == "spike" and board.core.architecture == "riscv32":
+            yield "BOARD_CONSOLE_CALLS", "1"
     elif console.data:
         yield "BOARD_CONSOLE_DATA", f"{console.data:#x}ul"
         yield "BOARD_CONSOLE_STATUS", f"{console.status:#x}ul"
