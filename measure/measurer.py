@@ -217,10 +217,10 @@ class Measurer(Closing):
     def _told(self, one: Candidate, ran: JobResult, build_seconds: float) -> Measurement:
         seen = ran.outcome
         took = Durations(build_seconds, ran.seconds, seen.measured_by)
-        if isinstance(seen, Failure):
-            return Measurement(failure=seen, took=took, unit=self.unit, counters=tuple(sorted(seen.counters.items())))
-        self._best[one.task.key] = min(median(seen.costs), self._known_best(one) or float("inf"))
         counters = tuple(sorted(seen.counters.items()))
+        if isinstance(seen, Failure):
+            return Measurement(failure=seen, took=took, unit=self.unit, counters=counters)
+        self._best[one.task.key] = min(median(seen.costs), self._known_best(one) or float("inf"))
         return Measurement(seen.costs, None, seen.cut_short, took=took, unit=seen.unit, counters=counters)
 
     def _known_best(self, one: Candidate) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import json
 import threading
 import time
@@ -215,7 +216,7 @@ class Session:
             if among and alone is None and not set(among) & set(self._workers.there()):
                 return {"missing": []}, ""  # those are gone, others are there
         try:
-            answer = self._client.sync(_answer_of, future)
+            answer = self._fetched(future)
         except KilledWorker:
             return Failure("link_lost", f"{MOST_DEATHS + 1} workers died while they had it: it crashes them, or they all lost their network connection")
         except Exception as error:
@@ -336,8 +337,23 @@ class Session:
                 return None
             if time.monotonic() >= until:
                 raise TimeoutError
-        said: object = self._client.sync(_answer_of, future)
-        return said
+        return self._fetched(future)
+
+    def _fetched(self, future: Future) -> object:
+        """The result of a task that has ended. Raises OSError if the client closes meanwhile: its loop may end first, and then nobody would answer."""
+        fetched: concurrent.futures.Future[object] = concurrent.futures.Future()
+
+        async def fetch() -> None:
+            try:
+                fetched.set_result(await _answer_of(future))
+            except Exception as error:
+                fetched.set_exception(error)
+
+        self._client.loop.add_callback(fetch)
+        while not concurrent.futures.wait([fetched], LOOK_SECONDS).done:
+            if self._closing.is_set() or self._client.status == "closed":
+                raise OSError("the connection was closed")
+        return fetched.result()
 
 
 def connect(farm: FarmText) -> Client:

@@ -220,6 +220,7 @@ class SearchTask:
         return tuple(paths.items())
 
     def __getstate__(self) -> dict[str, object]:
+        """Without known nests: their keys hold ids, which mean nothing in a copy."""
         return {name: value for name, value in self.__dict__.items() if name != "_known_nests"}
 
     def __repr__(self) -> str:
