@@ -1,9 +1,11 @@
-"""Kernels of bytes with requantisation on boards, in instructions: tuned, against the plain loops of their declarations, and against C written by hand.
+"""Kernels of bytes with requantisation on boards, in instructions: tuned, against the plain loops of their declarations, reference loops as in TensorFlow Lite
+Micro, and optimised C.
 
     python benchmarks/micro_baselines.py [WORDS ...] [--trials 64] [--seeds 3]
 
-WORDS: rows whose names or boards contain one of them; all by default. The C is in micro_kernels/, written from published descriptions of common kernels; it
-gets its weights in its own order. Every result is checked. Costs are exact, so other work on the machine does not matter. Needs the simulators.
+WORDS: rows whose names or boards contain one of them; all by default. The C is in micro_kernels/, written by hand from published descriptions of common
+kernels; it gets its weights in its own order, and its sizes as constants. Every result is checked. Costs are exact, so other work on the machine does not matter.
+Needs the simulators.
 """
 
 from __future__ import annotations
@@ -47,6 +49,11 @@ class Geometry:
     depthwise: bool = False
 
     @property
+    def reference(self) -> str:
+        """The C of its reference loops."""
+        return "depthwise_reference.c" if self.depthwise else "conv_reference.c" if self.taps else "dense_reference.c"
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the input."""
         return (1, self.height, self.width, self.into) if self.taps else (1, self.into)
@@ -80,11 +87,11 @@ class Rescaled(SearchTask):
 
 @dataclass(frozen=True)
 class Row:
-    """A comparison. files: handwritten C, of which the best counts, or the plain loops if there is none; most: the limit on the instructions of a tuned kernel,
+    """A comparison. files: optimised C, of which the best counts, or the plain loops if there is none; most: the limit on the instructions of a tuned kernel,
     relative to those.
 
     wide: weights have 16 bits, as `ansor.compile_int8` stores them for this board; those of the handwritten C, and of the plain loops, have 8.
-    as_declared: the C takes the weights of a convolution as [y, x, in, out].
+    as_declared: the optimised C takes the weights of a convolution as [y, x, in, out].
     """
 
     name: str
@@ -127,10 +134,11 @@ ROWS = (
 
 @dataclass(frozen=True)
 class Result:
-    """Instructions of the plain loops, the best handwritten C, and a tuned program for each seed."""
+    """Instructions of the plain loops, the reference loops, the best optimised C, and a tuned program for each seed."""
 
     row: Row
     plain: float
+    reference: float
     by_hand: float
     tuned: tuple[float, ...]
 
@@ -138,11 +146,11 @@ class Result:
         worst = max(self.tuned)
         found = ", ".join(f"{one:,.0f}" for one in self.tuned)
         word = "" if worst <= self.row.most * self.by_hand else f"  more than {self.row.most:.3g}"
-        return (f"{self.row.name:34}{self.row.board:14}{self.plain:12,.0f}{self.by_hand:12,.0f}  {found:36}"
-                f"{self.plain / worst:6.2f}{worst / self.by_hand:7.2f}{word}")  # fmt: skip
+        return (f"{self.row.name:34}{self.row.board:14}{self.plain:12,.0f}{self.reference:12,.0f}{self.by_hand:12,.0f}  {found:36}"
+                f"{self.plain / worst:6.2f}{self.reference / worst:8.2f}{worst / self.by_hand:7.2f}{word}")  # fmt: skip
 
 
-HEAD = f"{'kernel':34}{'board':14}{'plain':>12}{'by hand':>12}  {'tuned, a seed each':36}{'gain':>6}{'share':>7}"
+HEAD = f"{'kernel':34}{'board':14}{'plain':>12}{'reference':>12}{'optimised':>12}  {'tuned, a seed each':36}{'/plain':>6}{'/refer.':>8}{'share':>7}"
 
 
 def plain(task: SearchTask, entry: str = "plain") -> CSource:
@@ -151,8 +159,9 @@ def plain(task: SearchTask, entry: str = "plain") -> CSource:
 
 
 def by_hand(row: Row, task: SearchTask, file: str) -> CSource:
-    """Handwritten C with the sizes of a row. Its weights are [out, y, x, in] or, if the row says so, [y, x, in, out]; of a dense layer [out, in]."""
-    given, turned = plain(task, "by_hand"), not (row.geometry.depthwise or row.as_declared)
+    """Handwritten C with the sizes of a row. Its weights are [out, y, x, in] or, if the row says so of its optimised C, [y, x, in, out]; of a dense layer
+    [out, in]."""
+    given, turned = plain(task, "by_hand"), not row.geometry.depthwise and (not row.as_declared or file == row.geometry.reference)
     sizes = ", ".join(f"{name} = {size}" for name, size in row.geometry.sizes().items())
     arguments = tuple(replace(one, pack=_outputs_first(one)) if one.name == "weights" and turned else one for one in given.arguments)
     return replace(given, text=f"enum {{ {sizes} }};\n{(KERNELS / file).read_text()}", arguments=arguments)
@@ -185,8 +194,9 @@ def result_of(row: Row, trials: int, seeds: Sequence[int]) -> Result:
     """One row of the table."""
     task = row.task()
     loops = counted(task, plain(task))
+    reference = counted(task, by_hand(row, task, row.geometry.reference))
     best = min((counted(task, by_hand(row, task, file)) for file in row.files), default=loops)
-    return Result(row, loops, best, tuple(tuned(row, trials, seed) for seed in seeds))
+    return Result(row, loops, reference, best, tuple(tuned(row, trials, seed) for seed in seeds))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
