@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, cast
 
@@ -112,8 +112,14 @@ def _collect(child: int, read_end: int, deadline: float, cancelled: threading.Ev
                 return b"".join(chunks), _ended(child, deadline)
             chunks.append(chunk)
         elif _ended(child, 0.0):  # something it started may still hold the pipe
-            return b"".join(chunks), True
+            return b"".join([*chunks, *_left_in(read_end)]), True
     return b"".join(chunks), False
+
+
+def _left_in(read_end: int) -> Iterator[bytes]:
+    """What the child wrote before it ended, but after it was last looked for."""
+    while select.select([read_end], [], [], 0)[0] and (chunk := os.read(read_end, 1 << 16)):
+        yield chunk
 
 
 def _ended(child: int, deadline: float) -> bool:
