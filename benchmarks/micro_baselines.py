@@ -4,8 +4,8 @@ Micro, and optimised C.
     python benchmarks/micro_baselines.py [WORDS ...] [--trials 64] [--seeds 3]
 
 WORDS: rows whose names or boards contain one of them; all by default. The C is in micro_kernels/, written by hand from published descriptions of common
-kernels; it gets its weights in its own order, and its sizes as constants. Every result is checked. Costs are exact, so other work on the machine does not matter.
-Needs the simulators.
+kernels; it gets its weights in its own order, and its sizes as constants. Every result is checked. Costs are exact, so other work on the machine does not
+matter. Needs the simulators.
 """
 
 from __future__ import annotations
