@@ -8,9 +8,9 @@ the others of that task wait for.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from ansor.measure.builder import Built
 from ansor.measure.measurer import Candidate, Key, Measurement, Measurer, Memory, Trial, text_key
@@ -120,6 +120,17 @@ class Flight:
         self._measurer.stop_references(self._references)
         self._measurer.builder.stop(self._futures)
         self._measurer.forget_accidents(self._memory)
+
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[Sequence[Flight], None, T]
+"""Work in steps: a generator that yields the flights it waits for, one of which must advance before it can go on; none, if others may go first."""
+
+
+def any_can_advance(flights: Iterable[Flight]) -> bool:
+    """Whether one of them can advance, or none has anything to wait for."""
+    awaited = [one for flight in flights for one in flight.awaits]
+    return not awaited or any(one.done() for one in awaited)
 
 
 def wait_for_any(flights: Iterable[Flight]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ansor.measure.failure import Failure
-from ansor.measure.flight import Flight, wait_for_any
+from ansor.measure.flight import Flight, Steps
 from ansor.measure.measurer import Candidate, Measurement, Measurer
 from ansor.search.tuner import Outcome, Pick
 
@@ -64,24 +64,25 @@ class RoundsInFlight:
         """Trials of those rounds, measured or not, so that the number does not depend on the clock."""
         return sum(len(one.round.picks) for one in self._under_way)
 
-    def start(self, round_: Round, programs: Iterable[Program], hear: Hear) -> None:
-        """Build and measure a round as its programs come. Passes on results that have arrived since, of other rounds too."""
+    def start(self, round_: Round, programs: Iterable[Program], hear: Hear) -> Steps[None]:
+        """Build and measure a round as its programs come, one a step. Passes on results that have arrived since, of other rounds too."""
         one = _RoundInFlight(round_, Flight(self._measurer, len(round_.picks)))
         self._under_way.append(one)
         for program in programs:
             one.take(program)
             self._advance(hear)
+            yield ()
         one.complete()
         self._advance(hear)
 
-    def next_ended(self, hear: Hear, stop: Callable[[], bool]) -> Round | None:
+    def next_ended(self, hear: Hear, stop: Callable[[], bool]) -> Steps[Round | None]:
         """The next round that ends. Passes on the trials of all rounds as they arrive. None when no round is left, or on `stop`."""
         while self._under_way and not stop():
             self._advance(hear)
             for one in self._turns:
                 if one.over:
                     return self._ended(one)
-            wait_for_any([one.flight for one in self._under_way])
+            yield [one.flight for one in self._under_way]
         for one in self._under_way:
             one.pass_on(hear)
         return None

@@ -17,6 +17,7 @@ from dataclasses import replace
 from ansor.cost_model.base import PACKAGE
 from ansor.errors import AnsorError
 from ansor.measure.failure import LINK, Failure
+from ansor.measure.flight import Steps, wait_for_any
 from ansor.measure.machine_trouble import KIND as MACHINE
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measurer import Candidate, Measurement, Measurer
@@ -101,22 +102,28 @@ class TuningRun:
 
     def run(self) -> list[TaskState]:
         """Tune until the budget is used or nothing is left to try. Ctrl-C passes through; finished trials are recorded by then."""
+        with closing(self.steps()) as steps:
+            for flights in steps:
+                wait_for_any(flights)
+        return self.states
+
+    def steps(self) -> Steps[None]:
+        """The run in steps, so that several runs can take turns in one thread. Close it to end the run early."""
         done = sum(self._resume(index, state) for index, state in enumerate(self.states))
         self.ledger.say_left_out(self.callbacks)
         if not self.budget.trials_left(done):
             if done:
                 self.callbacks.say(f"{done} trials are already recorded, and the budget is {self.budget.trials}: nothing to measure")
-            return self.states
+            return
         with self.ledger:
             if self.measurer.ahead:
-                self._side_by_side(done)
+                yield from self._side_by_side(done)
             else:
                 for state in self._schedule(done):
                     done += self._round(state, self.pace.round_size(state, done, self.rounds.size))
         self._say_without_program()
         for line in last_lines(self.states, self.pace, self.judge.name):
             self.callbacks.say(line)
-        return self.states
 
     def _say_without_program(self) -> None:
         """Warn about tasks without a program: the target allows none (no trial, and nothing left to try), or all programs failed."""
@@ -221,20 +228,20 @@ class TuningRun:
 
     # several rounds at a time ---------------------------------------------------------------------------------------------------------------------
 
-    def _side_by_side(self, done: int) -> None:
+    def _side_by_side(self, done: int) -> Steps[None]:
         """Keep enough rounds in flight to keep the devices busy. What is asked for depends on the order in which rounds end, but not otherwise on the
         clock; rounds of a single device end in the order of their start, so that the same seed gives the same programs."""
         with closing(RoundsInFlight(self.measurer, in_order=len(self.measurer.devices) == 1)) as rounds:
             while True:
-                self._start_rounds(rounds, done)
-                ended = rounds.next_ended(self._take, lambda: not self.pace.seconds_left)
+                yield from self._start_rounds(rounds, done)
+                ended = yield from rounds.next_ended(self._take, lambda: not self.pace.seconds_left)
                 if ended is None:
                     break
                 done += self._round_ended(ended)
             for left in rounds.under_way:  # the time is up
                 self._round_ended(left)
 
-    def _start_rounds(self, rounds: RoundsInFlight, done: int) -> None:
+    def _start_rounds(self, rounds: RoundsInFlight, done: int) -> Steps[None]:
         """Start rounds until enough are in flight, the budget is used, or no task is left."""
         usual = SMALL_ROUND if len(self.states) > 1 else ROUND  # with small rounds of one task, the search would take more time than devices wait
         while rounds.trials < self.measurer.ahead + usual and not rounds.ending:
@@ -249,7 +256,7 @@ class TuningRun:
             if self.on_round is not None:
                 self.on_round(index, False)
             round_ = self._new_round(state, self.pace.round_size(state, begun, self.rounds.size))
-            rounds.start(round_, self._programs(state, round_.picks), self._take)
+            yield from rounds.start(round_, self._programs(state, round_.picks), self._take)
 
     def _next_beside(self, rounds: RoundsInFlight) -> int | None:
         """A task for another round: one with as few rounds in flight as possible."""

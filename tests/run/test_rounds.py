@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import TypeVar, cast
 
 import pytest
 
@@ -18,10 +18,12 @@ from ansor.cost_model.random_model import RandomModel
 from ansor.errors import MachineTrouble
 from ansor.measure.device import Job, Observation
 from ansor.measure.failure import Failure
+from ansor.measure.flight import Steps
 from ansor.measure.machine_trouble import KIND as MACHINE
 from ansor.measure.measurer import Candidate, Measurement, Measurer
 from ansor.measure.record import load
 from ansor.run import rounds as rounds_module
+from ansor.run import tuning as tuning_module
 from ansor.run.budget import Budget
 from ansor.run.options import SearchOptions, Trials
 from ansor.run.reporter import Callbacks
@@ -34,6 +36,7 @@ from ansor.tasks.task import SearchTask
 from ansor.te import workloads
 from tests.run.test_tuning import FakeMeasurer
 
+T = TypeVar("T")
 TASKS = [SearchTask(workloads.matmul, (16, size, 16), "cpu -threads=1") for size in (16, 32, 48, 64)]
 
 
@@ -181,6 +184,8 @@ def scripted(
             asked.extend(one.source.text for one in part)
 
     def wait_for_any(flights: Sequence[FakeFlight]) -> None:
+        if not flights:
+            return
         if beside is not None:
             beside.append(len(flights))
         chosen = order.choice([one for one in flights if not one.over])
@@ -189,7 +194,7 @@ def scripted(
         chosen.ready = len(chosen.batch)
 
     monkeypatch.setattr(rounds_module, "Flight", Noting)
-    monkeypatch.setattr(rounds_module, "wait_for_any", wait_for_any)
+    monkeypatch.setattr(tuning_module, "wait_for_any", wait_for_any)
     measurer = FakeMeasurer()
     measurer.ahead, measurer.queue = 8, FakeQueue()  # type: ignore[attr-defined]
     measurer.unit, measurer.devices = INSTRUCTIONS, devices
@@ -222,16 +227,22 @@ def test_trials_of_a_later_round_wait_where_rounds_end_in_order(monkeypatch: pyt
     def hear(round_: Round, pick: Pick, measurement: Measurement) -> None:
         heard.append(round_.index)
 
-    def wait_for_any(waiting: Sequence[FakeFlight]) -> None:
-        flights[0].ready = 2
+    def finished(steps: Steps[T]) -> T:
+        """What the steps return. Whenever they wait, the first flight ends."""
+        while True:
+            try:
+                waiting = next(steps)
+            except StopIteration as over:
+                return cast(T, over.value)
+            for _ in waiting[:1]:
+                flights[0].ready = 2
 
     monkeypatch.setattr(rounds_module, "Flight", flight)
-    monkeypatch.setattr(rounds_module, "wait_for_any", wait_for_any)
     rounds = RoundsInFlight(cast(Measurer, SimpleNamespace(queue=FakeQueue())), in_order=in_order)
     for index in range(2):
-        rounds.start(Round(index, [Pick(0, (0,)), Pick(0, (1,))], 1, searched=True), [candidate] * 2, hear)
+        finished(rounds.start(Round(index, [Pick(0, (0,)), Pick(0, (1,))], 1, searched=True), [candidate] * 2, hear))
     flights[0].ready, flights[1].ready = 1, 2
-    ended = [rounds.next_ended(hear, lambda: False) for _ in range(2)]
+    ended = [finished(rounds.next_ended(hear, lambda: False)) for _ in range(2)]
     assert heard == expected and [one.index for one in ended if one is not None] == ([0, 1] if in_order else [1, 0])
 
 
@@ -248,10 +259,11 @@ def test_trouble_of_the_machine_ends_it_and_the_others_of_the_round_count(monkey
             return Measurement(failure=Failure(MACHINE, "no space left")) if one is self.batch[0] else super().measured(one)
 
     def wait_for_any(flights: Sequence[FakeFlight]) -> None:
-        flights[0].ready = len(flights[0].batch)
+        for one in flights[:1]:
+            one.ready = len(one.batch)
 
     monkeypatch.setattr(rounds_module, "Flight", Troubled)
-    monkeypatch.setattr(rounds_module, "wait_for_any", wait_for_any)
+    monkeypatch.setattr(tuning_module, "wait_for_any", wait_for_any)
     measurer = FakeMeasurer()
     measurer.ahead, measurer.queue = 8, FakeQueue()  # type: ignore[attr-defined]
     run = TuningRun(TASKS, measurer=measurer, budget=Budget(60), search=SearchOptions(0, RandomModel(0)))  # type: ignore[arg-type]  # a fake
