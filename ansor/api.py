@@ -21,6 +21,7 @@ from ansor.run.packs import Imported, Model, expect, keep, measured, pack_record
 from ansor.run.program import Program, results
 from ansor.run.reporter import Report, Reporter, quiet
 from ansor.run.session import tuned
+from ansor.run.several_targets import tasks_by_target
 from ansor.run.states import TaskState
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
@@ -63,17 +64,21 @@ class ExtractedTasks(NamedTuple):
 def tune_tasks(
     tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask, weights: Sequence[float] | None = None, **options: Unpack[ModelKeywords]
 ) -> list[TaskState]:
-    """Tune tasks that share one target within `trials` measured programs, `minutes` of wall time, or both; the states hold the best program of each.
+    """Tune tasks within `trials` measured programs, `minutes` of wall time, or both; the states, in the order of the tasks, hold the best program of each.
 
-    tasks: a list, one task, or what `extract_tasks` returns for a network, which includes the weights.
-    options: trials, minutes, min_gain, records, devices, seed, model, timing, early_stop, progress, report and on_progress, as in `auto_schedule`.
+    tasks: a list, one task, or what `extract_tasks` returns for a network, which includes the weights. They may be for several targets: then these are tuned
+    side by side, and the trials are shared by their numbers of tasks (docs/boards.md, "Several boards").
+    devices: as in `auto_schedule`; for several targets a dict, such as `{"micro -board=a": ["gdb://host:3333", "gdb://host:3334"], "micro -board=b": None}`,
+    in which None is the target's own device. What measures here, on the processor that also builds, is tuned in a run of its own.
+    options: trials, minutes, min_gain, records, seed, model, timing, early_stop, progress, report and on_progress, as in `auto_schedule`.
     min_gain: end early when the rest of the budget is expected to save less than this share of the programs' time (`ansor.search.expected_gain`).
     The default is 0.01 with `minutes` alone, and never with `trials`. Ctrl-C ends the run early; what was measured so far counts.
     Before anything was measured, it raises KeyboardInterrupt.
     early_stop: end a task after this many trials without a better program.
 
     Raises BudgetError without a sensible budget, ArgumentError for an argument of a wrong kind, ToolchainError if no compiler works, RecordError for an
-    unusable `records` file.
+    unusable `records` file, DeviceError if no device of a target can be used any more. With several targets the others finish first, and the error is
+    reported at once; the same call continues from `records`.
     """
     check_names("tune_tasks", options, ModelKeywords)
     asked = RunOptions.of(options, options.get("model"), needs_budget=True)  # errors appear before a compiler is started
@@ -81,11 +86,10 @@ def tune_tasks(
     if not tasks:
         return []
     asked.check_place(written=True)
-    target = tasks[0].target
-    _check_one_target(tasks)
-    check_machine(target, measures=True)
-    check_tools(target)
-    with asked.audience.reporter(target) as reporter:
+    for target in (group.target for group in tasks_by_target(tasks)):
+        check_machine(target, measures=True)
+        check_tools(target)
+    with asked.audience.reporter(tasks[0].target) as reporter:
         return tuned(tasks, weights, asked, reporter)
 
 

@@ -9,7 +9,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,10 +17,10 @@ from ansor.codegen.artifact import LIBRARY, Artifact
 from ansor.codegen.building import Toolchain
 from ansor.codegen.source import CSource
 from ansor.errors import AnsorError
+from ansor.measure.build_pool import BuildPool
 from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import KIND, is_trouble, settled
 from ansor.measure.work_directory import WorkDirectory
-from ansor.support import settings
 from ansor.support.closing import Closing
 from ansor.support.shortage import COMPILER_PAUSES, is_trouble_of_system
 
@@ -44,28 +44,29 @@ class Built:
 class Builder(Closing):
     """Parallel calls of a toolchain in a private work folder, all for one form. Use it in a `with` statement, or call `close`.
 
+    jobs: calls at a time, by default one for each core; or a pool, shared with other builders and not closed here.
     `together`: the most texts per call; by default the toolchain's own number.
     Raises ToolchainError, here and while building, if the tool itself cannot be started.
     """
 
     def __init__(
-        self, toolchain: Toolchain, form: str = LIBRARY, *, timeout: float = 15.0, jobs: int | None = None, together: int | None = None
+        self, toolchain: Toolchain, form: str = LIBRARY, *, timeout: float = 15.0, jobs: int | BuildPool | None = None, together: int | None = None
     ) -> None:
         toolchain.prepare(form)
         self.toolchain = toolchain
         self._form = form
         self._timeout = timeout
-        self._jobs = jobs or settings.jobs()
         self._together = toolchain.together(form) if together is None else together
         self._cancelled = threading.Event()
         self._alone_times = ALONE_TIMES
         self._work = WorkDirectory()
-        self._pool = ThreadPoolExecutor(self._jobs, thread_name_prefix="ansor-build")
+        self._owns_pool = not isinstance(jobs, BuildPool)
+        self._pool = jobs if isinstance(jobs, BuildPool) else BuildPool(jobs)
         self._under_way = set[Future[Sequence[Built]]]()
 
     def group_size(self, count: int) -> int:
         """The most of `count` texts that share a call of the compiler."""
-        return max(1, min(self._together, -(-count // self._jobs)))
+        return max(1, min(self._together, -(-count // self._pool.jobs)))
 
     def submit(self, sources: Sequence[CSource], *, timeout: float | None = None, of: int = 0) -> list["Future[Sequence[Built]]"]:
         """Start building; the results of all futures together are in the order of `sources`. of: how many there are, if others follow."""
@@ -78,8 +79,7 @@ class Builder(Closing):
     @property
     def has_free_job(self) -> bool:
         """Whether less is being built than can be at once."""
-        self._under_way = {one for one in self._under_way if not one.done()}
-        return len(self._under_way) < self._jobs
+        return self._pool.has_free_job
 
     def build(self, sources: Sequence[CSource], *, timeout: float | None = None) -> list[Built]:
         """Build, and wait for all."""
@@ -109,7 +109,11 @@ class Builder(Closing):
     def close(self) -> None:
         """End running compiler calls and remove the work folder."""
         self._cancelled.set()
-        self._pool.shutdown(cancel_futures=True)
+        for future in self._under_way:
+            future.cancel()
+        wait([future for future in self._under_way if not future.cancelled()])
+        if self._owns_pool:
+            self._pool.close()
         self._work.close()
 
     def _build_group(self, group: Sequence[CSource], timeout: float) -> list[Built]:

@@ -18,6 +18,7 @@ from ansor.codegen.artifact import Artifact
 from ansor.codegen.building import Toolchain
 from ansor.codegen.source import CSource
 from ansor.errors import DeviceError
+from ansor.measure.build_pool import BuildPool
 from ansor.measure.builder import Builder, Built
 from ansor.measure.device import Device, Job
 from ansor.measure.device_kinds import check_forms, open_devices
@@ -89,8 +90,8 @@ class Measurer(Closing):
     """Builds programs of one target and runs them on its devices. Use it in a `with` statement, or call `close`.
 
     devices: texts or devices, of one model; by default the target's own. toolchain: instead of the target's own. build_timeout: seconds per build. jobs:
-    parallel builds. overlap: build while devices run; by default if that disturbs none of them. `say` gets messages for the user, such as that another
-    run measures on this machine and this one must wait long.
+    parallel builds, or a pool for them that several measurers share. overlap: build while devices run; by default if that disturbs none of them. `say` gets
+    messages for the user, such as that another run measures on this machine and this one must wait long.
 
     Raises ToolchainError, here and while measuring, if the toolchain itself cannot be used, and DeviceError if a device cannot; what candidates do is a
     value. So is a persistent failure of the machine, of the kind "machine": keep the other results, then raise MachineTrouble
@@ -99,7 +100,7 @@ class Measurer(Closing):
 
     def __init__(
         self, target: str | Target = "cpu", devices: Sequence[str | Device] | str | Device | None = None, *, toolchain: Toolchain | None = None,
-        timing: TimingOptions | None = None, build_timeout: float = 15.0, jobs: int | None = None, overlap: bool | None = None, say: Say = warn,
+        timing: TimingOptions | None = None, build_timeout: float = 15.0, jobs: int | BuildPool | None = None, overlap: bool | None = None, say: Say = warn,
     ) -> None:  # fmt: skip
         self.target = parse_target(target)
         self.toolchain = toolchain or self.target.toolchain()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from ansor.errors import BudgetError
 from ansor.tasks.arguments import is_whole
@@ -39,6 +41,13 @@ class Budget:
             raise BudgetError(f"asked for min_gain={min_gain!r}; give a share from 0 (never stop early) to below 1, such as min_gain=0.01 for 1 %")
         default = MIN_GAIN if trials is None else 0.0
         return Budget(None if trials is None else int(trials), None if minutes is None else 60.0 * minutes, default if min_gain is None else min_gain)
+
+    def split(self, sizes: Sequence[int]) -> list[Budget]:
+        """The budgets of parts of a run, by their sizes: their trials add up to all trials, and each may take all the time."""
+        if self.trials is None:
+            return [self] * len(sizes)
+        ends = [self.trials * sum(sizes[:number]) // sum(sizes) for number in range(len(sizes) + 1)]
+        return [replace(self, trials=end - start) for start, end in pairwise(ends)]
 
     def trials_left(self, trials: int) -> float:
         """Trials left after `trials`; infinite without a limit."""

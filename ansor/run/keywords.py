@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Literal, TypedDict
 
 from ansor.cost_model.base import CostModel
-from ansor.measure.device import Device
 from ansor.measure.record import check_file
 from ansor.measure.record_place import make_place
 from ansor.measure.timing import TimingOptions
 from ansor.run.budget import Budget
 from ansor.run.options import SearchOptions
 from ansor.run.reporter import OnProgress, Report, Reporter, View, quiet
+from ansor.run.several_targets import Devices, DevicesByTarget
 from ansor.run.views import view_of
 from ansor.run.zero_tuning import pick
 from ansor.support.notices import warn
@@ -31,7 +31,7 @@ class TuningKeywords(TypedDict, total=False):
     minutes: float | None
     min_gain: float | None
     records: str | Path | None
-    devices: Sequence[str | Device] | str | Device | None
+    devices: Devices | DevicesByTarget | None
     seed: int
     timing: TimingOptions | None
     early_stop: int | None
@@ -86,7 +86,7 @@ class RunOptions:
     search: SearchOptions = field(default_factory=SearchOptions)
     records: Path | None = None
     timing: TimingOptions | None = None
-    devices: Sequence[str | Device] | str | Device | None = None
+    devices: Devices | DevicesByTarget | None = None
     audience: Audience = field(default_factory=Audience)
     given: bool = True
 

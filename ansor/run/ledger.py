@@ -43,7 +43,10 @@ class Ledger:
 
     def recorded(self, state: TaskState) -> RecordedTrials:
         """What the file knows about a task."""
-        return RecordedTrials([], {}) if self._found is None else recorded_outcomes(state.task, self._found, (self._measurer.model, self._measurer.unit))
+        if self._found is None:
+            return RecordedTrials([], {})
+        found = recorded_outcomes(state.task, self._found, (self._measurer.model, self._measurer.unit))
+        return found.without(self._trials.targets)
 
     def say_left_out(self, callbacks: Callbacks) -> None:
         """Report which records of the file do not count, if any."""

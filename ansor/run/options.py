@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,12 +43,14 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class Rounds:
-    """How rounds are allotted. size: most trials per round; objective, scheduling: what rounds of several tasks should minimise, and how; clock: seconds."""
+    """How rounds are allotted. size: most trials per round; objective, scheduling: what rounds of several tasks should minimise, and how; clock: seconds;
+    started: when the run began by that clock, by default when its `TuningRun` is made."""
 
     size: int = ROUND
     objective: Objective | None = None
     scheduling: SchedulerOptions | None = None
     clock: Callable[[], float] = time.monotonic
+    started: float | None = None
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,11 @@ class Trials:
     """Earlier measurements, and where trials are stored.
 
     file: records to continue from and to append to; None stores nothing. known: for each task, outcomes measured elsewhere: the search learns them, but they
-    do not count towards the budget. log: receives every trial; those for which it returns True are not written to `file`.
+    do not count towards the budget. log: receives every trial; those for which it returns True are not written to `file`. targets: texts of those in the
+    run: records of the others are not reported as left out.
     """
 
     file: Path | None = None
     known: Sequence[Sequence[Outcome]] = ()
     log: Log | None = None
+    targets: Collection[str] = ()

@@ -15,14 +15,17 @@ FIRST_PACE = 0.5
 
 
 class Pace:
-    """What the budget still allows. `over`: whether the task with that number has nothing left to try."""
+    """What the budget still allows. `over`: whether the task with that number has nothing left to try. `started`: when the run began, by
+    default now."""
 
-    def __init__(self, budget: Budget, states: Sequence[TaskState], clock: Callable[[], float], over: Callable[[int], bool]) -> None:
+    def __init__(
+        self, budget: Budget, states: Sequence[TaskState], clock: Callable[[], float], over: Callable[[int], bool], started: float | None = None
+    ) -> None:
         self.budget = budget
         self.states = states
         self.clock = clock
         self.over = over
-        self.started = clock()
+        self.started = clock() if started is None else started
 
     @property
     def elapsed(self) -> float:

@@ -20,6 +20,7 @@ from rich.text import Text
 from ansor.ir.access import has_reduction
 from ansor.run.machine_peak import peak_gflops
 from ansor.run.progress_text import BUSY, is_above, progress_parts, result_parts, seconds_left, share_done, speed_text, trials_text
+from ansor.run.several_targets import name_of
 from ansor.run.states import Progress, TaskState
 from ansor.support.text import counted, format_left
 from ansor.targets.base import Target
@@ -53,7 +54,8 @@ class ProgressPanel:
         rest = "  ".join(filter(None, (speed_text(progress), f"{format_left(left)} left" if left is not None else "")))
         self._bar.update(self._run, completed=share_done(progress), trials=trials_text(progress), rest=rest)
         # One part per line, so that nothing jumps as numbers grow. Words that do not fit wrap to the next line.
-        self._under = [*result_parts(progress, self.peak()), *progress.devices]
+        devices = progress.devices if progress.whole is None else [line for latest in progress.whole.latest for line in latest.devices]
+        self._under = [*result_parts(progress, self.peak()), *devices]
         self._shown = Group(self._bar, *map(Text, self._under))
 
     def peak(self) -> float | None:
@@ -91,7 +93,7 @@ class ProgressView:
             self.panel.update(progress)
             return
         now = time.monotonic()
-        if now - self.last >= PLAIN_SECONDS or progress.trials == progress.budget or progress.left == 0:
+        if now - self.last >= PLAIN_SECONDS or progress.total.trials == progress.total.budget or progress.left == 0:
             self.last = now
             self.say(" | ".join(progress_parts(progress, self.panel.peak())))
 
@@ -111,9 +113,12 @@ def say(console: Console, line: str) -> None:
 
 
 def task_table(states: Sequence[TaskState], peak_gflops: float | None) -> Table:
-    """One row per task: uses, best latency, rate, share of the peak, trials."""
+    """One row per task: its target if there are several, uses, best latency, rate, share of the peak, trials."""
+    several = len({name_of(state.task.target) for state in states}) > 1
     table = Table(box=None, pad_edge=False, caption_justify="left")
     table.add_column("task", overflow="fold")
+    if several:
+        table.add_column("target", overflow="fold")
     for heading in ("uses", "latency" if all(state.unit == SECONDS for state in states) else "cost", "GFLOP/s", "% of peak", "trials"):
         table.add_column(heading, justify="right", no_wrap=True)
     for state in states:
@@ -122,6 +127,7 @@ def task_table(states: Sequence[TaskState], peak_gflops: float | None) -> Table:
         mark = _mark(state, peak_gflops)
         table.add_row(
             Text(state.task.name),
+            *([Text(name_of(state.task.target))] if several else []),
             f"{state.weight:g}",
             state.unit.text(cost) if cost else _unmeasured(state),
             f"{gflops:.1f}{mark}" if gflops is not None else "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ansor.run.several_targets import name_of
 from ansor.run.states import Progress
 from ansor.support.text import counted, format_left, format_seconds, format_share
 from ansor.targets.unit import SECONDS
@@ -25,7 +26,9 @@ def progress_parts(progress: Progress, peak_gflops: float | None) -> list[str]:
 
 
 def result_parts(progress: Progress, peak_gflops: float | None) -> list[str]:
-    """The best result, the current task, the expected gain of the rest, and failures."""
+    """The best result, the current task, the expected gain of the rest, and failures; with several targets a line for each."""
+    if progress.whole is not None:
+        return [f"{name_of(latest.task.target)}: {'; '.join([trials_text(latest), *result_parts(latest, None)])}" for latest in progress.whole.latest]
     parts = [best_text(progress, peak_gflops)] if progress.waiting < progress.tasks else []
     parts.append(task_text(progress))
     if progress.gain is not None and progress.gain >= LEAST_GAIN:
@@ -37,12 +40,14 @@ def result_parts(progress: Progress, peak_gflops: float | None) -> list[str]:
 
 def trials_text(progress: Progress) -> str:
     """`8/64 trials`."""
-    return counted(progress.trials, "trial") if progress.budget is None else f"{progress.trials}/{progress.budget} trials"
+    spent = progress.total
+    return counted(spent.trials, "trial") if spent.budget is None else f"{spent.trials}/{spent.budget} trials"
 
 
 def speed_text(progress: Progress) -> str:
     """`2.0 trials/s`, '' before there is a speed."""
-    rate = progress.measured / progress.elapsed if progress.elapsed > 0 else 0.0
+    spent = progress.total
+    rate = spent.measured / spent.elapsed if spent.elapsed > 0 else 0.0
     return f"{rate:.1f} trials/s" if rate > 0 else ""
 
 
@@ -75,13 +80,16 @@ def task_text(progress: Progress) -> str:
 
 
 def seconds_left(progress: Progress) -> float | None:
-    """Seconds until the budget of time, or of trials at the current pace, is used; None before there is a pace."""
+    """Seconds until the budget of time, or of trials at the current pace, is used; None before there is a pace. Of several targets the last one counts."""
+    if progress.whole is not None:
+        return max((left for left in map(seconds_left, progress.whole.latest) if left is not None), default=None)
     by_trials = (progress.budget - progress.trials) * progress.pace if progress.budget is not None and progress.pace is not None else None
     return min((seconds for seconds in (by_trials, progress.left) if seconds is not None), default=None)
 
 
 def share_done(progress: Progress) -> float:
     """The used share of the budget, 0 to 1: of trials or of time, whichever is larger."""
-    of_trials = progress.trials / progress.budget if progress.budget else 0.0
-    of_time = progress.elapsed / (progress.elapsed + progress.left) if progress.left is not None and progress.elapsed + progress.left > 0 else 0.0
+    spent = progress.total
+    of_trials = spent.trials / spent.budget if spent.budget else 0.0
+    of_time = spent.elapsed / (spent.elapsed + spent.left) if spent.left is not None and spent.elapsed + spent.left > 0 else 0.0
     return min(1.0, max(of_trials, of_time))

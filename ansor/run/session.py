@@ -2,36 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
+from ansor.errors import ArgumentError
+from ansor.measure.build_pool import BuildPool
 from ansor.measure.measurer import Measurer
 from ansor.run.choosing import is_tunable, say_unused
 from ansor.run.keywords import RunOptions
-from ansor.run.options import Trials
+from ansor.run.options import Rounds, Trials
 from ansor.run.refused import check_possible, impossible
 from ansor.run.reporter import Reporter
+from ansor.run.several_targets import TargetTasks, check_apart, devices_by_target, tasks_by_target
+from ansor.run.side_by_side import run_side_by_side
 from ansor.run.states import TaskState
+from ansor.run.targets_reporter import TargetsReporter
 from ansor.run.tuning import TuningRun
 from ansor.tasks.task import SearchTask
 
 
 def tuned(tasks: Sequence[SearchTask], weights: Sequence[float] | None, asked: RunOptions, reporter: Reporter) -> list[TaskState]:
-    """Tune tasks of one target; return them with the best programs found. Ctrl-C ends the run early; before the first trial it passes through.
+    """Tune tasks, of several targets side by side; return them with the best programs found. Ctrl-C ends the run early; before the first trial it passes
+    through.
 
-    Raises MeasureError for a task that has no program the target's devices can run."""
-    target = tasks[0].target
+    Raises MeasureError for a task that has no program its target's devices can run."""
     check_possible(tasks)
+    groups = tasks_by_target(tasks)
+    shared = TargetsReporter([group.name for group in groups], asked.budget, reporter)
     reporter.now("starting the C compiler and the measuring process")
-    with Measurer(target, asked.devices, timing=asked.timing, say=reporter.alarm) as measurer:
-        trials = Trials(asked.records)
-        run = TuningRun(tasks, weights, measurer=measurer, budget=asked.budget, search=asked.search, trials=trials, callbacks=reporter.callbacks)
+    with _measurers(groups, asked, shared) as measurers:
+        shared.runs = runs = _runs(tasks, weights, groups, measurers, asked, shared)
         try:
-            return run.run()
+            run_side_by_side(runs, shared.gave_up) if len(runs) > 1 else runs[0].run()
         except KeyboardInterrupt as stopped:
-            if not any(state.trials for state in run.states):  # nothing to continue with
+            if not any(state.trials for run in runs for state in run.states):  # nothing to continue with
                 raise type(stopped)("before the first trial ended; no trials were recorded") from stopped
             reporter.say("stopped by Ctrl-C: continuing with the best programs so far")
-            return run.states
+    found = {place: state for group, run in zip(groups, runs, strict=True) for place, state in zip(group.places, run.states, strict=True)}
+    return [found[place] for place in range(len(tasks))]
+
+
+@contextmanager
+def _measurers(groups: Sequence[TargetTasks], asked: RunOptions, reporter: TargetsReporter) -> Iterator[list[Measurer]]:
+    """A measurer for each target; they share the compiler's jobs. Raises DeviceError for devices that have to be alone with what they measure."""
+    devices = devices_by_target([group.name for group in groups], asked.devices)
+    if len(groups) > 1 and not isinstance(asked.search.model, str | None):
+        raise ArgumentError("asked to tune for several targets with one cost model, which learns from costs of one; leave model out, or tune each by itself")
+    with ExitStack() as opened:
+        jobs, measurers = opened.enter_context(BuildPool()), list[Measurer]()
+        for number, (group, of_target) in enumerate(zip(groups, devices, strict=True)):
+            measurer = Measurer(group.target, of_target, timing=asked.timing, jobs=jobs, say=reporter.alarm(number))
+            measurers.append(opened.enter_context(measurer))
+        if len(groups) > 1:
+            check_apart(measurers)
+        yield measurers
+
+
+def _runs(
+    tasks: Sequence[SearchTask], weights: Sequence[float] | None, groups: Sequence[TargetTasks], measurers: Sequence[Measurer], asked: RunOptions,
+    reporter: TargetsReporter,
+) -> list[TuningRun]:  # fmt: skip
+    """A run for each target, which shares the budget with the others; the time is the same for all."""
+    budgets = asked.budget.split([len(group.places) for group in groups])
+    trials = Trials(asked.records, targets=frozenset(str(task.target) for task in tasks))
+    rounds = Rounds(started=Rounds().clock()) if len(groups) > 1 else Rounds()
+    return [
+        TuningRun(
+            [tasks[place] for place in group.places], None if weights is None else [weights[place] for place in group.places], measurer=measurer,
+            budget=budget, search=asked.search, rounds=rounds, trials=trials, callbacks=reporter.callbacks(number),
+        )
+        for number, (group, measurer, budget) in enumerate(zip(groups, measurers, budgets, strict=True))
+    ]  # fmt: skip
 
 
 def tune_states(states: dict[str, TaskState], asked: RunOptions, reporter: Reporter) -> None:

@@ -70,7 +70,8 @@ class Progress:
     """The state of a run after a trial of `task`. It also has the attributes of `spent` and `reached`.
 
     latest: that trial; failures: by kind; gain: the share of the kernels' total time that the rest of the budget is expected to save, None if unknown.
-    devices: with several devices, a line on what each is doing.
+    devices: with several devices, a line on what each is doing. whole: in a run of several targets all of them; the other attributes are those of the
+    task's target.
     """
 
     task: SearchTask
@@ -80,6 +81,12 @@ class Progress:
     failures: Mapping[str, int] = field(default_factory=dict)
     gain: float | None = None
     devices: Sequence[str] = ()
+    whole: WholeRun | None = None
+
+    @property
+    def total(self) -> BudgetUse:
+        """The used budget of all targets."""
+        return self.spent if self.whole is None else self.whole.spent
 
     @property
     def trials(self) -> int:
@@ -133,6 +140,15 @@ class Progress:
         of = "" if self.budget is None else f" of {self.budget}"
         best = f", {self.unit.text(self.cost)}" if self.waiting < self.tasks else ""
         return f"Progress({self.task.name}: {self.trials}{of} trials{best}, {sum(self.failures.values())} failed)"
+
+
+@dataclass(frozen=True)
+class WholeRun:
+    """A run of several targets. spent: by all of them (without a pace: their devices work side by side); latest: the latest progress of each that has any,
+    in the order of the targets."""
+
+    spent: BudgetUse
+    latest: tuple[Progress, ...]
 
 
 @dataclass(frozen=True)

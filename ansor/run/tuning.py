@@ -72,7 +72,7 @@ class TuningRun:
         self.failures: Counter[str] = Counter()
         given = weights if weights is not None else [1.0] * len(tasks)
         self.states = [TaskState(task, weight) for task, weight in zip(tasks, given, strict=True)]
-        self.pace = Pace(budget, self.states, self.rounds.clock, self._tried_out)
+        self.pace = Pace(budget, self.states, self.rounds.clock, self._tried_out, self.rounds.started)
         self.ledger = Ledger(trials or Trials(), self.states, measurer, int(self.search.seed), self.judge.mark)
         infos = [TaskInfo(weight=state.weight) for state in self.states]
         self.scheduler = TaskScheduler(infos, objective=self.rounds.objective, options=self.rounds.scheduling)

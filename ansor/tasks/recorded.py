@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Protocol
@@ -62,6 +62,11 @@ class RecordedTrials:
         valid = [outcome for outcome, _ in self.known if outcome.cost is not None]
         return min(valid, key=lambda outcome: outcome.cost or 0.0) if valid else None
 
+    def without(self, targets: Collection[str]) -> RecordedTrials:
+        """The same, but records of these targets do not count as left out."""
+        reasons = tuple(f"{_made_for(target)}, here " for target in targets)
+        return replace(self, left_out={reason: count for reason, count in self.left_out.items() if not reason.startswith(reasons)})
+
 
 @dataclass(frozen=True)
 class _File:
@@ -114,7 +119,12 @@ def outcomes_of(task: HasWorkloads, records: Sequence[Record]) -> list[Outcome |
 
 def _why_elsewhere(recorded: str, target: Target) -> str:
     """Why records with that target text do not count for the target on this machine."""
-    return difference(recorded, target) if is_for(recorded, target) else f"{OTHER_TARGET} ({options_text(recorded)}, here {target})"
+    return difference(recorded, target) if is_for(recorded, target) else f"{_made_for(options_text(recorded))}, here {target})"
+
+
+def _made_for(target: str) -> str:
+    """The beginning of the reason for records of that other target."""
+    return f"{OTHER_TARGET} ({target}"
 
 
 def damaged_lines(records: str | Path) -> Mapping[str, int]:

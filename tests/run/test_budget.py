@@ -44,3 +44,10 @@ def test_the_share_used_is_that_of_the_nearer_end_and_none_without_time() -> Non
     assert Budget(None, 60.0).share(50, 15.0) == 0.25
     assert Budget(100, 60.0).share(50, 15.0) == 0.5
     assert Budget(None, 60.0).share(50, 90.0) == 1.0
+
+
+def test_parts_of_a_budget_add_up_to_it() -> None:
+    assert [part.trials for part in Budget(31, 60.0, 0.1).split([2, 3])] == [12, 19]
+    assert all(sum(part.trials or 0 for part in Budget(trials).split([3, 1, 2])) == trials for trials in range(20))
+    assert Budget(31, 60.0, 0.1).split([1, 1])[0] == Budget(15, 60.0, 0.1) and Budget(5).split([7]) == [Budget(5)]
+    assert Budget(None, 60.0).split([1, 2]) == [Budget(None, 60.0)] * 2

@@ -14,7 +14,8 @@ from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
 from ansor.run.progress import ProgressPanel, ProgressView, task_table
 from ansor.run.progress_text import progress_parts, share_done
-from ansor.run.states import Best, BudgetUse, Progress, RunResults, TaskState
+from ansor.run.states import Best, BudgetUse, Progress, RunResults, TaskState, WholeRun
+from ansor.targets.unit import INSTRUCTIONS
 from ansor.tasks.task import SearchTask
 from ansor.zoo.operators import conv2d, matmul
 
@@ -61,6 +62,51 @@ def test_devices_are_lines_on_a_terminal() -> None:
     console.print(panel)
     shown = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert [line.strip() for line in shown[-2:]] == ["board1: busy, 3 jobs done", "board2: left out, 1 job done"]
+
+
+def of_two(trials: int = 24, devices: bool = False) -> Progress:
+    """A run of two targets, after 8 trials of 64 of each; its figures are those of both."""
+    first = later(progress(8, 5e-3, 5e7, tasks=3, waiting=1), pace=0.25)
+    other = SearchTask(matmul, (64, 64, 64), "micro -board=mps2-an386")
+    second = replace(progress(8, 1e4, 5e5, failures={"trap": 1}), task=other, reached=RunResults(1, 0, 1e4, 5e5, unit=INSTRUCTIONS))
+    if devices:
+        first, second = replace(first, devices=("a: busy, 3 jobs done",)), replace(second, devices=("b: free, 1 job done",))
+    return replace(first, whole=WholeRun(BudgetUse(trials, trials - 4, 128, 4.0), (first, second)))
+
+
+def test_several_targets_have_a_line_each_and_the_last_one_to_end_counts() -> None:
+    assert progress_parts(of_two(), 100.0) == [
+        "24/128 trials, 5.0 trials/s, 28 s left",
+        f"{TASK.target}: 8/64 trials; sum of 2 kernels (each alone, warm caches) 5 ms, 10.0 GFLOP/s; "
+        "measured programs for 2 of 3 tuned tasks; now matmul(64, 64, 64)",
+        "micro -board=mps2-an386: 8/64 trials; best 10.0 k instructions, 50 operations per instruction; matmul(64, 64, 64); failed: trap 1",
+    ]  # fmt: skip
+    assert share_done(of_two()) == 24 / 128
+
+
+def test_devices_of_several_targets_are_lines_on_a_terminal() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=300)
+    panel = ProgressPanel()
+    panel.update(of_two(devices=True))
+    console.print(panel)
+    shown = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert [line.strip() for line in shown[-2:]] == ["a: busy, 3 jobs done", "b: free, 1 job done"]
+
+
+def test_the_last_plain_line_of_several_targets_is_there() -> None:
+    out = io.StringIO()
+    with ProgressView(Console(file=out, width=400)) as view:
+        for trials in (64, 127, 128):
+            view.update(of_two(trials))
+    assert [line.split()[0] for line in out.getvalue().splitlines()] == ["64/128", "128/128"]
+
+
+def test_the_table_names_targets_where_there_are_several() -> None:
+    others = [TaskState(SearchTask(matmul, (64, 64, 64), target)) for target in ("cpu -threads=1", "micro -board=mps2-an386")]
+    console = Console(file=io.StringIO(), width=200)
+    console.print(task_table(others, None))
+    shown = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert shown[0].split()[:2] == ["task", "target"] and "micro -board=mps2-an386" in shown[2]
 
 
 def test_a_share_above_the_peak_is_explained_where_it_stands() -> None:
@@ -197,7 +243,7 @@ def test_failures_have_a_kind() -> None:
 
 def test_the_table_says_which_tasks_a_network_does_not_tune() -> None:
     x = te.placeholder((8, 8), name="x")
-    plain = SearchTask(tensors=[x, te.compute((8, 8), lambda i, j: x[i, j] * 2.0, name="y")], name="twice")
+    plain = SearchTask(tensors=[x, te.compute((8, 8), lambda i, j: x[i, j] * 2.0, name="y")], target=TASK.target, name="twice")
     remark = " ".join(" ".join(_table(TaskState(TASK), TaskState(plain), TaskState(plain))[4:]).split())
     assert remark.startswith("untuned: no trials (2 tasks without a reduction, which tuning a network skips); they use the program")
 

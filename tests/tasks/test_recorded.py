@@ -118,6 +118,16 @@ def test_the_example_of_the_readme_shares_the_records_of_the_command() -> None:
     assert ours.workload_key == builtin.workload_key and [space.name for space in ours.spaces] == [space.name for space in builtin.spaces]
 
 
+def test_records_of_targets_in_the_same_run_are_not_left_out(tmp_path: Path) -> None:
+    path, one, two, other = tmp_path / "r.jsonl", str(ONE.target), str(TWO.target), "cpu -mcpu=znver3 -threads=2"
+    for target in (record_target(ONE.target), record_target(TWO.target), f"{other} (gcc 12.2)"):
+        recorded(path, ONE, target)
+    found = recorded_outcomes(ONE, path)
+    assert set(found.left_out) == {f"made for another target ({target}, here {one})" for target in (two, other)}
+    assert found.without([one, two]).left_out == {f"made for another target ({other}, here {one})": 1}
+    assert found.without([one, two]).known == found.known and found.without(()) == found
+
+
 def test_records_that_do_not_exist_are_told_where_nothing_is_measured(tmp_path: Path) -> None:
     with pytest.warns(AnsorWarning, match=r"records .*nofile\.jsonl do not exist, and nothing is measured"):
         ansor.auto_schedule(matmul, (16, 16, 16), "cpu -threads=1", records=tmp_path / "nofile.jsonl")
