@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ansor.errors import AnsorError as AnsorError
     from ansor.errors import AnsorWarning as AnsorWarning
     from ansor.graph.network import CompiledNetwork as CompiledNetwork
+    from ansor.integer.extracting import extract_int8_tasks as extract_int8_tasks
     from ansor.manual.program import build as build
     from ansor.manual.program import lower as lower
     from ansor.manual.schedule import create_schedule as create_schedule
@@ -55,15 +56,15 @@ _PLACES = {
     "SketchPolicy": "ansor.api", "TaskState": "ansor.run.states", "TimingOptions": "ansor.measure.timing", "TuningOptions": "ansor.api",
     "auto_schedule": "ansor.api", "build": "ansor.manual.program", "compile": "ansor.api",
     "compile_batches": "ansor.api", "compile_int8": "ansor.api", "create_schedule": "ansor.manual.schedule", "load": "ansor.networks.loaded_network",
-    "export": "ansor.api",
+    "export": "ansor.api", "extract_int8_tasks": "ansor.integer.extracting",
     "extract_tasks": "ansor.api", "load_records": "ansor.measure.record:load", "lower": "ansor.manual.program", "register_workload": "ansor.tasks.workloads",
     "create_pack": "ansor.api", "import_pack": "ansor.api", "load_pack": "ansor.measure.pack", "tune_tasks": "ansor.api",
 }
 
 __all__ = ["AnsorError", "AnsorWarning", "BatchedNetwork", "CompiledNetwork", "Kernel", "LoadedNetwork", "Pin", "Program", "Progress", "RecordToFile",
            "SearchTask", "SketchPolicy", "TaskState", "TimingOptions", "TuningOptions", "auto_schedule", "build", "compile", "compile_batches",
-           "compile_int8", "create_pack", "create_schedule", "export", "extract_tasks", "import_pack", "load", "load_pack", "load_records", "lower",
-           "register_workload", "te", "tune_tasks"]
+           "compile_int8", "create_pack", "create_schedule", "export", "extract_int8_tasks", "extract_tasks", "import_pack", "load", "load_pack",
+           "load_records", "lower", "register_workload", "te", "tune_tasks"]
 
 
 def __getattr__(name: str) -> object:

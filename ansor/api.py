@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from ansor.errors import ArgumentError, DeclarationError, RecordError, TargetError
 from ansor.measure.device import Device
@@ -29,6 +29,7 @@ from ansor.support.notices import warn
 from ansor.support.text import counted
 from ansor.targets.base import Target, parse_target
 from ansor.tasks.arguments import check_arguments, check_names
+from ansor.tasks.extracted import ExtractedTasks
 from ansor.tasks.task import Scope, SearchTask, Workload
 from ansor.te.tensor import Tensor
 
@@ -48,17 +49,6 @@ class CompileKeywords(NetworkKeywords, total=False):
 
     library: bool
     on_tasks: Callable[[list[TaskState]], None]
-
-
-class ExtractedTasks(NamedTuple):
-    """The tuning tasks of a network, and how often it runs each: `tasks, weights = extracted`, and `tune_tasks(extracted)`."""
-
-    tasks: list[SearchTask]
-    weights: list[int]
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{weight} x {task.name}" for task, weight in zip(self.tasks, self.weights, strict=True))
-        return f"ExtractedTasks({counted(len(self.tasks), 'task')}: {shown})"
 
 
 def tune_tasks(

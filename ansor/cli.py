@@ -17,7 +17,22 @@ from typing import TextIO
 import ansor
 from ansor import __version__
 from ansor.commands.completion import SHELLS, PrintCompletion
-from ansor.commands.parsers import Commands, Parser, arguments, command, minutes, natural, part, percent, positive, rate, size, trials
+from ansor.commands.parsers import (
+    Commands,
+    DevicesOption,
+    Parser,
+    TargetOption,
+    arguments,
+    command,
+    minutes,
+    natural,
+    part,
+    percent,
+    positive,
+    rate,
+    size,
+    trials,
+)
 from ansor.errors import AnsorError, AnsorWarning
 from ansor.support import settings
 from ansor.support.notices import log
@@ -37,6 +52,7 @@ Tune an operator or a network for this machine, show the result, and compare a n
   ansor tune my_ops.py:conv --args 1,64,56             a function in a file that returns tensors
   ansor tune model.onnx                                a float ONNX file
   ansor tune model.onnx --target 'micro -board=mps2-an386' --output build --run    an int8 one, as firmware
+  ansor tune matmul --target 'micro -board=A' --devices D,E --target 'micro -board=B' --devices F    an operator for boards of two kinds, in one run
 
 A file is run as `python FILE.py` would run it, and may print. A budget is --trials N, --minutes N or both, whichever ends first. With --minutes alone a
 run ends early when the remaining time is expected to save less than 1 % (--min-gain). The round in progress may end a little later; building the kernels,
@@ -242,10 +258,11 @@ def _add_subject(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator (default: its own)")
 
 
-def _add_target(parser: argparse.ArgumentParser, reads: bool = False) -> None:
-    """`reads`: the command takes the target from a record file if none is given."""
+def _add_target(parser: argparse.ArgumentParser, reads: bool = False, action: type[argparse.Action] | None = None) -> None:
+    """`reads`: the command takes the target from a record file if none is given. action: of a command that takes several."""
     default = "that of the records, if all have one; else cpu, all cores" if reads else "cpu, all cores"
-    parser.add_argument("--target", help=f"such as 'cpu -threads=1' or 'cpu -mcpu=znver3' (default: {default})")
+    several = "; may be repeated" if action else ""
+    parser.add_argument("--target", action=action or "store", help=f"such as 'cpu -threads=1' or 'cpu -mcpu=znver3' (default: {default}){several}")
     parser.add_argument("--threads", type=positive, help="the same as -threads=N of the target")
     parser.add_argument("--cc", default="", help="C compiler command (default: $CC, else the embedded ziglang)")
 
@@ -253,13 +270,14 @@ def _add_target(parser: argparse.ArgumentParser, reads: bool = False) -> None:
 def _add_tune(commands: Commands) -> None:
     parser = command(commands, "tune", TUNE_HELP)
     _add_subject(parser)
-    _add_target(parser)
+    _add_target(parser, action=TargetOption)
     parser.add_argument("--trials", type=trials, help="programs to measure (default without --minutes: 128 for an operator, 400 for a network)")
     parser.add_argument("--minutes", type=rate, metavar="N", help="wall time of tuning, such as 10 or 0.5")
     parser.add_argument("--min-gain", type=percent, metavar="PERCENT",
                         help="end when the rest is expected to save less than this (default: 1 with --minutes alone, else 0: never)")
     parser.add_argument("--records", metavar="FILE", help="where trials are kept (default: NAME.jsonl in this folder, for FILE.py FILE.jsonl)")
-    parser.add_argument("--devices", metavar="NAME,...", help="what programs are measured on (default: the target's own; `ansor devices` lists them)")
+    parser.add_argument("--devices", metavar="NAME,...", action=DevicesOption,
+                        help="what programs are measured on, for the --target before it (default: the target's own; `ansor devices` lists them)")
     parser.add_argument("--seed", type=natural, default=0, help="seed of the search (default 0)")
     parser.add_argument("--early-stop", type=positive, metavar="N", help="stop after N trials without a better program (operators)")
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")

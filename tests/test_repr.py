@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import ansor
-from ansor.api import ExtractedTasks
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
 from ansor.run.budget import Budget
 from ansor.run.choosing import recorded_state
 from ansor.run.states import Best, BudgetUse, Guess, Progress, RunResults, TaskState
 from ansor.targets.base import parse_target
+from ansor.tasks.extracted import ExtractedTasks
 
 ONE = "cpu -threads=1"
 

@@ -55,9 +55,9 @@ def doing(console: Console, what: str) -> AbstractContextManager[object]:
     return console.status(what) if console.is_terminal else nullcontext()
 
 
-def target_of(given: argparse.Namespace) -> Target:
-    """The target that the options describe."""
-    text = given.target or "cpu"
+def target_of(given: argparse.Namespace, text: str = "") -> Target:
+    """The target that the options describe. text: that of `--target`, of which there may be several."""
+    text = text or given.target or "cpu"
     if given.threads is not None:
         text += f" -threads={given.threads}"
     if given.cc:

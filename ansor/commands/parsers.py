@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import textwrap
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TypeAlias
 
@@ -23,6 +24,24 @@ class Parser(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             close = get_close_matches(str(value), map(str, action.choices or ()), 1)
             raise argparse.ArgumentError(action, f"{error.message}; did you mean {close[0]}?") if close else error from None
+
+
+class TargetOption(argparse.Action):
+    """`--target`, which may be repeated: `target` is the last one, `targets` are all."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: str | Sequence[object] | None, option_string: str | None = None
+    ) -> None:
+        namespace.target, namespace.targets = values, [*(getattr(namespace, "targets", None) or []), values]
+
+
+class DevicesOption(argparse.Action):
+    """`--devices`: `devices` is the last one, `devices_of` has each under the `--target` before it, or under None."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: str | Sequence[object] | None, option_string: str | None = None
+    ) -> None:
+        namespace.devices, namespace.devices_of = values, {**(getattr(namespace, "devices_of", None) or {}), namespace.target: values}
 
 
 def command(commands: Commands, name: str, text: str) -> argparse.ArgumentParser:

@@ -9,10 +9,12 @@ from pathlib import Path
 from rich.console import Console
 
 from ansor import api
-from ansor.commands.common import Comparison, check_folder, compare, doing, made, make_console, records_of, save_kernels, target_of
+from ansor.commands.common import Comparison, check_folder, compare, doing, made, make_console, records_of, save_kernels
 from ansor.commands.int8 import is_int8, run_int8
+from ansor.commands.several_targets import check_one, device_names, devices_of, targets_of
 from ansor.commands.step_times import StepTimes, step_times
 from ansor.commands.subject import NetworkSubject, OperatorSubject, Subject, resolve
+from ansor.ir.dag import c_identifier
 from ansor.measure.device_kinds import usable_kind
 from ansor.measure.record import check_file
 from ansor.measure.record_place import make_place
@@ -34,45 +36,52 @@ def run_tune(given: argparse.Namespace) -> int:
     """Tune what is named and print the result."""
     console = make_console()
     if is_int8(given):
+        check_one(given, "an int8 network")
         return run_int8(given, console, _tuning(given, NETWORK_TRIALS))
     with doing(console, f"reading {given.subject}"):
         subject = resolve(given.subject, given.args)
-    target = target_of(given)
+    if not isinstance(subject, OperatorSubject):
+        check_one(given, "a network")
+    targets = targets_of(given)
     records = records_of(given, subject)
-    check_machine(target, measures=True)
-    check_tools(target)
-    for device in _devices(given) or [target.device]:
-        usable_kind(device)
+    for target in targets:
+        check_machine(target, measures=True)
+        check_tools(target)
+    for target, devices in devices_of(given, targets).items():
+        for device in devices or [target.device]:
+            usable_kind(device)
     check_file(records)
     check_folder(given.output)
     if isinstance(subject, OperatorSubject):
-        return _tune_operator(given, subject, target, records, console)
-    return _tune_network(given, subject, target, records, console)
+        return _tune_operator(given, subject, targets, records, console)
+    return _tune_network(given, subject, targets[0], records, console)
 
 
-def _tune_operator(given: argparse.Namespace, subject: OperatorSubject, target: Target, records: Path, console: Console) -> int:
-    task = subject.task(target)  # errors appear before anything is measured
-    peak = _introduce(subject, target, records, console)
+def _tune_operator(given: argparse.Namespace, subject: OperatorSubject, targets: Sequence[Target], records: Path, console: Console) -> int:
+    tasks = [subject.task(target) for target in targets]  # errors appear before anything is measured
+    peak = _introduce(subject, targets, records, console)
+    trials = _trials(given, OPERATOR_TRIALS * len(targets))
     states = api.tune_tasks(
-        task, trials=_trials(given, OPERATOR_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, devices=_devices(given), seed=given.seed,
-        early_stop=given.early_stop, model=given.model, progress=ProgressView(console, target),
+        tasks, trials=trials, minutes=given.minutes, min_gain=given.min_gain, records=records, devices=devices_of(given, targets),
+        seed=given.seed, early_stop=given.early_stop, model=given.model, progress=ProgressView(console, targets[0]),
     )  # fmt: skip
     console.print(task_table(states, peak))
-    _save(given, states, target, console)
+    _save(given, states, targets, console)
     return _status(states)
 
 
 def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Target, records: Path, console: Console) -> int:
     with doing(console, f"making the model of {subject.name}"):
         model, inputs = made(subject)
-    peak = _introduce(subject, target, records, console)
+    peak = _introduce(subject, [target], records, console)
     tuned: list[TaskState] = []
     network = api.compile(
-        model, inputs, target, trials=_trials(given, NETWORK_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records, devices=_devices(given),
-        seed=given.seed, cost_model=given.model, library=not given.no_library, progress=ProgressView(console, target), on_tasks=tuned.extend,
+        model, inputs, target, trials=_trials(given, NETWORK_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records,
+        devices=device_names(given), seed=given.seed, cost_model=given.model, library=not given.no_library,
+        progress=ProgressView(console, target), on_tasks=tuned.extend,
     )  # fmt: skip
     console.print(task_table(tuned, peak))
-    _save(given, tuned, target, console)
+    _save(given, tuned, [target], console)
     if not given.no_compare:
         found, steps = compare(network, model, inputs, target.threads), step_times(network, inputs, tuned, target.threads)
         print_comparison(subject.name, found, steps, tuned, target, console)
@@ -81,13 +90,8 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
 
 def _tuning(given: argparse.Namespace, trials: int) -> NetworkKeywords:
     """How long to tune, and on which devices."""
-    return {"trials": _trials(given, trials), "minutes": given.minutes, "min_gain": given.min_gain, "devices": _devices(given), "seed": given.seed,
+    return {"trials": _trials(given, trials), "minutes": given.minutes, "min_gain": given.min_gain, "devices": device_names(given), "seed": given.seed,
             "early_stop": given.early_stop, "cost_model": given.model}  # fmt: skip
-
-
-def _devices(given: argparse.Namespace) -> list[str] | None:
-    """The devices that measure programs; None for the target's own."""
-    return None if given.devices is None else [one.strip() for one in given.devices.split(",") if one.strip()]
 
 
 def _trials(given: argparse.Namespace, default: int) -> int | None:
@@ -96,14 +100,14 @@ def _trials(given: argparse.Namespace, default: int) -> int | None:
     return default if asked is None and given.minutes is None else asked
 
 
-def _introduce(subject: Subject, target: Target, records: Path, console: Console) -> float | None:
-    """Print what is tuned, for which target, and the machine's peak, which is returned in GFLOP/s. Raises RecordError before it measures that."""
+def _introduce(subject: Subject, targets: Sequence[Target], records: Path, console: Console) -> float | None:
+    """Print what is tuned, for which targets, and the machine's peak, which is returned in GFLOP/s. Raises RecordError before it measures that."""
     make_place(records)
-    say(console, f"{subject.title} for {target}; trials are kept in {records}")
+    say(console, f"{subject.title} for {' and '.join(map(str, targets))}; trials are kept in {records}")
     with doing(console, "finding the C compiler, and measuring this machine's peak"):
-        peak = peak_gflops(target)
+        peak = peak_gflops(targets[0])  # those of a run of several are not this machine
     if peak is not None:
-        say(console, f"peak of {threads_text(target)}: {peak:.0f} GFLOP/s (fp32)")
+        say(console, f"peak of {threads_text(targets[0])}: {peak:.0f} GFLOP/s (fp32)")
     return peak
 
 
@@ -122,10 +126,12 @@ def print_comparison(name: str, found: Comparison, steps: StepTimes, states: Seq
     say(console, f"medians of alternating calls of the whole network, {threads_text(target)}; largest relative difference {found.error:.1e}")
 
 
-def _save(given: argparse.Namespace, states: list[TaskState], target: Target, console: Console) -> None:
-    if given.output:
-        count = save_kernels(states, given.output, target, chosen)
-        console.print(f"{counted(count, 'kernel')} saved in {given.output}")
+def _save(given: argparse.Namespace, states: Sequence[TaskState], targets: Sequence[Target], console: Console) -> None:
+    """Save the kernels; those of several targets in a folder for each."""
+    for target in targets if given.output else ():
+        folder = Path(given.output) if len(targets) == 1 else Path(given.output) / c_identifier(str(target))
+        count = save_kernels([state for state in states if state.task.target == target], folder, target, chosen)
+        console.print(f"{counted(count, 'kernel')} saved in {folder}")
 
 
 def _status(states: list[TaskState]) -> int:

@@ -57,8 +57,7 @@ class Step:
 def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, reporter: Reporter, limits: Limits = NO_LIMITS) -> NetworkCode:
     """The program. Tunes its kernels if `asked` says so. Weights have 16 bits where that is faster and the limits allow it; workspaces get the
     free part of the arena that the limits allow."""
-    target = target if target.dialect.pool else _on_one_thread(target)
-    network = fuse_additions(in_form(narrow(network), target, limits))
+    network, target = _suited(network, target, limits)
     steps = _steps(network, target, limits.arena_bytes)
     states = recorded_states([(task, float(weight)) for task, weight in _tasks(steps)], asked.records)
     tune_states(states, asked, reporter)
@@ -66,6 +65,12 @@ def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, reporte
     bests = {key: _chosen(state, target, asked) for key, state in states.items()}
     say_guesses([state for state in states.values() if is_tunable(state.task)], reporter.say, hint=not asked.given)
     return _assembled(network, target, steps, bests)
+
+
+def _suited(network: IntegerNetwork, target: Target, limits: Limits) -> tuple[IntegerNetwork, Target]:
+    """The network in the form that is compiled for a target, and that target with as many threads as its programs can have."""
+    target = target if target.dialect.pool else _on_one_thread(target)
+    return fuse_additions(in_form(narrow(network), target, limits)), target
 
 
 def as_declared(network: IntegerNetwork, target: Target) -> NetworkCode:
@@ -78,6 +83,11 @@ def as_declared(network: IntegerNetwork, target: Target) -> NetworkCode:
 
 def _on_one_thread(target: Target) -> Target:
     return replace(target, hardware=replace(target.hardware, threads=1))
+
+
+def tuning_tasks(network: IntegerNetwork, target: Target, limits: Limits = NO_LIMITS) -> list[tuple[SearchTask, int]]:
+    """The tasks of what `compiled` makes of a network, also those that are not worth tuning, and how often each runs."""
+    return tasks_of(*_suited(network, target, limits), limits.arena_bytes)
 
 
 def tasks_of(network: IntegerNetwork, target: Target, arena_bytes: int = 0) -> list[tuple[SearchTask, int]]:

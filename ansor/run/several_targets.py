@@ -16,7 +16,7 @@ from ansor.tasks.task import SearchTask
 Devices: TypeAlias = "Sequence[str | Device] | str | Device"
 """One device or several of one model, as texts or objects."""
 
-DevicesByTarget: TypeAlias = "Mapping[str | Target, Devices | None]"
+DevicesByTarget: TypeAlias = "Mapping[str, Devices | None] | Mapping[Target, Devices | None]"
 """The devices of each target; None for the target's own."""
 
 

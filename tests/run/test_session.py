@@ -23,7 +23,7 @@ from ansor.run.options import SearchOptions
 from ansor.run.reporter import Reporter, quiet
 from ansor.run.session import tuned
 from ansor.run.states import Progress, TaskState
-from ansor.targets.base import Target, parse_target
+from ansor.targets.base import parse_target
 from ansor.targets.unit import INSTRUCTIONS, Unit, ticks
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
@@ -65,14 +65,14 @@ def guessed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(
-    trials: int, devices: Mapping[str | Target, Board] | Board, records: Path | None = None, tasks: Sequence[SearchTask] = TASKS,
+    trials: int, devices: Mapping[str, Board] | Board, records: Path | None = None, tasks: Sequence[SearchTask] = TASKS,
     lines: list[str] | None = None, heard: Callable[[Progress], None] = quiet,
 ) -> list[TaskState]:  # fmt: skip
     asked = RunOptions(Budget(trials), SearchOptions(0), records, devices=devices)
     return tuned(tasks, None, asked, Reporter(report=quiet if lines is None else lines.append, on_progress=heard))
 
 
-def pair(**of_two: Callable[[int], Failure | None]) -> dict[str | Target, Board]:
+def pair(**of_two: Callable[[int], Failure | None]) -> dict[str, Board]:
     return {ONE: Board("a"), TWO: Board("b", TICKS, **of_two)}
 
 

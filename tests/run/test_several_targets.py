@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 
 from ansor.errors import ArgumentError, TargetError
-from ansor.run.several_targets import Devices, devices_by_target, tasks_by_target
+from ansor.run.several_targets import Devices, DevicesByTarget, devices_by_target, tasks_by_target
 from ansor.targets.base import Target, parse_target
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
@@ -32,7 +30,7 @@ def test_a_limit_of_one_task_does_not_make_another_target() -> None:
 
 
 @pytest.mark.parametrize("devices", [{str(A): "a", str(B): ["b", "c"]}, {B: ["b", "c"], A: "a"}])
-def test_devices_are_named_by_the_text_of_a_target_or_itself(devices: Mapping[str | Target, Devices | None]) -> None:
+def test_devices_are_named_by_the_text_of_a_target_or_itself(devices: DevicesByTarget) -> None:
     assert devices_by_target(NAMES, devices) == ["a", ["b", "c"]]
 
 
@@ -49,11 +47,14 @@ def test_without_devices_every_target_has_its_own() -> None:
     [
         (["a", "b"], f"asked to measure for {BOTH} with devices=['a', 'b']; say whose they are: devices={{'{A}': [...], '{B}': [...]}}"),
         ({A: "a"}, f"asked to measure for {BOTH} without devices of {B}; name them, or give None for the target's own"),
-        ({A: "a", B: "b", "cpu": "c"}, f"asked to measure for {BOTH} with devices of {parse_target('cpu')}; leave these out, or give tasks for that target"),
+        (
+            {str(A): "a", str(B): "b", "cpu": "c"},
+            f"asked to measure for {BOTH} with devices of {parse_target('cpu')}; leave these out, or give tasks for that target",
+        ),
         ({A: "a", str(A): "b"}, f"asked for devices of {A} twice; name each target once"),
     ],
 )
-def test_devices_of_nobody(devices: Devices | Mapping[str | Target, Devices | None], said: str) -> None:
+def test_devices_of_nobody(devices: Devices | DevicesByTarget, said: str) -> None:
     with pytest.raises(ArgumentError) as error:
         devices_by_target(NAMES, devices)
     assert str(error.value) == said
@@ -61,4 +62,4 @@ def test_devices_of_nobody(devices: Devices | Mapping[str | Target, Devices | No
 
 def test_a_key_that_is_no_target() -> None:
     with pytest.raises(TargetError, match="asked for target 7"):
-        devices_by_target(NAMES, {7: "a", B: "b"})  # type: ignore[dict-item]
+        devices_by_target(NAMES, {7: "a", B: "b"})  # type: ignore[arg-type]
