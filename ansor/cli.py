@@ -271,7 +271,7 @@ def _add_tune(commands: Commands) -> None:
     parser = command(commands, "tune", TUNE_HELP)
     _add_subject(parser)
     _add_target(parser, action=TargetOption)
-    parser.add_argument("--trials", type=trials, help="programs to measure (default without --minutes: 128 for an operator, 400 for a network)")
+    parser.add_argument("--trials", type=trials, help="programs to measure (default without --minutes: 128 for an operator and each target, 400 for a network)")
     parser.add_argument("--minutes", type=rate, metavar="N", help="wall time of tuning, such as 10 or 0.5")
     parser.add_argument("--min-gain", type=percent, metavar="PERCENT",
                         help="end when the rest is expected to save less than this (default: 1 with --minutes alone, else 0: never)")
