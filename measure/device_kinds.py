@@ -30,7 +30,7 @@ class DeviceKind:
 
     open: opens the device of a text, for programs of a target; raises DeviceError for a text it cannot read. `Say` gets messages for the user.
     missing: what this machine lacks to use it, in one sentence with the cure; '' for nothing. several: opens all devices of a text that stands for several;
-    they are closed together. check: raises DeviceError for a text that cannot be read, and opens nothing.
+    they are closed together. check: raises DeviceError for a text that cannot be read, and opens nothing. exclusive: a device serves one user at a time.
     """
 
     name: str
@@ -39,6 +39,7 @@ class DeviceKind:
     missing: Callable[[], str] = lambda: ""
     several: Callable[[str, Target, Say], Sequence[Device]] | None = None
     check: Callable[[str], object] = lambda text: None
+    exclusive: bool = False
 
 
 def open_device(text: str | Device, target: Target, say: Say = warn) -> Device:

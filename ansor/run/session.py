@@ -13,7 +13,7 @@ from ansor.run.keywords import RunOptions
 from ansor.run.options import Rounds, Trials
 from ansor.run.refused import check_possible, impossible
 from ansor.run.reporter import Reporter
-from ansor.run.several_targets import TargetTasks, check_apart, devices_by_target, tasks_by_target
+from ansor.run.several_targets import TargetTasks, check_apart, check_shared, devices_by_target, tasks_by_target
 from ansor.run.side_by_side import run_side_by_side
 from ansor.run.states import TaskState
 from ansor.run.targets_reporter import TargetsReporter
@@ -46,6 +46,7 @@ def tuned(tasks: Sequence[SearchTask], weights: Sequence[float] | None, asked: R
 def _measurers(groups: Sequence[TargetTasks], asked: RunOptions, reporter: TargetsReporter) -> Iterator[list[Measurer]]:
     """A measurer for each target; they share the compiler's jobs. Raises DeviceError for devices that have to be alone with what they measure."""
     devices = devices_by_target([group.name for group in groups], asked.devices)
+    check_shared(groups, devices)
     if len(groups) > 1 and not isinstance(asked.search.model, str | None):
         raise ArgumentError("asked to tune for several targets with one cost model, which learns from costs of one; leave model out, or tune each by itself")
     with ExitStack() as opened:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from ansor.errors import ArgumentError, DeviceError
 from ansor.measure.device import Device
+from ansor.measure.device_kinds import find_kind
 from ansor.measure.measurer import Measurer
 from ansor.targets.base import Target, parse_target
 from ansor.tasks.task import SearchTask
@@ -72,6 +73,18 @@ def _by_name(devices: DevicesByTarget) -> dict[str, Devices | None]:
 
 def _example(names: Sequence[str]) -> str:
     return "{" + ", ".join(f"{name!r}: [...]" for name in names) + "}"
+
+
+def check_shared(groups: Sequence[TargetTasks], devices: Sequence[Devices | None]) -> None:
+    """Raise ArgumentError for a device of two targets, theirs or given, that serves one user at a time."""
+    seen: dict[object, str] = {}
+    for group, given in zip(groups, devices, strict=True):
+        of_target = group.target.device if given is None else given
+        for device in [of_target] if isinstance(of_target, str) or not isinstance(of_target, Sequence) else of_target:
+            other = seen.setdefault(device if isinstance(device, str) else id(device), group.name)
+            if other != group.name and (not isinstance(device, str) or find_kind(device).exclusive):
+                what = device if isinstance(device, str) else device.name
+                raise ArgumentError(f"asked to measure on {what} for {other} and for {group.name}; a board runs programs of one target: name one for each")
 
 
 def check_apart(measurers: Sequence[Measurer]) -> None:

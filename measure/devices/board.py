@@ -149,7 +149,7 @@ def _kind(name: str, help: str) -> DeviceKind:
             raise DeviceError(f"asked to measure on {text}: {why}; use -code=ram")
         return BoardDevice(text, board)
 
-    return DeviceKind(name, help, open_board, check=read_wire)
+    return DeviceKind(name, help, open_board, check=read_wire, exclusive=True)
 
 
 KINDS = tuple(_kind(name, help) for name, help in WIRES.items())

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
 from ansor.errors import ArgumentError, TargetError
-from ansor.run.several_targets import Devices, DevicesByTarget, devices_by_target, tasks_by_target
+from ansor.measure.device import Device
+from ansor.run.several_targets import Devices, DevicesByTarget, check_shared, devices_by_target, tasks_by_target
 from ansor.targets.base import Target, parse_target
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
 
 A, B = parse_target("micro -board=mps2-an386"), parse_target("micro -board=qemu-riscv32")
 NAMES, BOTH = [str(A), str(B)], f"{A} and {B}"
+
+
+BOARD = cast(Device, SimpleNamespace(name="board"))
 
 
 def task(target: Target, size: int = 8) -> SearchTask:
@@ -58,6 +67,25 @@ def test_devices_of_nobody(devices: Devices | DevicesByTarget, said: str) -> Non
     with pytest.raises(ArgumentError) as error:
         devices_by_target(NAMES, devices)
     assert str(error.value) == said
+
+
+@pytest.mark.parametrize(
+    ("targets", "devices", "shared"),
+    [
+        ((A, B), ["gdb://b:1", ["gdb://a:1", "gdb://b:1"]], "gdb://b:1"),
+        ((A, B), [BOARD, [BOARD]], "board"),
+        ((parse_target("micro -board=stm32f746g-disco"), parse_target("micro -board=nrf52840dk")), [None, None], "gdb://localhost:3333"),
+        ((A, B), ["gdb://a:1", "gdb://b:1"], ""),
+        ((A, B), [None, None], ""),
+        ((A, B), ["farm://a:1?key=k", ["farm://a:1?key=k"]], ""),
+    ],
+)
+def test_a_board_runs_programs_of_one_target(targets: tuple[Target, Target], devices: list[Devices | None], shared: str) -> None:
+    """Simulators and farms serve several at a time."""
+    groups = tasks_by_target([task(target) for target in targets])
+    said = f"asked to measure on {shared} for {targets[0]} and for {targets[1]}; a board runs programs of one target: name one for each"
+    with pytest.raises(ArgumentError, match=re.escape(said)) if shared else nullcontext():
+        check_shared(groups, devices)
 
 
 def test_a_key_that_is_no_target() -> None:
