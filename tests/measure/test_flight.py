@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -12,7 +14,7 @@ from ansor.errors import DeviceError
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_queue import JobResult
 from ansor.measure.failure import Failure
-from ansor.measure.flight import FEWEST, Flight, wait_for_any
+from ansor.measure.flight import FEWEST, Flight, any_can_advance, wait_for_any
 from ansor.measure.measurer import Candidate, Measurement, Measurer, text_key
 from ansor.targets.unit import INSTRUCTIONS
 from ansor.tasks.task import SearchTask
@@ -144,6 +146,14 @@ def test_a_program_of_an_earlier_part_is_built_once() -> None:
         flight.add([two, one], last=True)
         assert sum(len(future.result()) for future in flight._futures) == 2
         assert [seen.folded for seen in ended(flight)] == [True, False, True, True]
+
+
+def test_flights_can_advance_once_one_has_what_it_waits_for() -> None:
+    waiting, done = Future[None](), Future[None]()
+    done.set_result(None)
+    flights = [cast(Flight, SimpleNamespace(awaits=awaited)) for awaited in ([waiting], [], [waiting, done])]
+    assert not any_can_advance(flights[:1]) and not any_can_advance(flights[:2]) and any_can_advance(flights)
+    assert any_can_advance(flights[1:2]) and any_can_advance(())
 
 
 def test_an_empty_batch_is_over_at_once() -> None:

@@ -278,6 +278,13 @@ def test_minutes_alone_leave_the_number_of_trials_open() -> None:
     assert states[0].trials == len(measurer.jobs) == 30 and measurer.now == 100 + 15
 
 
+def test_a_run_that_began_before_it_was_made_has_less_time() -> None:
+    measurer = FakeMeasurer(pace=lambda job: 1.0)
+    rounds, search = Rounds(clock=lambda: measurer.now, started=measurer.now - 50.0), SearchOptions(0, RandomModel(0))
+    states = TuningRun((TASK,), measurer=measurer, budget=Budget(None, 60.0), search=search, rounds=rounds).run()  # type: ignore[arg-type]  # a fake
+    assert states[0].trials == 10
+
+
 def test_only_the_trial_in_flight_ends_late() -> None:
     measurer = FakeMeasurer(pace=lambda job: 4.0)
     timed(measurer, 0.5).run()
