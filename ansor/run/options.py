@@ -58,8 +58,8 @@ class Trials:
     """Earlier measurements, and where trials are stored.
 
     file: records to continue from and to append to; None stores nothing. known: for each task, outcomes measured elsewhere: the search learns them, but they
-    do not count towards the budget. log: receives every trial; those for which it returns True are not written to `file`. targets: texts of those in the
-    run: records of the others are not reported as left out.
+    do not count towards the budget. log: receives every trial; those for which it returns True are not written to `file`. targets: texts of those in a
+    run of several: records of the others are not reported as left out.
     """
 
     file: Path | None = None

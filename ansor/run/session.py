@@ -65,8 +65,9 @@ def _runs(
 ) -> list[TuningRun]:  # fmt: skip
     """A run for each target, which shares the budget with the others; the time is the same for all."""
     budgets = asked.budget.split([len(group.places) for group in groups])
-    trials = Trials(asked.records, targets=frozenset(str(task.target) for task in tasks))
-    rounds = Rounds(started=Rounds().clock()) if len(groups) > 1 else Rounds()
+    several = len(groups) > 1
+    trials = Trials(asked.records, targets=frozenset(str(task.target) for task in tasks) if several else ())
+    rounds = Rounds(started=Rounds().clock()) if several else Rounds()
     return [
         TuningRun(
             [tasks[place] for place in group.places], None if weights is None else [weights[place] for place in group.places], measurer=measurer,
