@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from ansor.measure.wire.wire import Stopped, Wire, WireError
+from ansor.measure.wire.wire import FlashError, Flashing, FlashRegion, Stopped, Wire, WireError
 from ansor.testing.wire_programs import RISCV, SIZE, STOP, SUM, WORDS, Programs
 
 GUARD = 8
@@ -293,3 +293,77 @@ class WireContract:
             self._adds(wire, self._entry(), 8, 9)
         finally:
             wire.close()
+
+
+class FlashContract:
+    """Tests of a wire that can write flash (`Flashing`), which they overwrite. Say in `open` how to open the wire.
+
+    Every test erases `blocks` blocks, or none; set fewer regions in `within` if not all of them may be overwritten."""
+
+    blocks = 3
+
+    def open(self) -> Wire:
+        """A wire to a halted board."""
+        raise NotImplementedError("override `open` to open your wire")
+
+    def within(self, regions: Sequence[FlashRegion]) -> Sequence[FlashRegion]:
+        """The flash that may be overwritten."""
+        return regions
+
+    @pytest.fixture
+    def wire(self) -> Iterator[Wire]:
+        """A test's wire."""
+        wire = self.open()
+        yield wire
+        wire.close()
+
+    def test_it_has_flash_in_blocks(self, wire: Wire) -> None:
+        """In ascending order, without overlaps; asking again gives the same."""
+        assert isinstance(wire, Flashing)
+        regions = wire.flash()
+        assert regions and wire.flash() == regions
+        assert all(one.start >= 0 and one.size > 0 and one.block > 0 and one.size % one.block == 0 for one in regions)
+        assert all(one.end <= other.start for one, other in zip(regions, regions[1:], strict=False))
+
+    def test_blocks_hold_what_was_written_and_no_other_changes(self, wire: Wire) -> None:
+        """Of each region: one, and some that are not next to each other."""
+        assert isinstance(wire, Flashing)
+        source = random.Random(5)
+        for region in self.within(wire.flash()):
+            before = wire.read(region.start, min(region.size, 8 * region.block))
+            places = list(range(region.start, region.start + len(before), region.block))[::2][: self.blocks]
+            parts = [(at, _content(source, region.block)) for at in places]
+            wire.program(parts)
+            model = bytearray(before)
+            for at, content in parts:
+                model[at - region.start : at - region.start + len(content)] = content
+            assert wire.read(region.start, len(model)) == model
+
+    def test_what_was_written_is_written_over(self, wire: Wire) -> None:
+        """Blocks are erased first: a bit that is 0 becomes 1 again."""
+        assert isinstance(wire, Flashing)
+        region = self.within(wire.flash())[0]
+        for content in (bytes(region.block), b"\xff" * region.block, b"\x55" * region.block, b"\xaa" * region.block):
+            wire.program([(region.start, content)])
+            assert wire.read(region.start, region.block) == content
+
+    def test_what_is_no_block_is_refused(self, wire: Wire) -> None:
+        """A part of one, one beside its place, and one where no flash is; nothing changes."""
+        assert isinstance(wire, Flashing)
+        region = self.within(wire.flash())[0]
+        before = wire.read(region.start, region.block)
+        for at, size in ((region.start, region.block - 1), (region.start + 4, region.block), (region.start - region.block - 4, region.block)):
+            with pytest.raises(FlashError):
+                wire.program([(at, bytes(size))])
+            wire.reset()
+        assert wire.read(region.start, region.block) == before
+
+    def test_nothing_is_nothing(self, wire: Wire) -> None:
+        """Writing no blocks works."""
+        assert isinstance(wire, Flashing)
+        wire.program([])
+
+
+def _content(source: random.Random, size: int) -> bytes:
+    """Random bytes, and some with a meaning in a protocol."""
+    return (METACHARACTERS + source.randbytes(size))[:size]

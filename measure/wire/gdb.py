@@ -11,15 +11,16 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
+from ansor.measure.wire.gdb_flash import program, read_flash
 from ansor.measure.wire.gdb_link import Link, SerialLink, TcpLink
 from ansor.measure.wire.gdb_registers import KNOWN, THUMB_BIT, Architecture
 from ansor.measure.wire.gdb_server import Refused, Server
 from ansor.measure.wire.gdb_session import Session
-from ansor.measure.wire.wire import Abilities, Stopped, Traffic, WireError
+from ansor.measure.wire.wire import Abilities, FlashError, FlashRegion, Stopped, Traffic, WireError
 
 RESETS = ("reset halt", "system_reset", "reset")
 """OpenOCD and pyOCD; QEMU's monitor; J-Link and Black Magic."""
@@ -114,6 +115,26 @@ class GdbWire:
             self._counts.sent += len(piece)
             self._counts.overhead -= min(len(piece), self._last)
 
+    def flash(self) -> tuple[FlashRegion, ...]:
+        """See `Flashing`; as the server's memory map says."""
+        server = self._ready(0, 0)
+        with self._asking():
+            return read_flash(server)
+
+    def program(self, parts: Sequence[tuple[int, bytes]]) -> None:
+        """See `Flashing`. A failure ends the connection: a server forgets then what it holds of an unfinished group."""
+        server = self._ready(*((parts[0][0], parts[-1][0] + len(parts[-1][1]) - parts[0][0]) if parts else (0, 0)))
+        if not parts:
+            return
+        with self._asking():
+            try:
+                program(server, parts)
+                halted(server)
+            except Refused as error:
+                raise FlashError(str(error)) from None
+        self._counts.sent += (size := sum(len(content) for _, content in parts))
+        self._counts.overhead -= min(size, self._last)
+
     def execute(self, entry: int, stop: int, seconds: float) -> Stopped:
         """See `Wire`."""
         server = self._ready(entry, 4)
@@ -169,7 +190,8 @@ class GdbWire:
         except WireError as error:
             self._lost = str(error)
             session.close()
-            raise WireError(f"the wire {self.name} was closed" if self._closed else f"{self.name}: {error}") from None
+            kind = FlashError if isinstance(error, FlashError) else WireError
+            raise kind(f"the wire {self.name} was closed" if self._closed else f"{self.name}: {error}") from None
         finally:
             counts, self._last = self._counts, session.raw - raw
             counts.overhead += self._last

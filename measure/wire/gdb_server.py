@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ansor.measure.wire.gdb_packets import LIMIT, escaped
 from ansor.measure.wire.gdb_registers import KNOWN, Architecture, Register, described
 from ansor.measure.wire.gdb_session import Session, text
-from ansor.measure.wire.wire import WireError
+from ansor.measure.wire.wire import FlashRegion, WireError
 
 SMALLEST, LARGEST = 64, 1 << 14
 HEADER = 40
@@ -27,44 +27,48 @@ class Features:
     packet: int = 400
     no_acks: bool = False
     description: bool = False
+    memory_map: bool = False
     binary: bool = False
 
 
 @dataclass(slots=True)
 class Server:
-    """One connection's commands. architecture: None until it is known."""
+    """One connection's commands. architecture: None until it is known. flash: what has been read of the memory map (`gdb_flash`)."""
 
     session: Session
     features: Features = field(default_factory=Features)
     architecture: Architecture | None = None
     single: bool = True
+    flash: tuple[FlashRegion, ...] = ()
 
     def negotiate(self, acks: bool, arch: str, first: tuple[bytes, ...]) -> None:
         """Ask what it can do. `first`: packets to send before any request to the board."""
         said = self.session.ask(b"qSupported:swbreak+;hwbreak+").decode("ascii", "replace")
         found = re.search(r"(?:^|;)PacketSize=([0-9a-fA-F]{1,8})(?:;|$)", said)
         size = int(found[1], 16) if found else 400
-        self.features = Features(max(SMALLEST, min(size, LARGEST)), "QStartNoAckMode+" in said.split(";"), "qXfer:features:read+" in said.split(";"))
+        can = said.split(";")
+        self.features = Features(
+            max(SMALLEST, min(size, LARGEST)), "QStartNoAckMode+" in can, "qXfer:features:read+" in can, "qXfer:memory-map:read+" in can
+        )
         if self.features.no_acks and not acks and self.session.ask(b"QStartNoAckMode") == b"OK":
             self.session.acks = False
         for command in first:
             self.session.ask(command, MONITOR_SECONDS, bytearray())
-        self.architecture = described(self._file) if self.features.description else None
+        self.architecture = described(lambda name: self.file("features", name)) if self.features.description else None
         if arch:
             self.architecture = self.architecture if self.architecture and self.architecture.name == arch else KNOWN[arch]
         self.features.binary = self.session.ask(b"X0,0:") == b"OK"
 
-    def _file(self, name: str) -> str:
-        """One file of the description; '' if there is none."""
-        made = bytearray()
+    def file(self, kind: str, name: str = "") -> str:
+        """A file that the server offers: of its description (`features`), or the `memory-map`; '' if there is none."""
+        made, start = bytearray(), b"qXfer:%s:read:%s" % (kind.encode(), name.encode("ascii", "replace")[:200])
         while True:
-            step = self.features.packet - HEADER
-            answer = self.session.ask(b"qXfer:features:read:%s:%x,%x" % (name.encode("ascii", "replace")[:200], len(made), step))
+            answer = self.session.ask(b"%s:%x,%x" % (start, len(made), self.features.packet - HEADER))
             made += answer[1:]
             if answer[:1] not in (b"m", b"l") or answer[:1] == b"l" or len(answer) < 2:
                 return made.decode("utf-8", "replace") if answer[:1] in (b"m", b"l") else ""
             if len(made) > LIMIT:
-                raise WireError(f"the description of the processor is longer than {LIMIT} bytes")
+                raise WireError(f"the GDB server's description ({kind}) is longer than {LIMIT} bytes")
 
     @property
     def chunk(self) -> int:
@@ -122,16 +126,18 @@ class Server:
         return every
 
     def set_breakpoint(self, address: int) -> bytes:
-        """Set a breakpoint, in memory if that works, else in the processor. Returns the packet that removes it."""
-        architecture, said = self.architecture, []
+        """Set a breakpoint, in memory if that works, else in the processor; in flash the other way round. Returns the packet that removes it."""
+        architecture, said = self.architecture, dict[bytes, str]()
+        flash = any(one.start <= address < one.end for one in self.flash)
         two = architecture is not None and (architecture.thumb or (architecture.half_words and address % 4 != 0))
-        for kind in (b"0", b"1"):
+        for kind in (b"1", b"0") if flash else (b"0", b"1"):
             packet = b"%b,%x,%d" % (kind, address, 2 if two else 4)
             answer = self.session.ask(b"Z" + packet)
             if answer == b"OK":
                 return b"z" + packet
-            said.append(_said(answer))
-        raise Refused(f"no breakpoint can be set at {address:#x}: the GDB server says {said[0]} for one in memory, {said[1]} for one in the processor")
+            said[kind] = _said(answer)
+        what = f"the GDB server says {said[b'0']} for one in memory, {said[b'1']} for one in the processor"
+        raise Refused(f"no breakpoint can be set at {address:#x}: {what}")
 
     def monitor(self, command: str) -> tuple[bool, str]:
         """Whether the server accepted a command for itself, and what it printed."""
@@ -141,6 +147,10 @@ class Server:
         words = " ".join(printed.decode("utf-8", "replace").split())
         refused = not answer or _is_error(answer) or re.search(r"(?i)unknown command|invalid command|not (?:found|recognized)|unsupported", words)
         return not refused, words[-300:] or (_said(answer) if answer != b"OK" else "")
+
+    def carry_out(self, packet: bytes, otherwise: str, seconds: float) -> None:
+        """Send a request that is answered by OK in `seconds`. Raises Refused, beginning with `otherwise`."""
+        self._fine(self.session.ask(packet, seconds, bytearray()), otherwise)
 
     def _fine(self, answer: bytes, otherwise: str) -> None:
         if answer != b"OK":

@@ -9,6 +9,7 @@ All traffic is counted, so that a test can tell what was not sent. Every wire pa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -19,6 +20,10 @@ Reason = Literal["stop", "trap", "timeout"]
 
 class WireError(DeviceError):
     """The wire broke, or the answers on it make no sense. Reconnecting may help."""
+
+
+class FlashError(WireError):
+    """Flash memory was not erased or written, or does not keep what was written. Its contents are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +104,31 @@ class Summing(Protocol):
 
     def crc(self, address: int, size: int) -> int:
         """CRC-32 of `size` bytes. Raises WireError."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlashRegion:
+    """Flash memory that is erased in blocks of `block` bytes. start: address of the first block; size: bytes of all blocks."""
+
+    start: int
+    size: int
+    block: int
+
+    @property
+    def end(self) -> int:
+        """The address after it."""
+        return self.start + self.size
+
+
+@runtime_checkable
+class Flashing(Protocol):
+    """A wire that can write flash memory."""
+
+    def flash(self) -> tuple[FlashRegion, ...]:
+        """The board's flash, by address, without overlaps; empty if none is known. Raises WireError."""
+
+    def program(self, parts: Sequence[tuple[int, bytes]]) -> None:
+        """Erase whole blocks and write them. parts: address and new contents, by address, without overlaps.
+
+        The wire may use the board's other memory for this, and reset the board: the contents of RAM are unknown afterwards. Nothing is read back.
+        Raises FlashError if it is refused. After any WireError the contents of these blocks are unknown, and only `reset` reconnects."""

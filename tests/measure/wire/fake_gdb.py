@@ -10,9 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ansor.measure.wire.gdb_packets import Decoder, escaped, framed
+from ansor.measure.wire.wire import FlashRegion
 from ansor.testing.wire_programs import RISCV, STOP, SUM, WORDS
+from tests.measure.wire.nor_flash import NorFlash, memory_map
 
 START, SIZE = 0x80000000, 0x10000
+FLASH = (FlashRegion(START + 0x8000, 0x1000, 0x400), FlashRegion(START + 0x9000, 0x2000, 0x1000))
+"""In its memory, if it has flash."""
 DESCRIPTION = (b'<?xml version="1.0"?><!DOCTYPE target SYSTEM "gdb-target.dtd"><target><architecture>riscv:rv32</architecture>'
                b'<xi:include href="cpu.xml"/></target>')
 REGISTERS = b"<feature>" + b"".join(b'<reg name="%b" bitsize="32"/>' % (b"x%d" % n if n < 32 else b"pc") for n in range(33)) + b"</feature>"
@@ -22,12 +26,13 @@ REGISTERS = b"<feature>" + b"".join(b'<reg name="%b" bitsize="32"/>' % (b"x%d" %
 class FakeGdb:
     """features: its answer to qSupported. lacks: prefixes of packets that it does not know. says: special answers, by prefix.
 
-    damage: bytes as they are sent, into bytes that arrive."""
+    damage: bytes as they are sent, into bytes that arrive. flash: what its memory map has."""
 
     features: bytes = b"PacketSize=400;QStartNoAckMode+;qXfer:features:read+"
     lacks: tuple[bytes, ...] = ()
     says: dict[bytes, bytes] = field(default_factory=dict)
     damage: Callable[[bytes], bytes] = bytes
+    flash: tuple[FlashRegion, ...] = ()
     memory: bytearray = field(default_factory=lambda: bytearray(SIZE))
     registers: list[int] = field(default_factory=lambda: [0] * 33)
     seen: list[bytes] = field(default_factory=list)
@@ -36,6 +41,8 @@ class FakeGdb:
     last: bytes = b""
 
     def __post_init__(self) -> None:
+        self.nor = NorFlash(self.flash, self._put)
+        self.features += b";qXfer:memory-map:read+" if self.flash else b""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self._socket: socket.socket | None = None
@@ -64,6 +71,7 @@ class FakeGdb:
                 self._socket, _ = self._listener.accept()
                 self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self.acks, self.running, self.last = True, False, b""
+                self.nor.forget()
                 with self._socket, contextlib.suppress(OSError):
                     self._talk(self._socket)
 
@@ -99,7 +107,7 @@ class FakeGdb:
             return b""
         for begins, does in ((b"qSupported", self._features), (b"QStart", self._fine), (b"qXfer", self._description), (b"?", self._state), (b"m", self._read),
                              (b"M", self._write), (b"X", self._write), (b"p", self._register), (b"P", self._set), (b"g", self._every), (b"G", self._set_every),
-                             (b"Z", self._fine), (b"z", self._fine), (b"c", self._run), (b"qRcmd", self._monitor)):
+                             (b"vFlash", self._flash), (b"Z", self._fine), (b"z", self._fine), (b"c", self._run), (b"qRcmd", self._monitor)):
             if data.startswith(begins):
                 return does(data)
         return b""
@@ -114,9 +122,9 @@ class FakeGdb:
         return b"T05thread:01;"
 
     def _description(self, data: bytes) -> bytes:
-        name, span = data.split(b":")[3:]
+        _, _, name, span = data.split(b":")[1:]
         at, count = (int(part, 16) for part in span.split(b","))
-        text = {b"target.xml": DESCRIPTION, b"cpu.xml": REGISTERS}[name]
+        text = {b"target.xml": DESCRIPTION, b"cpu.xml": REGISTERS, b"": memory_map(self.flash)}[name]
         return (b"m" if at + count < len(text) else b"l") + escaped(text[at:at + count])
 
     def _span(self, data: bytes) -> tuple[int, int]:
@@ -137,10 +145,16 @@ class FakeGdb:
         body = data[data.index(b":") + 1:]
         # The decoder has removed escapes; clients do not send run-length encoding.
         body = body if data.startswith(b"X") else bytes.fromhex(body.decode())
-        if not 0 <= at <= SIZE - size or len(body) != size:
+        if not 0 <= at <= SIZE - size or len(body) != size or self.nor.has(at + START, size):
             return b"E14"
         self.memory[at:at + size] = body
         return b"OK"
+
+    def _flash(self, data: bytes) -> bytes:
+        return self.nor.answer(data)
+
+    def _put(self, address: int, content: bytes) -> None:
+        self.memory[address - START : address - START + len(content)] = content
 
     def _register(self, data: bytes) -> bytes:
         return self.registers[int(data[1:], 16)].to_bytes(4, "little").hex().encode()
