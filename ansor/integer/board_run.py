@@ -11,6 +11,7 @@ from ansor.codegen.image.elf import Segment, read_image
 from ansor.errors import DeviceError
 from ansor.integer.firmware import SECONDS, Firmware
 from ansor.measure.boards.asking import ANSWER_HEAD, answer_at
+from ansor.measure.boards.flash import FlashLoader, parts_of
 from ansor.measure.boards.loader import Loader
 from ansor.measure.devices.simulator import find_program
 from ansor.measure.wire.opening import open_wire, wire_forms, wire_kind
@@ -68,14 +69,16 @@ def _simulated(firmware: Firmware) -> str:
 def _over_wire(firmware: Firmware, text: str) -> str:
     """Write the program to the board's memory, run it to its end, and read what it left there."""
     board, image = firmware.board, read_image(firmware.path)
-    if board.code.flash:
-        why = "its code is in flash, which a wire cannot write; use -code=ram, or the tool that comes with the board"
-        raise DeviceError(f"asked to run {firmware.path} over {text}: {why}")
+    in_ram, in_flash = parts_of(image.segments, board)
     wire = open_wire(text)
     try:
         if wire.abilities.resets:
             wire.reset()
-        Loader().load(wire, (*image.segments, Segment(image.symbols["ansor_answer"], bytes(ANSWER_HEAD))))
+        if in_flash:
+            flash = FlashLoader(board)
+            flash.check(wire)
+            flash.load(wire, in_flash)
+        Loader().load(wire, (*in_ram, Segment(image.symbols["ansor_answer"], bytes(ANSWER_HEAD))))
         stopped = wire.execute(image.entry, image.symbols["ansor_stop"] & ~1, SECONDS)
         if stopped.reason != "stop":
             raise DeviceError(f"asked to run {firmware.path} over {text}, which ended in a {stopped.reason} {stopped.cause}")

@@ -53,6 +53,18 @@ class Loader:
         self._doubt = False
         return written
 
+    def restore(self, wire: Wire, segment: Segment) -> tuple[Segment, ...]:
+        """As `load`, of what may still be there: what is not known is read, and only what differs is written."""
+        blocks = _blocks([segment])
+        try:
+            for one in _joined(at for at in sorted(blocks) if at not in self._shadow):
+                found = wire.read(one.start, len(one))
+                self._shadow.update({at: found[at - one.start : at - one.start + BLOCK] for at in one[::BLOCK]})
+        except WireError:
+            self.forget()
+            raise
+        return self.load(wire, [segment])
+
     def _runs(self, blocks: dict[int, bytes]) -> Iterator[Segment]:
         """Blocks that differ, joined across short gaps."""
         differ = [at for at in sorted(blocks) if self._shadow.get(at) != blocks[at]]
@@ -61,6 +73,17 @@ class Loader:
             while differ and differ[0] - last <= GAP * BLOCK and all(at in blocks for at in range(last, differ[0], BLOCK)):
                 last = differ.pop(0)
             yield Segment(first, b"".join(blocks[at] for at in range(first, last + BLOCK, BLOCK)))
+
+
+def _joined(blocks: Iterable[int]) -> Iterator[range]:
+    """Addresses of ascending blocks that are next to each other, as one."""
+    first = last = -1
+    for at in blocks:
+        if first >= 0 and at != last:
+            yield range(first, last)
+        first, last = (at if at != last else first), at + BLOCK
+    if first >= 0:
+        yield range(first, last)
 
 
 def _wrong(wire: Summing, segment: Segment) -> Iterator[Segment]:

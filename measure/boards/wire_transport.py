@@ -3,6 +3,9 @@
 Outputs of references stay at the end of the board's memory. After anything but a good run, the memory is not trusted: the next program writes all of it
 again and recomputes the outputs to compare with. Every run reports checksums of the memory at its end. If they differ from those of what was written, or
 are missing and the memory read back differs, the program runs once more on freshly written memory.
+
+Code may be in flash, if the wire can write that (`flash`). Running a reference again would erase it twice, so its outputs are then copied here, and written
+back where they differ.
 """
 
 from __future__ import annotations
@@ -21,10 +24,11 @@ from ansor.codegen.image.board import Board
 from ansor.codegen.image.elf import Image, Segment, read_image
 from ansor.errors import DeviceError
 from ansor.measure.boards.asking import ANSWER_HEAD, CHANGED, BoardAnswer, BoardInput, BoardRequest, answer_at, counters_of, said_in, told, with_places
-from ansor.measure.boards.checksums import standing
+from ansor.measure.boards.checksums import memory_sum, standing
 from ansor.measure.boards.cores import check_core
 from ansor.measure.boards.fit import misfit
-from ansor.measure.boards.loader import Loader
+from ansor.measure.boards.flash import FlashLoader, parts_of
+from ansor.measure.boards.loader import BLOCK, Loader
 from ansor.measure.boards.places import NoRoom, Places
 from ansor.measure.boards.wire_smoke import asked_of, check_memories, cost_over
 from ansor.measure.failure import Failure
@@ -45,7 +49,8 @@ NO_ROOM = Failure("memory", "the outputs of the reference do not fit in the boar
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """How and where a reference's outputs were made. there: whether they are believed to be there; sum: the checksum of that memory."""
+    """How and where a reference's outputs were made. there: whether they are believed to be there; sum: the checksum of that memory; copy: its bytes, if code
+    is in flash."""
 
     program: Artifact
     image: Image
@@ -55,6 +60,7 @@ class _Kept:
     size: int
     there: bool
     sum: int = 0
+    copy: bytes = b""
 
     @property
     def text(self) -> str:
@@ -70,7 +76,7 @@ class WireTransport:
     def __init__(self, board: Board, unit: Unit, opener: Callable[[], Wire], closing: threading.Event) -> None:
         self._board, self._unit, self._opener, self._closing = board, unit, opener, closing
         self._wire: Wire | None = None
-        self._loader = Loader()
+        self._loader, self._flash = Loader(), FlashLoader(board)
         self._places = Places(board.data.start, board.heap_end)
         self._kept: dict[str, _Kept] = {}
         self._files: dict[Path, Segment] = {}
@@ -83,7 +89,7 @@ class WireTransport:
 
     def run(self, program: Artifact, mode: str, kept: str, recipe: str, limits: Limits) -> Ended:
         """See `Transport`. Raises DeviceError if the board does not come back."""
-        image = read_image(program.path)
+        image = self._image(program)
         if mode == "trial" and (too_large := misfit(program.source, self._board, image.symbols["ansor_free"])) is not None:
             return Ended("", too_large)
         if (lost := self._believe(program)) is not None:
@@ -137,10 +143,12 @@ class WireTransport:
         return lost
 
     def _check(self, wire: Wire, program: Artifact) -> int:
-        image = read_image(program.path)
+        image = self._image(program)
         try:
             check_core(wire, self._board)
             check_memories(wire, self._board)
+            if self._board.code.flash:
+                self._flash.check(wire)
             self.doubt()
             asking = self._load(wire, image, program, asked_of(self._board, self._heap(image)))
             return cost_over(wire, self._board, image, asking, self._answer_room(image))
@@ -168,13 +176,17 @@ class WireTransport:
             self._places.give_back(gone.start)
 
     def make_room(self) -> None:
-        """Free memory: outputs of references are recomputed when needed."""
+        """Free memory: outputs of references are recomputed, or written again, when needed."""
         for one in self._kept.values():
             self._places.give_back(one.start)
         self._kept = {name: replace(one, there=False, start=0) for name, one in self._kept.items()}
 
     def doubt(self) -> None:
         """Stop trusting the memory."""
+        self._flash.forget()
+        self._doubt_ram()
+
+    def _doubt_ram(self) -> None:
         self._loader.forget()
         self._kept = {name: replace(one, there=False) for name, one in self._kept.items()}
 
@@ -206,7 +218,7 @@ class WireTransport:
         except NoRoom:
             self.short = True
             return NO_ROOM
-        return None if one.there else self._make_again(wire, kept, one)
+        return None if one.there or one.copy else self._make_again(wire, kept, one)
 
     def _make_again(self, wire: Wire, kept: str, one: _Kept) -> Failure | None:
         asked = BoardRequest("reference", one.text, one.recipe, False, self._heap(one.image), self._board.ticks(one.limits.seconds))
@@ -217,17 +229,36 @@ class WireTransport:
             return failure
         return Failure("machine", f"the reference outputs were gone from the board, and computing them again failed: {failure}")
 
+    def _copy(self, wire: Wire, one: _Kept, expected: int) -> bytes:
+        """A reference's outputs, in whole blocks; b'' if they do not arrive as the board has them."""
+        size = -(-one.size // BLOCK) * BLOCK
+        self._loader.changed(one.start, one.start + size)
+        with suppress(WireError):
+            content = wire.read(one.start, size)
+            return content if memory_sum([Segment(one.start, content[: one.size])], 0) == expected else b""
+        return b""
+
+    def _image(self, program: Artifact) -> Image:
+        """A program, as far as it is written to the board."""
+        image = read_image(program.path)
+        ram, flash = parts_of(image.segments, self._board)
+        return replace(image, segments=(*ram, *flash))
+
     def _heap(self, image: Image) -> tuple[int, int]:
         return image.symbols["ansor_free"], self._places.low if self._kept or self._files else self._board.heap_end
 
     def _load(self, wire: Wire, image: Image, program: Artifact, asked: BoardRequest) -> BoardInput:
         """Load everything the run needs. What programs overwrite is written each time."""
-        image = replace(image, segments=tuple(one for one in image.segments if not self._board.keeps(one.address)))  # a wire does not write flash
         values = [one for one in self._files.values() if f" {one.address:x} {len(one.content):x}\n" in asked.recipe]
         asking = told(image, program, asked, values)
-        self._loader.load(wire, image.segments)
-        for one in values:
-            self._tensor_bytes += sum(max(0, min(part.end, one.end) - part.address) for part in self._loader.load(wire, [one]))
+        ram, flash = parts_of(image.segments, self._board)
+        if self._flash.load(wire, flash):
+            self._doubt_ram()
+        self._loader.load(wire, ram)
+        copies = [Segment(one.start, one.copy) for one in self._kept.values() if one.copy and one.text == asked.kept]
+        for one in (*values, *copies):
+            written = self._loader.restore(wire, one) if self._board.code.flash else self._loader.load(wire, [one])
+            self._tensor_bytes += sum(max(0, min(part.end, one.end) - part.address) for part in written)
         for part in (*asking.parts, Segment(image.symbols["ansor_answer"], bytes(ANSWER_HEAD))):
             wire.write(part.address, part.content)
         self._loader.changed(*asked.heap)
@@ -256,7 +287,8 @@ class WireTransport:
                 self.short = True
             self.doubt()
         elif mode == "reference" and said is not None:
-            self._kept[kept] = replace(self._kept[kept], there=True, sum=said.kept)
+            one = self._kept[kept]
+            self._kept[kept] = replace(one, there=True, sum=said.kept, copy=self._copy(wire, one, said.kept) if self._board.code.flash else b"")
         if stopped.reason != "stop":
             self._start_anew(wire)
         return replace(ended, counters={**ended.counters, **self._traffic(wire, before)})

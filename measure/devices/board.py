@@ -15,6 +15,7 @@ from ansor.codegen.artifact import Artifact
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.toolchain import IMAGE
 from ansor.errors import DeviceError
+from ansor.measure.boards.flash import refuse_flash
 from ansor.measure.boards.wire_transport import WireTransport
 from ansor.measure.device import Job, Observation
 from ansor.measure.device_kinds import DeviceKind
@@ -41,6 +42,7 @@ WIRES = {
     "serial": "a board with the monitor on a serial line: serial:/dev/NAME?baud=115200",
     "socket": "a board with the monitor behind a TCP port: socket://HOST:PORT",
 }
+FLASHING = ("gdb",)  # whether there is flash that it can write is known once it is open
 
 
 class BoardDevice:
@@ -144,9 +146,8 @@ def _kind(name: str, help: str) -> DeviceKind:
         if target.kind != "micro":
             raise DeviceError(f"asked to measure programs for {target} on {text}: it runs images of boards, such as micro -board=...; leave devices out")
         board = board_of(target)
-        if board.code.flash:
-            why = f"the code of {board.name} is in flash memory, which a wire cannot write"
-            raise DeviceError(f"asked to measure on {text}: {why}; use -code=ram")
+        if board.code.flash and name not in FLASHING:
+            raise refuse_flash(board, text)
         return BoardDevice(text, board)
 
     return DeviceKind(name, help, open_board, check=read_wire, exclusive=True)

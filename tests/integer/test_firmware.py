@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 from dataclasses import replace
@@ -19,11 +20,13 @@ from ansor.integer.network import IntegerNetwork
 from ansor.integer.network_code import NetworkCode
 from ansor.integer.saved import save
 from ansor.integer.table import profile_text, table_text
+from ansor.measure.wire.wire import FlashRegion
 from ansor.run.keywords import RunOptions
 from ansor.targets.base import parse_target
 from ansor.targets.boards.catalogue import FOLDER
 from ansor.zoo import tiny
 from tests.integer.models import samples, small
+from tests.measure.boards.flash_proxy import FlashProxy
 from tests.measure.boards.simulated import qemu_gdb
 
 pytestmark = [pytest.mark.compiler, pytest.mark.torch, pytest.mark.usefixtures("boards")]
@@ -73,8 +76,22 @@ def test_what_is_no_wire_and_code_in_flash(network: IntegerNetwork, tmp_path: Pa
     assert wire_of(board_of(code_of(network, "micro -board=nrf52840dk -stack=1024"))) == "gdb://localhost:3333"
     with pytest.raises(DeviceError, match="which is not a wire to a board; write gdb://"):
         wire_of(board, "local")
-    with pytest.raises(DeviceError, match="its code is in flash, which a wire cannot write; use -code=ram"):
-        run_firmware(build_firmware(code, tmp_path, behind_wire=True), "gdb://localhost:1")
+    with pytest.raises(DeviceError, match=r"programs for netduinoplus2 over process:.*: their code is in flash memory.*use -code=ram"):
+        run_firmware(build_firmware(code, tmp_path, behind_wire=True), "process:")
+
+
+def test_a_board_with_its_code_in_flash_behind_a_gdb_server_that_can_write_it(network: IntegerNetwork, tmp_path: Path) -> None:
+    code = code_of(network, "micro -board=netduinoplus2 -stack=1024")
+    board = board_of(code)
+    alone = run_firmware(build_firmware(code, tmp_path / "alone"))
+    firmware = build_firmware(code, tmp_path / "wire", behind_wire=True)
+    with qemu_gdb(board.name) as (wire, _):
+        with pytest.raises(DeviceError, match="reports no flash there, but none at all"):
+            run_firmware(firmware, wire)
+        with contextlib.closing(FlashProxy(int(wire.rpartition(":")[2]), (FlashRegion(board.code.start, board.code.size, 0x4000),))) as proxy:
+            found = [run_firmware(firmware, f"gdb://127.0.0.1:{proxy.port}") for _ in range(2)]
+    assert [one.wrong for one in found] == [0, 0] and all(abs(one.cost - alone.cost) <= 2 for one in found)
+    assert proxy.nor.programmed == 1 and not proxy.nor.broken
 
 
 def compilers() -> dict[str, str]:

@@ -56,6 +56,16 @@ def test_what_is_there_is_not_sent_again_and_a_lost_write_is_noticed() -> None:
     assert loader.fresh
 
 
+def test_what_may_still_be_there_is_read_and_only_what_differs_is_written() -> None:
+    memory, loader, part = Memory(), Loader(), Segment(128, random.Random(3).randbytes(2048))
+    memory.bytes[128 : 128 + 2048] = part.content
+    assert loader.restore(memory, part) == () and memory.sent == 0  # type: ignore[arg-type]
+    memory.bytes[1000] ^= 1
+    loader.changed(990, 1010)
+    assert [(one.address, len(one.content)) for one in loader.restore(memory, part)] == [(960, 64)]  # type: ignore[arg-type]
+    assert memory.read(128, 2048) == part.content and loader.restore(memory, part) == ()  # type: ignore[arg-type]
+
+
 class Summed(Memory):
     """One whose board sums up what it holds."""
 

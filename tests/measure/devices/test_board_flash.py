@@ -1,0 +1,190 @@
+"""Boards whose code is in flash, behind a GDB server that can write it: what is erased, how often, and what goes wrong."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import ansor
+from ansor.codegen.artifact import Artifact
+from ansor.codegen.image.toolchain import IMAGE
+from ansor.codegen.source import CSource
+from ansor.errors import DeviceError
+from ansor.measure.boards import wire_transport
+from ansor.measure.builder import Builder
+from ansor.measure.device import Device, Job, Observation
+from ansor.measure.device_kinds import open_device
+from ansor.measure.devices.board import BoardDevice
+from ansor.measure.devices.simulator import SimulatorDevice
+from ansor.measure.failure import Failure
+from ansor.measure.measure_task import MeasureTask
+from ansor.measure.timing import TimingOptions
+from ansor.measure.wire.wire import FlashRegion
+from ansor.targets.base import parse_target
+from ansor.targets.boards.catalogue import find_board
+from ansor.testing.device_contract import DeviceContract
+from tests.measure.boards.flash_proxy import FlashProxy
+from tests.measure.boards.simulated import qemu_gdb
+from tests.measure.devices.test_board_faults import ADD, ARGUMENTS, WRONG
+
+pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("boards")]
+TARGET = "micro -board=netduinoplus2"
+BOARD = find_board("netduinoplus2")
+FLASH = BOARD.code
+SECTORS = tuple(FlashRegion(FLASH.start + at, size, block) for at, size, block in ((0, 0x10000, 0x4000), (0x10000,) * 3, (0x20000, 0xE0000, 0x20000)))
+"""Those of an STM32F405."""
+TIMING = TimingOptions(timeout_seconds=0.1)
+DEEPER = "__attribute__((noinline)) static int deeper(volatile int *up) { volatile int here[8]; here[0] = *up; return deeper(here) + here[0]; }"
+LESS = ADD.replace("i < 64", "i < 63")
+"""It writes too little."""
+
+
+@contextlib.contextmanager
+def behind(regions: tuple[FlashRegion, ...] = SECTORS, scribbles: tuple[int, int] = (0, 0)) -> Iterator[FlashProxy]:
+    """A fresh machine whose flash can be written."""
+    with qemu_gdb("netduinoplus2") as (text, _):
+        proxy = FlashProxy(int(text.rpartition(":")[2]), regions, scribbles)
+        with contextlib.closing(proxy):
+            yield proxy
+
+
+def link(proxy: FlashProxy) -> str:
+    return f"gdb://127.0.0.1:{proxy.port}"
+
+
+@contextlib.contextmanager
+def opened(proxy: FlashProxy) -> Iterator[BoardDevice]:
+    with contextlib.closing(BoardDevice(link(proxy), BOARD)) as device:
+        yield device
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that do not end are halted soon after their time, and connections are opened again at once."""
+    monkeypatch.setattr(wire_transport, "GRACE_SECONDS", 0.2)
+    monkeypatch.setattr(wire_transport, "PAUSE_SECONDS", 0.0)
+
+
+@pytest.fixture(scope="module")
+def artifacts(boards: None) -> Iterator[dict[str, Artifact]]:
+    """One group: a right program, wrong ones by the kinds of their failures, and one that writes too little. And a reference of its own."""
+    with Builder(parse_target(TARGET).toolchain(), IMAGE, jobs=1, timeout=120) as builder:
+        group = builder.build([source(body) for body in (ADD, *WRONG.values(), LESS)])
+        alone = builder.build([source(ADD)])
+        made = {name: one.artifact for name, one in zip(("right", *WRONG, "less"), group, strict=True) if one.artifact is not None}
+        reference = alone[0].artifact
+        assert reference is not None and len({one.path for one in made.values()}) == 1 and reference.path != made["right"].path
+        yield made | {"reference": reference}
+
+
+def source(body: str) -> CSource:
+    return CSource(f"{DEEPER}\nvoid run(void *const *args, unsigned char *workspace) {{ {body} }}\n", "run", ARGUMENTS)
+
+
+def job(artifacts: dict[str, Artifact], name: str) -> Job:
+    return Job(MeasureTask("add", source(ADD)), artifacts[name], artifacts["reference"], TIMING)
+
+
+class TestFlash(DeviceContract):
+    """The tests of every device, with code in flash. A machine for each: after a run without a limit QEMU's STM32 timers end no program any more."""
+
+    target, long, trials = TARGET, 48, 4
+
+    @pytest.fixture(autouse=True)
+    def started(self, boards: None) -> Iterator[None]:
+        with behind() as self.proxy:
+            yield
+            assert not self.proxy.nor.broken
+
+    def open(self) -> Device:
+        return BoardDevice(link(self.proxy), BOARD)
+
+
+@pytest.mark.parametrize("scribbles", [(0, 0), (BOARD.data.start, BOARD.data.size)], ids=["ram-stays", "ram-is-lost"])
+def test_a_group_is_written_once_whatever_its_programs_do(artifacts: dict[str, Artifact], scribbles: tuple[int, int]) -> None:
+    """One image has all of a group. Failures put memory in doubt: flash is read then, and not written; the reference does not run again."""
+    with behind((FlashRegion(FLASH.start, FLASH.size, 0x400),), scribbles) as proxy, opened(proxy) as device:
+        first = device.run(job(artifacts, "right"))
+        assert isinstance(first, Observation), first
+        after_first, programmed = proxy.nor.erased.copy(), proxy.nor.programmed
+        for name in [*WRONG, "right", *reversed(WRONG), "less", "right"]:
+            found = device.run(job(artifacts, name))
+            if name == "right":
+                assert isinstance(found, Observation) and found.costs == first.costs, found
+            else:
+                assert isinstance(found, Failure) and found.kind == ("wrong_answer" if name == "less" else name), (name, found)
+        assert proxy.nor.erased == after_first and proxy.nor.programmed == programmed and not proxy.nor.broken
+    assert programmed == 2 and set(after_first.values()) == {1, 2}  # the reference's image, then the group's: only the end of the harness is in both
+    assert sum(count == 2 for count in after_first.values()) <= 2
+    assert all(FLASH.start <= at < FLASH.end for at in after_first)
+
+
+def test_no_tensor_is_sent_unless_writing_flash_has_overwritten_it(artifacts: dict[str, Artifact]) -> None:
+    """And costs are those of the simulator."""
+    simulator = SimulatorDevice("qemu-system", BOARD)
+    expected = simulator.run(job(artifacts, "right"))
+    simulator.close()
+    assert isinstance(expected, Observation)
+    for scribbles in ((0, 0), (BOARD.data.start, BOARD.data.size)):
+        with behind(scribbles=scribbles) as proxy, opened(proxy) as device:
+            found = [device.run(job(artifacts, "right")) for _ in range(2)]
+        assert all(isinstance(one, Observation) and one.costs == expected.costs for one in found), found
+        sent = [one.counters["tensor_bytes_sent"] for one in found]
+        assert (sent[0] > 0) == (scribbles != (0, 0)) and sent[1] == 0
+
+
+def test_tuning_erases_what_differs_once_for_each_group() -> None:
+    """Each group has its own image, behind the same harness."""
+    with behind() as proxy:
+        made = ansor.auto_schedule("matmul", (8, 8, 8), target=TARGET, devices=[link(proxy)], trials=8, progress=False)
+        erased, programmed = proxy.nor.erased, proxy.nor.programmed
+        assert not proxy.nor.broken
+    simulated = ansor.auto_schedule("matmul", (8, 8, 8), target=TARGET, trials=8, progress=False)
+    assert made.cost and made.cost == simulated.cost
+    assert max(erased.values()) == programmed <= 1 + 8 and erased[FLASH.start] == 1, (erased, programmed)
+
+
+@pytest.mark.parametrize("after", range(12))
+def test_a_connection_that_is_lost_while_flash_is_written(artifacts: dict[str, Artifact], after: int) -> None:
+    """At any packet: nothing is known of the flash then, and nothing wrong is believed."""
+    with behind() as proxy, opened(proxy) as device:
+        proxy.cuts = after * 3
+        right, wrong = device.run(job(artifacts, "right")), device.run(job(artifacts, "wrong_answer"))
+        assert isinstance(right, Observation) and proxy.cuts is None and not proxy.nor.broken
+        assert isinstance(wrong, Failure) and wrong.kind == "wrong_answer"
+
+
+@pytest.mark.parametrize(("fails", "words"), [
+    (lambda proxy: proxy.nor.fails.update({b"vFlashErase": b"E01"}), "cannot be erased: the GDB server says 'E01'"),
+    (lambda proxy: proxy.nor.fails.update({b"vFlashDone": b"E05"}), "cannot be written: the GDB server says 'E05'"),
+    (lambda proxy: setattr(proxy.nor, "loses", FLASH.start + 0x321), r"flash does not keep written data: 0x\w+ was written at 0x8000321"),
+], ids=["erase", "write", "keep"])  # fmt: skip
+def test_flash_that_cannot_be_written_is_said_and_given_up(artifacts: dict[str, Artifact], fails: Callable[[FlashProxy], object], words: str) -> None:
+    """After the second time."""
+    with behind() as proxy, opened(proxy) as device:
+        fails(proxy)
+        with pytest.raises(DeviceError, match=words) as caught:
+            device.run(job(artifacts, "right"))
+        assert "it was tried 2 times. Is it protected, or worn out?" in str(caught.value)
+        assert max(proxy.nor.erased.values(), default=0) <= 2
+
+
+def test_a_server_that_reports_no_flash_at_the_place_of_the_code(artifacts: dict[str, Artifact]) -> None:
+    """QEMU's own has no memory map; another has flash elsewhere, or its blocks are too large."""
+    other, large = (FlashRegion(0x90000000, 0x10000, 0x1000),), (FlashRegion(FLASH.start, 4 * FLASH.size, 4 * FLASH.size),)
+    none = "reports no flash there, but none at all"
+    for regions, words in (((), none), (other, "but 0x90000000 to 0x90010000"), (large, "reaches beyond its memory 'flash'")):
+        with behind(regions) as proxy, opened(proxy) as device:
+            with pytest.raises(DeviceError, match=words):
+                device.run(job(artifacts, "right"))
+            assert proxy.nor.erased == Counter()
+
+
+@pytest.mark.parametrize("text", ["bitbang://127.0.0.1:1", "serial:/dev/null", "socket://127.0.0.1:1"])
+def test_wires_that_cannot_write_flash_are_refused_before_they_are_opened(text: str) -> None:
+    with pytest.raises(DeviceError, match=r"asked to run programs for netduinoplus2 over .*their code is in flash memory, which only a wire.*use -code=ram"):
+        open_device(text, parse_target(TARGET))
+    open_device(text, parse_target(f"{TARGET} -code=ram")).close()
