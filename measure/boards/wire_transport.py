@@ -49,8 +49,7 @@ NO_ROOM = Failure("memory", "the outputs of the reference do not fit in the boar
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """How and where a reference's outputs were made. there: whether they are believed to be there; sum: the checksum of that memory; copy: its bytes, if code
-    is in flash."""
+    """How and where a reference's outputs were made. there: whether they are believed to be there; sum: the checksum of that memory."""
 
     program: Artifact
     image: Image
@@ -60,7 +59,6 @@ class _Kept:
     size: int
     there: bool
     sum: int = 0
-    copy: bytes = b""
 
     @property
     def text(self) -> str:
@@ -79,11 +77,12 @@ class WireTransport:
         self._loader, self._flash = Loader(), FlashLoader(board)
         self._places = Places(board.data.start, board.heap_end)
         self._kept: dict[str, _Kept] = {}
+        self._copies: dict[str, bytes] = {}  # of those outputs, if code is in flash
         self._files: dict[Path, Segment] = {}
         self._opened = False
         self._counted: int | None = None  # by the board's check, once it has passed
         self._resets = 0
-        self._tensor_bytes = 0  # since the last trial ended: its reference counts with it
+        self._tensor_bytes = self._flash_bytes = 0  # since the last trial ended: its reference counts with it
         self.short = self.fresh = False
         self._spoiled = False  # memory was damaged in the last run
 
@@ -116,7 +115,7 @@ class WireTransport:
                 self.doubt()
                 continue
             if mode == "trial":
-                self._tensor_bytes = 0
+                self._tensor_bytes = self._flash_bytes = 0
             return replace(ended, counters={**ended.counters, "runs_repeated": float(anew)})
         raise AssertionError("not reached")
 
@@ -172,6 +171,7 @@ class WireTransport:
 
     def forget(self, kept: str) -> None:
         """See `Transport`."""
+        self._copies.pop(kept, None)
         if (gone := self._kept.pop(kept, None)) is not None:
             self._places.give_back(gone.start)
 
@@ -199,6 +199,7 @@ class WireTransport:
         """Release the board."""
         self._disconnect()
         self._kept.clear()
+        self._copies.clear()
         self._files.clear()
         self._places = Places(self._board.data.start, self._board.heap_end)
 
@@ -218,7 +219,7 @@ class WireTransport:
         except NoRoom:
             self.short = True
             return NO_ROOM
-        return None if one.there or one.copy else self._make_again(wire, kept, one)
+        return None if one.there or kept in self._copies else self._make_again(wire, kept, one)
 
     def _make_again(self, wire: Wire, kept: str, one: _Kept) -> Failure | None:
         asked = BoardRequest("reference", one.text, one.recipe, False, self._heap(one.image), self._board.ticks(one.limits.seconds))
@@ -229,14 +230,15 @@ class WireTransport:
             return failure
         return Failure("machine", f"the reference outputs were gone from the board, and computing them again failed: {failure}")
 
-    def _copy(self, wire: Wire, one: _Kept, expected: int) -> bytes:
-        """A reference's outputs, in whole blocks; b'' if they do not arrive as the board has them."""
+    def _copy(self, wire: Wire, kept: str) -> None:
+        """Copy a reference's outputs here, in whole blocks, if they arrive as the board has them."""
+        one = self._kept[kept]
         size = -(-one.size // BLOCK) * BLOCK
         self._loader.changed(one.start, one.start + size)
         with suppress(WireError):
             content = wire.read(one.start, size)
-            return content if memory_sum([Segment(one.start, content[: one.size])], 0) == expected else b""
-        return b""
+            if memory_sum([Segment(one.start, content[: one.size])], 0) == one.sum:
+                self._copies[kept] = content
 
     def _image(self, program: Artifact) -> Image:
         """A program, as far as it is written to the board."""
@@ -252,10 +254,11 @@ class WireTransport:
         values = [one for one in self._files.values() if f" {one.address:x} {len(one.content):x}\n" in asked.recipe]
         asking = told(image, program, asked, values)
         ram, flash = parts_of(image.segments, self._board)
-        if self._flash.load(wire, flash):
+        if rewritten := self._flash.load(wire, flash):
+            self._flash_bytes += sum(len(one.content) for one in rewritten)
             self._doubt_ram()
         self._loader.load(wire, ram)
-        copies = [Segment(one.start, one.copy) for one in self._kept.values() if one.copy and one.text == asked.kept]
+        copies = [Segment(self._kept[name].start, copy) for name, copy in self._copies.items() if self._kept[name].text == asked.kept]
         for one in (*values, *copies):
             written = self._loader.restore(wire, one) if self._board.code.flash else self._loader.load(wire, [one])
             self._tensor_bytes += sum(max(0, min(part.end, one.end) - part.address) for part in written)
@@ -287,8 +290,9 @@ class WireTransport:
                 self.short = True
             self.doubt()
         elif mode == "reference" and said is not None:
-            one = self._kept[kept]
-            self._kept[kept] = replace(one, there=True, sum=said.kept, copy=self._copy(wire, one, said.kept) if self._board.code.flash else b"")
+            self._kept[kept] = replace(self._kept[kept], there=True, sum=said.kept)
+            if self._board.code.flash:
+                self._copy(wire, kept)
         if stopped.reason != "stop":
             self._start_anew(wire)
         return replace(ended, counters={**ended.counters, **self._traffic(wire, before)})
@@ -319,7 +323,9 @@ class WireTransport:
 
     def _traffic(self, wire: Wire, before: Traffic) -> Mapping[str, float]:
         now = wire.traffic
+        flash = {"flash_bytes_written": float(self._flash_bytes)} if self._board.code.flash else {}
         return {
+            **flash,
             "tensor_bytes_sent": float(self._tensor_bytes),
             "wire_bytes_sent": float(now.sent - before.sent),
             "wire_bytes_received": float(now.received - before.received),

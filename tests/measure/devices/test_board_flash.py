@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -25,10 +26,11 @@ from ansor.measure.timing import TimingOptions
 from ansor.measure.wire.wire import FlashRegion
 from ansor.targets.base import parse_target
 from ansor.targets.boards.catalogue import find_board
-from ansor.testing.device_contract import DeviceContract
+from ansor.testing.device_contract import DeviceContract, sums
 from tests.measure.boards.flash_proxy import FlashProxy
 from tests.measure.boards.simulated import qemu_gdb
 from tests.measure.devices.test_board_faults import ADD, ARGUMENTS, WRONG
+from tests.measure.wire.simulated_boards import spike_with_flash
 
 pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("boards")]
 TARGET = "micro -board=netduinoplus2"
@@ -36,6 +38,7 @@ BOARD = find_board("netduinoplus2")
 FLASH = BOARD.code
 SECTORS = tuple(FlashRegion(FLASH.start + at, size, block) for at, size, block in ((0, 0x10000, 0x4000), (0x10000,) * 3, (0x20000, 0xE0000, 0x20000)))
 """Those of an STM32F405."""
+BLOCKS = tuple((at, one.block) for one in SECTORS for at in range(one.start, one.end, one.block))
 TIMING = TimingOptions(timeout_seconds=0.1)
 DEEPER = "__attribute__((noinline)) static int deeper(volatile int *up) { volatile int here[8]; here[0] = *up; return deeper(here) + here[0]; }"
 LESS = ADD.replace("i < 64", "i < 63")
@@ -132,8 +135,10 @@ def test_no_tensor_is_sent_unless_writing_flash_has_overwritten_it(artifacts: di
         with behind(scribbles=scribbles) as proxy, opened(proxy) as device:
             found = [device.run(job(artifacts, "right")) for _ in range(2)]
         assert all(isinstance(one, Observation) and one.costs == expected.costs for one in found), found
+        assert [one.counters["runs_repeated"] for one in found] == [0, 0]
         sent = [one.counters["tensor_bytes_sent"] for one in found]
         assert (sent[0] > 0) == (scribbles != (0, 0)) and sent[1] == 0
+        assert [one.counters["flash_bytes_written"] for one in found] == [sum(proxy.nor.erased[at] * size for at, size in BLOCKS), 0]
 
 
 def test_tuning_erases_what_differs_once_for_each_group() -> None:
@@ -188,3 +193,27 @@ def test_wires_that_cannot_write_flash_are_refused_before_they_are_opened(text: 
     with pytest.raises(DeviceError, match=r"asked to run programs for netduinoplus2 over .*their code is in flash memory, which only a wire.*use -code=ram"):
         open_device(text, parse_target(TARGET))
     open_device(text, parse_target(f"{TARGET} -code=ram")).close()
+
+
+STM32F1 = """about = "rv32imc with flash"
+core = { architecture = "riscv32", mcpu = "generic_rv32+m+c", guard = 4096 }
+memories = [{ name = "ram", start = 0x2000_0000, size = 0x1_0000 }, { name = "flash", start = 0x0800_0000, size = 0x2_0000, flash = true }]
+counter = { csr = "minstret", unit = "instructions" }
+run = { device = "gdb://localhost:3333", code = "flash" }
+watchdog = { kind = "clint", registers = [0x0200_bff8, 0x0200_4000], hertz = 1e7 }
+"""
+
+
+def test_openocd_writes_the_code_of_a_board_that_spike_simulates(tmp_path: Path) -> None:
+    """Its driver for STM32F1 overwrites the start of RAM whenever it writes. A right and a wrong program, in one image each."""
+    file = tmp_path / "mine.toml"
+    file.write_text(STM32F1)
+    contract, board = DeviceContract(), find_board(str(file))
+    contract.target, small = f"micro -board={file}", sums(shape=(8, 8))
+    with Builder(parse_target(contract.target).toolchain(), IMAGE, jobs=1, timeout=120) as builder, spike_with_flash(tmp_path) as port:
+        task, right, reference = contract._built(builder, small, small)
+        _, wrong, _ = contract._built(builder, small, sums(-1, shape=(8, 8)))
+        with contextlib.closing(BoardDevice(f"gdb://127.0.0.1:{port}", board)) as device:
+            first, second = (device.run(Job(task, one, reference, TIMING)) for one in (right, wrong))
+    assert isinstance(first, Observation) and first.counters["flash_bytes_written"] > 0, first
+    assert isinstance(second, Failure) and second.kind == "wrong_answer", second

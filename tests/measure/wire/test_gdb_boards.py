@@ -1,15 +1,22 @@
 """The GDB wire against real servers: QEMU's for four processors, and OpenOCD's in front of Spike."""
 
+import random
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from ansor.codegen.image.board import Memory
+from ansor.codegen.image.elf import Segment
+from ansor.measure.boards.flash import FlashLoader
 from ansor.measure.wire.gdb import GdbWire, open_gdb
-from ansor.measure.wire.wire import WireError
-from ansor.testing.wire_contract import WireContract
+from ansor.measure.wire.wire import FlashError, FlashRegion, WireError
+from ansor.targets.boards.catalogue import find_board
+from ansor.testing.wire_contract import FlashContract, WireContract
 from ansor.testing.wire_programs import THUMB
 from tests.emulators import need_micro
-from tests.measure.wire.simulated_boards import qemu, spike_and_openocd
+from tests.measure.wire.simulated_boards import qemu, spike_and_openocd, spike_with_flash
 
 
 class OverGdb(WireContract):
@@ -66,6 +73,56 @@ class TestOpenocd(OverGdb):
         with spike_and_openocd(tmp_path_factory.mktemp("spike")) as port:
             cls.port = port
             yield
+
+
+class TestOpenocdFlash(FlashContract):
+    """OpenOCD's driver for STM32F1: its memory map, its packets, and its own code, which writes. Erasing does nothing here, since what is written is RAM."""
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def server(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+        need_micro()
+        with spike_with_flash(tmp_path_factory.mktemp("spike")) as port:
+            cls.port = port
+            yield
+
+    port = 0
+
+    def open(self) -> GdbWire:
+        return open_gdb(f"gdb://127.0.0.1:{self.port}")
+
+    def test_it_is_the_flash_of_that_chip(self) -> None:
+        wire = self.open()
+        assert wire.flash() == (FlashRegion(0x08000000, 128 << 10, 1 << 10),)
+        wire.close()
+
+    def test_writing_uses_ram(self) -> None:
+        """So nothing is known of it afterwards."""
+        wire = self.open()
+        wire.write(0x20000000, bytes(64))
+        wire.program([(0x08000000, bytes(1024))])
+        assert wire.read(0x20000000, 64) != bytes(64)
+        wire.close()
+
+
+def test_a_real_server_takes_groups_for_flash_that_does_not_exist(tmp_path: Path) -> None:
+    """OpenOCD's driver `faux` keeps what it is sent to itself: reading shows memory, which is as before. So code there is never believed to be written."""
+    need_micro()
+    with spike_and_openocd(tmp_path, flash="flash bank test faux 0x80040000 0x40000 0 0 riscv.cpu") as port:
+        wire = open_gdb(f"gdb://127.0.0.1:{port}")
+        assert wire.flash() == (FlashRegion(0x80040000, 0x40000, 0x10000),)
+        wire.write(0x80040000, b"as before")
+        wire.program([(0x80040000, bytes(0x20000)), (0x80070000, random.Random(6).randbytes(0x10000))])
+        assert wire.read(0x80040000, 9) == b"as before"
+        with pytest.raises(FlashError, match="1024 bytes of flash at 0x80040400, which are no whole blocks"):
+            wire.program([(0x80040400, bytes(1024))])
+        board = replace(find_board("spike-rv64"), memories=(Memory("ram", 0x80000000, 0x40000), Memory("flash", 0x80040000, 0x40000, flash=True)))
+        loader = FlashLoader(board.with_code("flash"))
+        wire.reset()
+        loader.check(wire)
+        with pytest.raises(FlashError, match="flash does not keep written data: 0x63 was written at 0x80040000, and 0x61 is read"):
+            loader.load(wire, [Segment(0x80040000, b"code")])
+        wire.close()
 
 
 def test_a_simulator_that_is_gone_is_one_sentence() -> None:
