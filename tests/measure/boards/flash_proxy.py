@@ -17,11 +17,13 @@ PIECE = 1024
 
 class FlashProxy:
     """Listens at `port`, and forwards to the port `behind` of this machine. scribbles: start and bytes of RAM that are overwritten whenever flash is written,
-    as debuggers do that run code of their own there. cuts: after how many further packets for flash the connection breaks; None for never."""
+    as debuggers do that run code of their own there. cuts: after how many further packets for flash the connection breaks; None for never.
+    spoils: an address whose byte changes before the next request, once."""
 
     def __init__(self, behind: int, regions: tuple[FlashRegion, ...], scribbles: tuple[int, int] = (0, 0)) -> None:
         self.nor = NorFlash(regions, self._put)
         self.cuts: int | None = None
+        self.spoils: int | None = None
         self._behind, self._scribbles = behind, scribbles
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._server.getsockname()[1])
@@ -70,6 +72,9 @@ class FlashProxy:
 
     def _pass_requests(self, asked: Decoder, near: socket.socket, far: socket.socket) -> None:
         while (piece := asked.take()) is not None:
+            if self.spoils is not None:
+                self._put(self.spoils, b"\x5a")
+                self.spoils = None
             if piece.data.startswith(b"vFlash"):
                 near.sendall(b"+" + framed(self._flashed(piece.data)))
             elif piece.data.startswith(MAP) and self.nor.regions:

@@ -51,11 +51,15 @@ class Flash:
                 at += region.block
             assert at == address + len(content), "whole blocks"
             if self.fails:
+                self._write(address, b"\xff" * len(content))  # erased, and no more
                 raise self.fails.pop()
             made = bytearray(content)
             if self.loses is not None and address <= self.loses < address + len(content):
                 made[self.loses - address] ^= 1
-            self.bytes[address - REGIONS[0].start : address - REGIONS[0].start + len(content)] = made
+            self._write(address, made)
+
+    def _write(self, address: int, content: bytes | bytearray) -> None:
+        self.bytes[address - REGIONS[0].start : address - REGIONS[0].start + len(content)] = content
 
 
 def load(loader: FlashLoader, wire: Flash, *segments: Segment) -> tuple[Segment, ...]:
@@ -98,6 +102,22 @@ def test_segments_share_a_block() -> None:
     written = load(loader, wire, Segment(START + 8, b"one"), Segment(START + 16, b"two"), Segment(START + 2048, b"far"))
     assert [(one.address, len(one.content)) for one in written] == [(START, BLOCK), (START + 2048, 1024)]
     assert load(loader, wire) == ()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_breaks_what_is_loaded_is_there(seed: int) -> None:
+    """A load either raises, or all that it was given is in flash."""
+    source, wire, loader, broke = random.Random(seed), Flash(), FlashLoader(BOARD), 0
+    for _ in range(30):
+        wire.fails = [WireError("it broke")] if source.random() < 0.3 else []
+        code = Segment(START + source.randrange(4) * 600, bytes((source.randrange(3),)) * source.randrange(1, 900))
+        try:
+            load(loader, wire, code)
+        except WireError:
+            broke += 1
+        else:
+            assert wire.read(code.address, len(code.content)) == code.content
+    assert broke
 
 
 @pytest.mark.parametrize("error", [WireError("it broke"), FlashError("refused")])

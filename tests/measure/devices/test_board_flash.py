@@ -11,6 +11,7 @@ import pytest
 
 import ansor
 from ansor.codegen.artifact import Artifact
+from ansor.codegen.image.elf import read_image
 from ansor.codegen.image.toolchain import IMAGE
 from ansor.codegen.source import CSource
 from ansor.errors import DeviceError
@@ -43,6 +44,8 @@ TIMING = TimingOptions(timeout_seconds=0.1)
 DEEPER = "__attribute__((noinline)) static int deeper(volatile int *up) { volatile int here[8]; here[0] = *up; return deeper(here) + here[0]; }"
 LESS = ADD.replace("i < 64", "i < 63")
 """It writes too little."""
+BACKWARDS = ADD.replace("int i = 0; i < 64; ++i", "int i = 63; i >= 0; --i")
+"""Other code for the same: what is a reference's is not the start of a group."""
 
 
 @contextlib.contextmanager
@@ -76,7 +79,7 @@ def artifacts(boards: None) -> Iterator[dict[str, Artifact]]:
     """One group: a right program, wrong ones by the kinds of their failures, and one that writes too little. And a reference of its own."""
     with Builder(parse_target(TARGET).toolchain(), IMAGE, jobs=1, timeout=120) as builder:
         group = builder.build([source(body) for body in (ADD, *WRONG.values(), LESS)])
-        alone = builder.build([source(ADD)])
+        alone = builder.build([source(BACKWARDS)])
         made = {name: one.artifact for name, one in zip(("right", *WRONG, "less"), group, strict=True) if one.artifact is not None}
         reference = alone[0].artifact
         assert reference is not None and len({one.path for one in made.values()}) == 1 and reference.path != made["right"].path
@@ -139,6 +142,28 @@ def test_no_tensor_is_sent_unless_writing_flash_has_overwritten_it(artifacts: di
         sent = [one.counters["tensor_bytes_sent"] for one in found]
         assert (sent[0] > 0) == (scribbles != (0, 0)) and sent[1] == 0
         assert [one.counters["flash_bytes_written"] for one in found] == [sum(proxy.nor.erased[at] * size for at, size in BLOCKS), 0]
+
+
+def test_images_that_take_turns_do_not_run_again(artifacts: dict[str, Artifact]) -> None:
+    """Each time flash is written, RAM is lost, and what has to be there is written again before a program runs."""
+    with behind(scribbles=(BOARD.data.start, BOARD.data.size)) as proxy, opened(proxy) as device:
+        found = [device.run(job(artifacts, name)) for name in ("right", "reference", "right", "reference")]
+        assert proxy.nor.programmed == 1 + 4  # the reference, to know what is right
+    assert all(isinstance(one, Observation) for one in found), found
+    assert [one.counters["runs_repeated"] for one in found] == [0] * 4
+
+
+def test_flash_that_changes_by_itself_is_found_and_only_that_is_written(artifacts: dict[str, Artifact]) -> None:
+    """In a program that does not run. The board's own checksum says so after the run, which does not count."""
+    other = artifacts["less"]
+    at = read_image(other.path).symbols[other.symbol] & ~1
+    with behind() as proxy, opened(proxy) as device:
+        first = device.run(job(artifacts, "right"))
+        before = proxy.nor.erased.copy()
+        proxy.spoils = at
+        found = device.run(job(artifacts, "right"))
+        assert isinstance(first, Observation) and isinstance(found, Observation) and found.costs == first.costs
+        assert found.counters["runs_repeated"] == 1 and proxy.nor.erased - before == {at & -0x4000: 1} and not proxy.nor.broken
 
 
 def test_tuning_erases_what_differs_once_for_each_group() -> None:
