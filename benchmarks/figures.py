@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass, replace
 
 from provenance import ROOT, Measured, here
 
-from ansor.cost_model.pretrained import package_version
+from ansor.cost_model.pretrained import FILES, package_version
 
 FILE = ROOT / "docs" / "figures.json"
 OUTPUTS = ROOT / "build" / "figures"
@@ -52,8 +52,8 @@ class Figures:
 
     @property
     def is_older(self) -> bool:
-        """Whether the package's model differs from that of the figures."""
-        return bool(self.commit) and self.model is not None and self.model != package_version()
+        """Whether none of the package's models is that of the figures."""
+        return bool(self.commit) and self.model is not None and self.model not in map(package_version, FILES)
 
     @property
     def line(self) -> str:

@@ -24,7 +24,7 @@ from ansor.targets.base import Bounds, CodeGenerator, Kind, Meaning, Option, Own
 from ansor.targets.boards.catalogue import find_board
 from ansor.targets.device_dtypes import of_bfloat16
 from ansor.targets.hardware import Caches, Hardware, Memory
-from ansor.targets.prior import Issue, Overhead, Prior, Reduction, Traffic
+from ansor.targets.prior import BOARDS, Issue, Overhead, Prior, Reduction, Traffic
 from ansor.targets.room import needs_of, room_of, too_large
 from ansor.targets.unit import Unit
 
@@ -58,7 +58,7 @@ OPTIONS = (
 # Only instructions count: nothing runs in parallel, and memory is as fast as a register.
 COUNTED = Prior(
     Issue(arithmetic=1.0, loads=1.0, latency=1.0, window=1.0, each=1.0), Overhead(call=80.0, result=3.0, spill=2.0, loop=4.0),
-    Traffic((1e6, 1e6, 1e6)), Reduction(1.0, 1.0, 2.0),
+    Traffic((1e6, 1e6, 1e6)), Reduction(1.0, 1.0, 2.0), BOARDS,
 )  # fmt: skip
 
 

@@ -79,5 +79,8 @@ class Prior:
 PROCESSORS = "processors"
 """The family of the weights in the package: processors that run many instructions at once, in any order."""
 
+BOARDS = "boards"
+"""The family of boards that count instructions."""
+
 OUT_OF_ORDER = Prior(Issue(late=0.5), family=PROCESSORS)
 """A modern server core."""

@@ -18,13 +18,13 @@ from ansor.cost_model.base import PACKAGE, CostModel
 from ansor.cost_model.feature_table import FEATURES_VERSION
 from ansor.cost_model.lightgbm_model import stage_model
 from ansor.cost_model.network_model import NetworkModel, write_networks
-from ansor.cost_model.pretrained import pretrained
+from ansor.cost_model.pretrained import knows, pretrained
 from ansor.cost_model.saved import load_model
 from ansor.cost_model.training_set import estimated_scores
 from ansor.dataset.collect import collect
 from ansor.dataset.evaluate import Quality, Score, mean_quality, quality
 from ansor.dataset.examples import Examples, load_examples
-from ansor.dataset.operators import KINDS, DatasetTask, dataset_tasks
+from ansor.dataset.operators import DatasetTask, tasks_for
 from ansor.dataset.split import FOLDS, HELD_OUT, WAYS, fold_of, splits
 from ansor.dataset.teach import taught
 from ansor.dataset.train import MEMBERS, NETWORK, train_networks, train_trees
@@ -46,11 +46,13 @@ def run_dataset(given: argparse.Namespace) -> int:
 
 def _collect(given: argparse.Namespace, console: Console) -> int:
     part, parts = given.part
-    if unknown := sorted({*given.only} - {*KINDS}):
-        raise AnsorError(f"asked for kinds of operators {', '.join(unknown)}; the data set has {', '.join(KINDS)}")
-    tasks = [task for task in dataset_tasks() if (not given.only or task.kind in given.only) and (given.search == "mixed" or fold_of(task) != HELD_OUT)]
-    tasks = tasks[part - 1 :: parts]
     target = target_of(given)
+    tasks = tasks_for(target)
+    if unknown := sorted({*given.only} - {task.kind for task in tasks}):
+        known = ", ".join(sorted({task.kind for task in tasks}))
+        raise AnsorError(f"asked for kinds of operators {', '.join(unknown)}; the data set for {target} has {known}")
+    tasks = [task for task in tasks if (not given.only or task.kind in given.only) and (given.search == "mixed" or fold_of(task) != HELD_OUT)]
+    tasks = tasks[part - 1 :: parts]
     console.print(f"{len(tasks)} tasks, {given.trials} programs each, for {target}; records in {given.folder}", soft_wrap=True)
     begun = time.monotonic()
     count = 0
@@ -76,7 +78,7 @@ def _examples(given: argparse.Namespace, console: Console) -> list[tuple[Target,
 
 
 def _of_target(target: Target, folders: Sequence[Path], given: argparse.Namespace, console: Console) -> list[Examples]:
-    tasks, found = dataset_tasks(), []
+    tasks, found = tasks_for(target), []
     for folder in folders:
         left_out: Counter[str] = Counter()
         if not console.is_terminal:  # on a terminal a progress bar shows it
@@ -98,8 +100,9 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     output = Path(given.output)
     if not output.parent.is_dir():
         raise AnsorError(f"asked to save a model as {output}; there is no folder {output.parent}: make it first")
-    if unknown := sorted({*given.without} - {*KINDS}):
-        raise AnsorError(f"asked to leave out operators of kind {', '.join(unknown)}; the data set has {', '.join(KINDS)}")
+    kinds = sorted({task.kind for task in tasks_for(target_of(given))})
+    if unknown := sorted({*given.without} - {*kinds}):
+        raise AnsorError(f"asked to leave out operators of kind {', '.join(unknown)}; the data set has {', '.join(kinds)}")
     keep = [parse_target(text) for text in given.keep]
     by_target = _examples(given, console)
     learned = [one for _, examples in by_target for one in examples if _is_learned(one.task, given)]
@@ -124,8 +127,10 @@ def _train(given: argparse.Namespace, console: Console) -> int:
 
 
 def _taught(given: argparse.Namespace, target: Target, console: Console) -> list[Examples]:
-    tasks = [task for task in dataset_tasks() if _is_learned(task, given)][::2]
-    examples = taught(tasks, target, pretrained(), programs=TAUGHT)
+    if not knows(target.prior.family, target.unit.name):
+        raise AnsorError(f"asked to keep what the package's model predicts for {target}, which none of its models knows")
+    tasks = [task for task in tasks_for(target) if _is_learned(task, given)][::2]
+    examples = taught(tasks, target, pretrained(target.prior.family), programs=TAUGHT)
     return list(track(examples, f"programs for {target}", console=console, total=len(tasks), transient=True))
 
 
@@ -159,7 +164,7 @@ def _evaluate(given: argparse.Namespace, console: Console) -> int:
 def _evaluate_model(given: argparse.Namespace, console: Console) -> int:
     if given.split is not None:
         raise AnsorError("asked to hold out tasks for a model that is already trained; leave out --split, or leave out --model to train others")
-    model = pretrained() if given.model == PACKAGE else load_model(Path(given.model))
+    model = pretrained(_family(given)) if given.model == PACKAGE else load_model(Path(given.model))
     for target, examples in _examples(given, console):
         unseen = [one for one in examples if fold_of(one.task) == HELD_OUT]
         if not unseen:
@@ -167,6 +172,14 @@ def _evaluate_model(given: argparse.Namespace, console: Console) -> int:
             raise AnsorError(f"asked to test a model on held-out tasks; there are no records of any for {target} in {folders}: collect more")
         console.print(_tried(given.model, model, target, unseen))
     return 0
+
+
+def _family(given: argparse.Namespace) -> str:
+    """The family of the targets. Raises AnsorError if the package has no model for it."""
+    target = target_of(given)
+    if not knows(target.prior.family, target.unit.name):
+        raise AnsorError(f"asked to test the package's model on programs for {target}, which none of its models knows; leave out --model to train others")
+    return target.prior.family
 
 
 def _tried(name: str, model: CostModel, target: Target, unseen: Sequence[Examples]) -> Table:

@@ -14,7 +14,10 @@ import numpy as np
 
 from ansor import te
 from ansor.dataset.drawn import drawn
+from ansor.dataset.layers import LAYERS, drawn_layers
 from ansor.errors import DeclarationError
+from ansor.targets.base import Target
+from ansor.targets.prior import BOARDS
 from ansor.te import nn, workloads
 from ansor.te.tensor import Tensor
 
@@ -44,7 +47,7 @@ class DatasetTask:
 
     def declare(self) -> list[Tensor]:
         """Inputs, constants and the result."""
-        return KINDS[self.kind].declare(**dict(self.sizes))
+        return (LAYERS[self.kind] if self.kind in LAYERS else KINDS[self.kind].declare)(**dict(self.sizes))
 
 
 @dataclass(frozen=True)
@@ -286,6 +289,13 @@ _LETTERS = {
     "b": "batch", "c": "channels", "i": "image", "o": "outputs", "k": "kernel", "s": "stride", "p": "padding", "d": "dilation", "g": "groups", "e": "epilogue",
     "r": "rows", "m": "columns", "a": "inputs", "n": "depth", "t": "transpose", "x": "average", "z": "seed",
 }  # fmt: skip
+
+
+def tasks_for(target: Target) -> list[DatasetTask]:
+    """The tasks that a model learns from for a target: layers for boards, operators for processors."""
+    if target.prior.family != BOARDS:
+        return dataset_tasks()
+    return [_task(kind, "drawn", sizes, sizes) for kind, sizes in drawn_layers(target)]
 
 
 def dataset_tasks(neighbours: int = 2, seed: int = 0) -> list[DatasetTask]:

@@ -34,7 +34,7 @@ def judge_of(target: Target, unit: str, asked: CostModel | str | None = None, *,
     own = machine_model(target) if asked is None and here else None
     if own is not None:
         return NamedModel(own.model, "the model of this machine", _machine_mark(own))
-    return NamedModel(first_model(target.prior.family, unit, seed), "the package's model", _package_mark())
+    return NamedModel(first_model(target.prior.family, unit, seed), "the package's model", _package_mark(target.prior.family))
 
 
 def mark_of(target: Target, unit: str, asked: str | None = None) -> str:
@@ -42,12 +42,12 @@ def mark_of(target: Target, unit: str, asked: str | None = None) -> str:
     if not knows(target.prior.family, unit):
         return ESTIMATE
     own = machine_model(target) if asked is None else None
-    return _package_mark() if own is None else _machine_mark(own)
+    return _package_mark(target.prior.family) if own is None else _machine_mark(own)
 
 
 def _machine_mark(own: FittedModel) -> str:
     return f"machine {own.digest}"
 
 
-def _package_mark() -> str:
-    return f"package {package_version()}"
+def _package_mark(family: str) -> str:
+    return f"package {package_version(family)}"

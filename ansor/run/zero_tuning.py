@@ -13,6 +13,7 @@ the estimate. If no program is legal, the plain loops of the declaration are use
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -55,7 +56,7 @@ FEW = 64
 """Up to this many sketches, all are considered if each is its own family."""
 
 TRIED = 16
-"""The most families in one search. If there are more, those that treat stages alike come first."""
+"""The most families in one search. If there are more, those that treat stages alike come first, of each algorithm in turn."""
 
 DESCRIBED = 200
 """The most stages in all sketches of one search: computing features takes milliseconds per stage, and in a chain of reductions each sketch has many."""
@@ -227,12 +228,22 @@ def _promising(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Gener
         first.setdefault(family[0], family)
     tried = [family for family in families if _differences(family, first[family[0]]) <= 1]
     if len(tried) > min(TRIED, fits):
-        tried = list(families)[: min(TRIED, fits)]
+        tried = _in_turn(list(families))[: min(TRIED, fits)]
     best = _ranked(families, tried, score, rng)
-    combined = [family for family in families if family not in tried and _combines(family, best[:COMBINED])][: min(TRIED, fits - FAMILIES)]
+    combined = [family for family in families if family not in tried and _combines(family, list(best)[:COMBINED])][: min(TRIED, fits - FAMILIES)]
     if combined:
-        best = _ranked(families, [*best[:FAMILIES], *combined], score, rng)
-    return [space for family in best[:FAMILIES] for space in families[family]][: min(SKETCHES, fits)]
+        best = _ranked(families | best, [*list(best)[:FAMILIES], *combined], score, rng)
+    return [space for sketches in list(best.values())[:FAMILIES] for space in sketches][: min(SKETCHES, fits)]
+
+
+def _in_turn(families: Sequence[_Family]) -> list[_Family]:
+    """Families of each algorithm in turn, so that none is left out for coming late."""
+    turns = Counter[str]()
+    ranked = []
+    for place, family in enumerate(families):
+        ranked.append((turns[family[0]], place, family))
+        turns[family[0]] += 1
+    return [family for _, _, family in sorted(ranked, key=lambda one: one[:2])]
 
 
 def _kept_stages(space: SketchSpace) -> int:
@@ -240,12 +251,20 @@ def _kept_stages(space: SketchSpace) -> int:
     return sum(not isinstance(stage.placement, Inlined) for stage in space.sketch.state.stages)
 
 
-def _ranked(families: Mapping[_Family, Sequence[SketchSpace]], among: Sequence[_Family], score: Score, rng: np.random.Generator) -> list[_Family]:
-    """Some families, best first, judged by one sketch of each."""
-    hall = _searched([families[family][0] for family in among], score, rng)
-    best = np.full(len(among), -np.inf)
-    np.maximum.at(best, hall.members.owners(), hall.scores)
-    return [among[place] for place in np.argsort(-best, kind="stable").tolist()]
+def _ranked(
+    families: Mapping[_Family, list[SketchSpace]], among: Sequence[_Family], score: Score, rng: np.random.Generator
+) -> dict[_Family, list[SketchSpace]]:
+    """Some families, best first, judged by one sketch of each: the first with a legal program, since memory may be too small for stages computed as a whole.
+    Sketches before it are left out."""
+    best, first = np.full(len(among), -np.inf), [0] * len(among)
+    waiting = list(range(len(among)))
+    while waiting:
+        hall = _searched([families[among[place]][first[place]] for place in waiting], score, rng)
+        np.maximum.at(best, np.array(waiting)[hall.members.owners()], hall.scores)
+        waiting = [place for place in waiting if math.isinf(best[place]) and first[place] + 1 < len(families[among[place]])]
+        for place in waiting:
+            first[place] += 1
+    return {among[place]: families[among[place]][first[place] :] for place in np.argsort(-best, kind="stable").tolist()}
 
 
 def _family(space: SketchSpace) -> _Family:

@@ -27,7 +27,7 @@ TASKS = [tiny("softmax", rows=rows, columns=16) for rows in (4, 5, 10)] + [tiny(
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("dataset")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command, "dataset_tasks", lambda: TASKS)
+        patch.setattr(command, "tasks_for", lambda target: TASKS)
         for part in ("1/2", "2/2"):
             assert main(["dataset", "collect", str(place), "--threads", "1", "--trials", "6", "--part", part]) == 0
     return place
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def tiny_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "dataset_tasks", lambda: TASKS)
+    monkeypatch.setattr(command, "tasks_for", lambda target: TASKS)
 
 
 def test_both_halves_are_collected(folder: Path) -> None:
@@ -142,3 +142,7 @@ def test_mistakes_give_one_sentence(folder: Path, capsys: pytest.CaptureFixture[
         assert wrong[1] in capsys.readouterr().err
     assert main(["dataset", "collect", str(tmp_path), "--only", "sorting"]) == 1
     assert "asked for kinds of operators sorting" in capsys.readouterr().err
+    assert main(["dataset", "train", str(folder), "--threads", "1", "--output", str(tmp_path / "m.gz"), "--keep", "vta"]) == 1
+    assert "asked to keep what the package's model predicts for vta -core=default, which none of its models knows" in capsys.readouterr().err
+    assert main(["dataset", "eval", str(folder), "--model", "package", "--target", "vta"]) == 1
+    assert "asked to test the package's model on programs for vta" in capsys.readouterr().err

@@ -3,10 +3,11 @@
 import pytest
 
 from ansor.cost_model.base import read_document
-from ansor.cost_model.pretrained import WEIGHTS
+from ansor.cost_model.pretrained import weights_of
 from ansor.dataset.known import FAMILY, NOTHING, OPERATOR, PARTS, is_learned, known_to_model
 from ansor.dataset.operators import DatasetTask, dataset_tasks
 from ansor.dataset.split import HELD_OUT, fold_of
+from ansor.targets.prior import PROCESSORS
 from ansor.te import compute, nn, placeholder, reduce_axis
 from ansor.te import sum as te_sum
 from ansor.te.tensor import Tensor
@@ -41,7 +42,7 @@ def test_notation_does_not_matter() -> None:
 
 
 def test_the_model_records_no_more_tasks_than_those() -> None:
-    about = read_document(WEIGHTS)["about"]
+    about = read_document(weights_of(PROCESSORS))["about"]
     assert isinstance(about, dict) and 0 < about["tasks"] <= sum(fold_of(task) != HELD_OUT for task in dataset_tasks())
 
 

@@ -12,10 +12,27 @@ from ansor.cost_model.feature_table import WIDTH
 from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel
+from ansor.cost_model.training_set import estimated_scores
+from ansor.dataset.layers import int8_conv2d
 from ansor.ir.feature_rows import FeatureRows
 from ansor.ir.tape import Recorder
-from ansor.run.zero_tuning import DESCRIBED, ESTIMATED, _combines, _differences, _family, _kept_stages, _opinions, _scores, least_regret, pick
+from ansor.run.zero_tuning import (
+    DESCRIBED,
+    ESTIMATED,
+    _combines,
+    _differences,
+    _family,
+    _in_turn,
+    _kept_stages,
+    _opinions,
+    _promising,
+    _scores,
+    least_regret,
+    pick,
+)
 from ansor.schedule.sketch import Rows, Sketch
+from ansor.schedule.steps import Step
+from ansor.search.sampling import SampledSpace
 from ansor.targets.base import parse_target
 from ansor.tasks.recording import RecordedSketch, _SketchRecorder
 from ansor.tasks.sketch_space import SketchSpace
@@ -38,6 +55,24 @@ class Opposed(NetworkModel):
 
 def matmul() -> list[Tensor]:
     return workloads.matmul(64, 64, 64)
+
+
+def has_program(space: SketchSpace) -> bool:
+    return len(SampledSpace(space).sample(8, np.random.default_rng(0))) > 0
+
+
+def test_where_memory_is_small_families_are_judged_by_a_sketch_that_fits() -> None:
+    """None of the first sketches fits, and the algorithm with the fewest multiplications comes last."""
+    task = SearchTask(int8_conv2d, (32, 32, 16, 16, 3, 3, 1, 0), "micro -board=qemu-riscv32 -workspace=1K")
+    firsts = list({_family(space): space for space in reversed(task.spaces)}.values())
+    assert len(firsts) > 10 and not any(map(has_program, firsts)) and task.spaces[-1].algorithm == "winograd_tiles_f2"
+    chosen = _promising(task.spaces, estimated_scores, np.random.default_rng(0))
+    assert has_program(chosen[0]) and chosen[0].algorithm.startswith("winograd_tiles")
+
+
+def test_families_of_each_algorithm_come_in_turn() -> None:
+    families: list[tuple[str, tuple[tuple[str, tuple[Step, ...]], ...]]] = [(algorithm, ((name, ()),)) for algorithm in "ab" for name in "xyz"]
+    assert [algorithm + stages[0][0] for algorithm, stages in _in_turn(families)] == ["ax", "bx", "ay", "by", "az", "bz"]
 
 
 def test_a_pick_records_few_sketches_in_few_notes(monkeypatch: pytest.MonkeyPatch) -> None:
