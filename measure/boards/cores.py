@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from ansor.codegen.image.board import Board
 from ansor.errors import DeviceError
+from ansor.measure.wire.gdb_registers import KNOWN
 from ansor.measure.wire.wire import Wire, WireError
 
 CPUID = 0xE000ED00  # of every Cortex-M core
@@ -15,6 +16,8 @@ PARTS = {
     0xD20: "cortex_m23", 0xD21: "cortex_m33", 0xD22: "cortex_m55", 0xD23: "cortex_m85", 0xD31: "cortex_m35p",
 }  # fmt: skip
 """Part numbers of CPUID, from the manuals of the cores."""
+PROCESSORS = {"thumb": ("cortex-m", "arm"), "riscv32": ("riscv32",), "riscv64": ("riscv64",)}
+"""What a GDB server may call the core of a board, by `core.architecture`; other names of `arch=` mean another board."""
 
 
 def other_core(wire: Wire, board: Board) -> str:
@@ -22,6 +25,8 @@ def other_core(wire: Wire, board: Board) -> str:
     architecture, name = board.core.architecture, board.core.mcpu.partition("+")[0]
     asked = f"{board.name} has {name} ({architecture})"
     bits, has = 64 if architecture == "riscv64" else 32, wire.abilities.bits
+    if (found := _other_processor(wire, board)):
+        return f"{asked}; {wire.name} is of a processor that is {found}: it is a different board, or core.architecture is wrong"
     if has and has != bits:
         return f"{asked}, with addresses of {bits} bits; the core behind {wire.name} has {has} bits: it is a different board, or core.architecture is wrong"
     if architecture != "thumb":
@@ -39,6 +44,8 @@ def other_core(wire: Wire, board: Board) -> str:
 
 def check_core(wire: Wire, board: Board) -> None:
     """Raises DeviceError for a known core that is not the one in the board's file. A core that nobody knows, or cannot be asked, is no reason to refuse."""
+    if _other_processor(wire, board):
+        raise DeviceError(f"the board {board.name} does not match its file: {other_core(wire, board)}")
     name = board.core.mcpu.partition("+")[0]
     if board.core.architecture != "thumb" or name not in PARTS.values():
         return
@@ -48,6 +55,12 @@ def check_core(wire: Wire, board: Board) -> None:
             seen.add(_part(int.from_bytes(wire.read(CPUID, 4), "little")))
     if len(seen) == 1 and not seen & {"", name}:
         raise DeviceError(f"the board {board.name} does not match its file: {other_core(wire, board)}")
+
+
+def _other_processor(wire: Wire, board: Board) -> str:
+    """What the wire says its processor is, if the board cannot have it; '' otherwise."""
+    found = wire.abilities.processor
+    return found if found in KNOWN and found not in PROCESSORS[board.core.architecture] else ""
 
 
 def _part(cpuid: int) -> str:

@@ -85,8 +85,9 @@ class GdbWire:
     def abilities(self) -> Abilities:
         """See `Wire`; as negotiated with the server."""
         known = self._server
-        bits = known.architecture.pc.bits if known and known.architecture else 0
-        return Abilities(halts=True, resets=self._resets, chunk=known.chunk if known else 1, bits=bits)
+        chunk, architecture = (known.chunk, known.architecture) if known else (1, None)
+        bits, processor = (architecture.pc.bits, architecture.name) if architecture else (0, "")
+        return Abilities(halts=True, resets=self._resets, chunk=chunk, bits=bits, processor=processor)
 
     @property
     def traffic(self) -> Traffic:

@@ -31,13 +31,15 @@ class Abilities:
     """What a wire can do.
 
     halts: it can stop a program that does not end, and say where it was. resets: it can restart the board.
-    chunk: the most bytes per read or write; more is split. bits: of an address and a register, 0 if unknown.
+    chunk: the most bytes per read or write; more is split. bits: of an address and a register, 0 if unknown. processor: its architecture, as the server at the
+    other end names it; '' if unknown.
     """
 
     halts: bool
     resets: bool
     chunk: int
     bits: int = 0
+    processor: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,33 @@ def test_only_a_known_other_core_is_refused(cpuid: int) -> None:
         check_core(Named(Board(), cpuid=0x410FC231), find_board("mps2-an386"))
 
 
+@pytest.mark.parametrize(
+    ("board", "processor", "refused"),
+    [
+        ("qemu-riscv32", "cortex-m", True), ("qemu-riscv32", "riscv64", True), ("qemu-riscv32", "riscv32", False), ("qemu-riscv32", "", False),
+        ("qemu-riscv32", "riscv", False), ("mps2-an386", "riscv32", True), ("mps2-an386", "arm", False), ("mps2-an386", "cortex-m", False),
+    ],
+)  # fmt: skip
+def test_a_processor_of_another_architecture_is_refused(board: str, processor: str, refused: bool) -> None:
+    wire = Named(Board(), cpuid=0x410FC241)
+    wire.abilities = replace(wire.abilities, processor=processor)
+    assert (f"memory: is of a processor that is {processor}: it is a different board" in other_core(wire, find_board(board))) == refused
+    if refused:
+        with pytest.raises(DeviceError, match=f"{board} does not match its file: {board} has .*memory: is of a processor that is {processor}"):
+            check_core(wire, find_board(board))
+    else:
+        check_core(wire, find_board(board))
+
+
+@pytest.mark.compiler
+@pytest.mark.usefixtures("boards")
+@pytest.mark.parametrize(("at", "asked"), [("mps2-an386", "qemu-riscv32"), ("qemu-riscv32", "mps2-an386")])
+def test_nothing_is_measured_on_a_processor_of_another_architecture(at: str, asked: str) -> None:
+    task = SearchTask("matmul", (8, 8, 8), f"micro -board={asked}")
+    with qemu_gdb(at) as (text, _), pytest.raises(DeviceError, match=f"{asked} does not match its file: .* it is a different board"):
+        tune_tasks([task], trials=2, devices=[text], progress=False)
+
+
 @pytest.mark.compiler
 @pytest.mark.usefixtures("boards")
 def test_nothing_is_measured_on_another_core() -> None:
