@@ -16,7 +16,7 @@ from ansor.measure.boards.cores import other_core
 from ansor.measure.boards.extent import GRAIN, SEEN, extent_of
 from ansor.measure.device_kinds import find_kind
 from ansor.measure.wire.opening import open_wire, wire_kind
-from ansor.measure.wire.wire import Wire
+from ansor.measure.wire.wire import Flashing, Wire
 from ansor.support.text import format_bytes
 from ansor.targets.boards.catalogue import board_names, find_board
 from ansor.targets.unit import Unit
@@ -70,6 +70,7 @@ def _probe(given: argparse.Namespace) -> int:
         other = other_core(wire, board) if board else ""
         if other:
             console.print(f"core       {other}", soft_wrap=True)
+        _show_flash(console, wire, board)
         right = not other and (not size or _tested(console, wire, start, size))
         if right and size >= SEEN and start % GRAIN == 0:
             places = {one.start: one for one in dict.fromkeys((board.data, board.code)) if not one.flash} if board and not given.memory else {start: None}
@@ -78,6 +79,15 @@ def _probe(given: argparse.Namespace) -> int:
         moved = f"{seen.sent} bytes written, {seen.received} read, {seen.overhead} others"
         console.print(f"traffic    {moved}; {seen.repeated} packets repeated, {seen.damaged} damaged", soft_wrap=True)
     return 0 if right else 1
+
+
+def _show_flash(console: Console, wire: Wire, board: Board | None) -> None:
+    """Print the flash that the wire can write; that there is none only for a board whose code belongs there."""
+    regions = wire.flash() if isinstance(wire, Flashing) else ()
+    for one in regions:
+        console.print(f"flash      {one.start:#x} to {one.end:#x}, erased in blocks of {format_bytes(one.block)}", soft_wrap=True)
+    if board and board.code.flash and not regions:
+        console.print("flash      none that this wire can write: programs can only run with -code=ram", soft_wrap=True)
 
 
 def _measured(console: Console, wire: Wire, start: int, memory: Memory | None) -> bool:

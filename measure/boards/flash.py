@@ -48,11 +48,14 @@ class FlashLoader:
         if not isinstance(wire, Flashing):
             raise refuse_flash(self._board, wire.name)
         regions, memory, at = wire.flash(), self._memory, self._memory.start
+        if not regions:
+            why = "their code is in flash memory, and the server there reports none that it can write, as QEMU's never does"
+            raise DeviceError(f"asked to run programs for {self._board.name} over {wire.name}: {why}; use -code=ram")
         for one in regions:
             at = one.end if one.start <= at < one.end else at
         span = f"its memory {memory.name!r}, {memory.start:#x} to {memory.end:#x},"
         if at == memory.start:
-            there = ", ".join(f"{one.start:#x} to {one.end:#x}" for one in regions[:4]) or "none at all"
+            there = ", ".join(f"{one.start:#x} to {one.end:#x}" for one in regions[:4])
             raise refuse(self._board, f"{span} is for code, and {wire.name} reports no flash there, but {there}", f"{self._fields}, or use -code=ram")
         if at < memory.end:
             raise refuse(self._board, f"{span} is larger than the flash that {wire.name} reports, which ends at {at:#x}", f"size of {self._fields}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from ansor.cli import main
 from ansor.commands import micro
 from ansor.measure.wire.process import open_process
+from ansor.measure.wire.wire import FlashRegion
 from ansor.targets.boards.catalogue import FOLDER, board_names, find_board
 from tests.testing.memory_wire import SIZE, START, Board, MemoryWire
 
@@ -57,6 +59,35 @@ def test_memory_is_measured_and_held_against_a_file(capsys: pytest.CaptureFixtur
         monkeypatch.setattr(micro, "open_wire", lambda text: MemoryWire(Board()))
         assert main(["micro", "probe", "gdb://x:1", "--board", str(path)]) == status
         assert f"size       {START:#x} answers to {START + SIZE:#x}, " in (found := capsys.readouterr().out) and said in found
+
+
+class WithFlash(MemoryWire):
+    """It can write flash, too."""
+
+    def flash(self) -> tuple[FlashRegion, ...]:
+        return (FlashRegion(0x08000000, 0x10000, 0x4000),)
+
+    def program(self, parts: Sequence[tuple[int, bytes]]) -> None:
+        raise AssertionError("a probe writes no flash")
+
+
+@pytest.mark.parametrize(
+    ("wire", "board", "said"),
+    [
+        (WithFlash, "qemu-riscv32", "flash      0x8000000 to 0x8010000, erased in blocks of 16 KiB\n"),
+        (MemoryWire, "netduinoplus2", "flash      none that this wire can write: programs can only run with -code=ram\n"),
+        (MemoryWire, "qemu-riscv32", ""),
+    ],
+)
+def test_the_flash_that_a_wire_can_write_is_shown(
+    wire: type[MemoryWire], board: str, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(micro, "open_wire", lambda text: wire(Board()))
+    monkeypatch.setattr(micro, "other_core", lambda wire, board: "")
+    monkeypatch.setattr(micro, "_tested", lambda *given: False)
+    main(["micro", "probe", "gdb://x:1", "--board", board])
+    found = capsys.readouterr().out
+    assert said in found and (bool(said) or "flash" not in found)
 
 
 class Stuck(MemoryWire):

@@ -155,8 +155,7 @@ def test_success_counts_failures_anew() -> None:
 
 
 @pytest.mark.parametrize(("regions", "words"), [
-    ((), r"its memory 'flash', 0x8000000 to 0x8001000, is for code, and array reports no flash there, but none at all; check the memory 'flash' .*-code=ram"),
-    ((FlashRegion(0, 4096, 1024),), "reports no flash there, but 0x0 to 0x1000"),
+    ((FlashRegion(0, 4096, 1024),), r"'flash', 0x8000000 to 0x8001000, is for code, and array reports no flash there, but 0x0 to 0x1000; .*-code=ram"),
     ((FlashRegion(START, 2048, 1024),), "is larger than the flash that array reports, which ends at 0x8000800; check size of the memory 'flash'"),
     ((FlashRegion(START, 2048, 1024), FlashRegion(START + 3072, 2048, 1024)), "which ends at 0x8000800"),
     ((FlashRegion(START, 8192, 8192),), "the block of flash from 0x8000000 to 0x8002000 reaches beyond its memory 'flash', 0x8000000 to 0x8001000"),
@@ -167,6 +166,11 @@ def test_flash_that_is_not_as_the_file_says_is_refused(regions: tuple[FlashRegio
     with pytest.raises(DeviceError, match=words) as caught:
         FlashLoader(BOARD).check(wire)  # type: ignore[arg-type]  # all that it uses of a wire
     assert str(caught.value).startswith("the board netduinoplus2 does not match its file: ")
+
+
+def test_a_server_without_any_flash_is_refused_and_not_the_file() -> None:
+    with pytest.raises(DeviceError, match="for netduinoplus2 over array: their code is in flash memory, and the server there reports none .*; use -code=ram$"):
+        FlashLoader(BOARD).check(Flash(()))  # type: ignore[arg-type]  # all that it uses of a wire
 
 
 def test_a_board_may_declare_less_than_there_is() -> None:
