@@ -153,6 +153,8 @@ def _weighted(
     if isinstance(tasks, ExtractedTasks):
         return _weighted(tasks.tasks, tasks.weights if weights is None else weights)
     wrong = [task for task in tasks if not isinstance(task, SearchTask)] if isinstance(tasks, Iterable) else [tasks]
+    if wrong and isinstance(wrong[0], ExtractedTasks):
+        raise ArgumentError(f"asked to tune a list of {wrong[0]!r:.80}; give the tasks of all in one list, and their weights in another")
     if wrong:
         raise ArgumentError(f"asked to tune a {type(wrong[0]).__name__} ({wrong[0]!r:.80}); give SearchTasks, or what ansor.extract_tasks returns")
     if weights is not None and len(weights) != len(tasks):

@@ -410,7 +410,8 @@ def find_kind(name: str) -> Kind:
         _ask_packages(name)
     if name not in _kinds:
         why = f": {name} programs cannot be generated yet" if name in DEVICES else ""
-        raise TargetError(f"asked for target kind {name!r}{why}; the kinds are {', '.join(kind_names())} (and llvm, which is cpu), such as 'cpu -threads=1'")
+        kinds = f"{', '.join(kind_names())} (and llvm, which is cpu), such as 'cpu -threads=1' or 'micro -board=mps2-an386'"
+        raise TargetError(f"asked for target kind {name!r}{why}; the kinds are {kinds}")
     return _kinds[name]
 
 

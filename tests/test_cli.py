@@ -226,6 +226,16 @@ def test_files_tell_their_target_and_the_names_of_workloads(capsys: pytest.Captu
 
 
 @pytest.mark.compiler
+def test_a_file_with_trials_for_several_targets_asks_for_one(capsys: pytest.CaptureFixture[str]) -> None:
+    for threads in ("1", "2"):
+        assert main(["tune", "matmul", "--args", "8,8", "--trials", "1", "--threads", threads, "--records", "both.jsonl"]) == 0
+    capsys.readouterr()
+    assert main(["show", "both.jsonl", "matmul", "--args", "8,8", "--target", "cpu -mcpu=x86-64 -threads=1"]) == 1
+    said = capsys.readouterr().err
+    assert "it holds trials for cpu -mcpu=native -threads=1 and cpu -mcpu=native -threads=2: choose one with --target; `ansor show both.jsonl`" in said
+
+
+@pytest.mark.compiler
 def test_a_target_from_a_file_starts_no_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     task = SearchTask(matmul, (8, 8, 8), "cpu -threads=1")
     _recorded("cc.jsonl", task)

@@ -66,7 +66,8 @@ def nothing_for(name: str, target: Target, records: str | Path) -> RecordError:
     loaded = load(records)
     others = [text for text in target_texts(loaded.records) if text != str(target)]
     held = [known for known in dict.fromkeys(loaded.names.values()) if known != name]
-    hint = f"; it holds trials for --target {shlex.quote(others[0])}" if len(others) == 1 else f"; it holds trials for {' and '.join(others)}" if others else ""
+    several = f"; it holds trials for {' and '.join(others)}: choose one with --target" if others else ""
+    hint = f"; it holds trials for --target {shlex.quote(others[0])}" if len(others) == 1 else several
     holds = f"; it holds {listed(held)}" if held and not others else ""
     return RecordError(f"{records} has no valid record of {name} for target {target} on this machine{hint}{holds}; `ansor show {records}` lists what it holds")
 

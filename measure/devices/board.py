@@ -37,7 +37,7 @@ SOFT_DOUBLE, INTEGER = 150, 10  # instructions per step of a reference: most of 
 PATIENCE = 1e9  # the most instructions of a reference
 REFERENCE_SECONDS = 10.0  # for a reference's run, besides its instructions: also the wait for a board that is gone
 WIRES = {
-    "gdb": "a board behind a GDB server (OpenOCD, QEMU, pyOCD, J-Link): gdb://HOST:PORT",
+    "gdb": "a board behind a GDB server, of OpenOCD, QEMU, pyOCD or J-Link: gdb://HOST:PORT",
     "bitbang": "a RISC-V board behind remote bitbang: bitbang://HOST:PORT",
     "serial": "a board with the monitor on a serial line: serial:/dev/NAME?baud=115200",
     "socket": "a board with the monitor behind a TCP port: socket://HOST:PORT",

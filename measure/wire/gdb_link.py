@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import socket
 import time
 from typing import Any, Protocol
@@ -64,6 +66,15 @@ class TcpLink:
         self._socket.close()
 
 
+def _plainly(error: Exception) -> str:
+    """What the system says; pyserial repeats it in its own sentence."""
+    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+
+
+def _hint(url: str) -> str:
+    return f"; for a TCP port write gdb://{url}" if re.fullmatch(r"[\w.-]+:\d+", url) else ""
+
+
 class SerialLink:
     """A serial port, or any URL that pyserial knows."""
 
@@ -78,7 +89,7 @@ class SerialLink:
         try:
             self._port: Any = serial.serial_for_url(url, baudrate=baud, timeout=self.WAIT, write_timeout=CONNECTING)
         except (OSError, ValueError) as error:
-            raise WireError(f"the serial port {url} cannot be opened: {error}") from None
+            raise WireError(f"the serial port {url} cannot be opened: {_plainly(error)}{_hint(url)}") from None
         self._closed = False
 
     def send(self, data: bytes, seconds: float) -> None:

@@ -42,7 +42,7 @@ def _read(path: Path, changed: int) -> Board:
         raise TargetError(f"asked for the board of {path}, but there is no such file; {cure}")
     if not changed:
         listed = ", ".join(board_names())
-        raise TargetError(f"asked for the board {path.stem}; the boards are {listed}, or the path of a file that describes one (docs/boards.md)")
+        raise TargetError(f"asked for the board {path.stem}; the boards are {listed}, or the path of a .toml file that describes one (docs/boards.md)")
     try:
         board = _made(Board, {"name": str(path) if path.parent != FOLDER else path.stem, **tomllib.loads(path.read_text())}, str(path))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

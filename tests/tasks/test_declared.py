@@ -12,6 +12,7 @@ import ansor
 from ansor import te
 from ansor.commands.subject import OperatorSubject, resolve
 from ansor.errors import AnsorError, ArgumentError, DeclarationError
+from ansor.tasks.extracted import ExtractedTasks
 from ansor.te.tensor import Tensor
 from ansor.zoo.catalogue import OPERATORS
 
@@ -108,6 +109,9 @@ def test_tasks_are_taken_as_they_are_extracted() -> None:
         with pytest.raises(AnsorError, match="asked to tune a .*; give SearchTasks"):
             ansor.tune_tasks(wrong, trials=1)
     task = ansor.SearchTask("matmul", (4, 4, 4), ONE)
+    several: Any = [ExtractedTasks([task], [2])]
+    with pytest.raises(ArgumentError, match=r"asked to tune a list of ExtractedTasks.*; give the tasks of all in one list, and their weights in another"):
+        ansor.tune_tasks(several, trials=1)
     with pytest.raises(ArgumentError, match="1 task with 2 weights"):
         ansor.tune_tasks(task, [1, 2], trials=1)
     assert ansor.tune_tasks([], trials=1) == []

@@ -43,6 +43,23 @@ class TestPoorServer(TestFakeGdb):
     lacks, options = (b"X", b"p", b"P", b"Z0", b"qXfer"), "timeout=1&arch=riscv32"
 
 
+def test_the_processor_is_known_once_the_server_describes_it() -> None:
+    with FakeGdb() as server, contextlib.closing(opened(server)) as wire:
+        assert (wire.abilities.processor, wire.abilities.bits) == ("riscv32", 32)
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("127.0.0.1:3333", "the serial port 127.0.0.1:3333 cannot be opened: No such file or directory; for a TCP port write gdb://127.0.0.1:3333$"),
+        ("/dev/nothing", "the serial port /dev/nothing cannot be opened: No such file or directory$"),
+    ],
+)
+def test_a_port_without_slashes_is_no_serial_line(place: str, said: str) -> None:
+    with pytest.raises(WireError, match=said):
+        open_gdb(f"gdb:{place}")
+
+
 def adds(wire: GdbWire) -> None:
     wire.write(START, RISCV.adds)
     wire.write(START + WORDS, bytes((1, 0, 0, 0, 2, 0, 0, 0)))
