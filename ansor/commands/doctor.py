@@ -83,7 +83,7 @@ def _hardware(target: Target) -> str:
 def _cost_model(target: Target) -> Finding:
     fix = ""
     if not knows(target.prior.family, target.unit.name):
-        first = f"the estimate, as no model knows {target.kind}"
+        first = f"the estimate, as there is none for {target.kind}"
         fix = "tuning corrects it with measurements"
     else:
         own = machine_model(target)

@@ -73,7 +73,7 @@ def _saved(made: IntegerProgram, given: argparse.Namespace, console: Console) ->
         return 0
     wire = wire_of(board_of(made.code), given.on or "")
     firmware = build_firmware(made.code, given.output, behind_wire=bool(wire))
-    console.print(f"{firmware.path}: {firmware.flash_bytes} bytes of code and constants, {firmware.ram_bytes} of RAM with the stack, for {firmware.board.name}")
+    console.print(str(firmware))
     if not given.selftest:
         return 0
     run = run_firmware(firmware, wire)

@@ -35,6 +35,12 @@ class Firmware:
     ram_bytes: int
     code_bytes: Mapping[str, int]
 
+    def __str__(self) -> str:
+        return f"{self.path}: {self.flash_bytes} bytes of code and constants, {self.ram_bytes} of RAM with the stack, for {self.board.name}"
+
+    def __repr__(self) -> str:
+        return f"Firmware({self})"
+
 
 def board_of(code: NetworkCode) -> Board:
     """The board that a network was compiled for. Raises TargetError if its target is not a board."""

@@ -105,5 +105,6 @@ def say_guesses(states: Sequence[TaskState], report: Report, hint: bool = False)
     known = sorted((guess.confidence, name) for name, guess in found if guess.confidence is not None)
     mean = sum(confidence for confidence, _ in known) / max(len(known), 1)
     share = f"; expected to have {100 * mean:.0f} % of the speed of tuned ones, {100 * known[0][0]:.0f} % for {known[0][1]}" if known else ""
-    others = f"; {len(found) - len(known)} not by the model" if len(known) < len(found) else ""
+    ways = Counter(guess.how for _, guess in found if guess.confidence is None)
+    others = "".join(f"; {'all' if number == len(found) else number} {how}" for how, number in ways.items())
     report(f"{len(found)} programs were chosen without measuring{share}{others}{cure}")

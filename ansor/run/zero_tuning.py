@@ -128,7 +128,7 @@ def _picked(task: SearchTask, chosen: NamedModel | None, candidates: Sequence[Sk
     """The pick. chosen: the judge; None if no model knows the target."""
     rng = np.random.default_rng(seed)
     if chosen is None:
-        return _by_estimate(task, candidates, f"no model knows {task.target.kind}", rng)
+        return _by_estimate(task, candidates, f"there is no cost model for {task.target.kind}", rng)
     judge = chosen.model
     score = partial(_scores, judge)
     spaces = _promising(candidates, score, rng)

@@ -32,7 +32,7 @@ def convolution() -> list[Tensor]:
 def program() -> Program:
     said: list[str] = []
     found = ansor.auto_schedule(convolution, target=ARM, trials=0, report=said.append)
-    assert isinstance(found, Program) and said == ["convolution: chosen by the estimate, because no model knows arm"]
+    assert isinstance(found, Program) and said == ["convolution: chosen by the estimate, because there is no cost model for arm"]
     return found
 
 

@@ -134,7 +134,7 @@ def test_of_a_target_with_an_estimate_of_its_own_all_programs_are_looked_at() ->
         costs = np.broadcast_to(np.asarray(task.target.cost(space.sketch.lower_rows(rows))), len(rows))
         least = min(least, float(costs[space.legal(rows)].min()))
     choice = pick(task)
-    assert choice.how == "chosen by the estimate, because no model knows vta" and choice.confidence is None
+    assert choice.how == "chosen by the estimate, because there is no cost model for vta" and choice.confidence is None
     assert float(np.asarray(task.target.cost(choice.program.sketch.lower_row(choice.program.row)))) == least
 
 
@@ -232,5 +232,5 @@ def test_where_no_model_knows_the_target_the_estimate_chooses_and_nothing_is_pro
     known = parse_target(TARGET)
     task = SearchTask(matmul, target=replace(known, prior=replace(known.prior, family="")))
     choice = pick(task)
-    assert (choice.how, choice.confidence) == ("chosen by the estimate, because no model knows cpu", None)
+    assert (choice.how, choice.confidence) == ("chosen by the estimate, because there is no cost model for cpu", None)
     assert pick(task, pretrained()).how == "chosen by the model given"  # one that is given is asked
