@@ -36,12 +36,18 @@ class TargetOption(argparse.Action):
 
 
 class DevicesOption(argparse.Action):
-    """`--devices`: `devices` is the last one, `devices_of` has each under the `--target` before it, or under None."""
+    """`--devices`: `devices` has all of them, `devices_of` those of each `--target`, which is before them, or None. Repeated options add up."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: str | Sequence[object] | None, option_string: str | None = None
     ) -> None:
-        namespace.devices, namespace.devices_of = values, {**(getattr(namespace, "devices_of", None) or {}), namespace.target: values}
+        before = getattr(namespace, "devices_of", None) or {}
+        namespace.devices = _joined(namespace.devices, values)
+        namespace.devices_of = {**before, namespace.target: _joined(before.get(namespace.target), values)}
+
+
+def _joined(before: str | None, more: object) -> str:
+    return str(more) if before is None else f"{before},{more}"
 
 
 def command(commands: Commands, name: str, text: str) -> argparse.ArgumentParser:

@@ -24,6 +24,8 @@ def test_devices_are_for_the_target_before_them() -> None:
     both = given("--target", A, "--devices", "d, e", "--target", B, "--devices", "f")
     assert targets_of(both) == [parse_target(A), parse_target(B)]
     assert devices_of(both, targets_of(both)) == {parse_target(A): ["d", "e"], parse_target(B): ["f"]}
+    apart = given("--target", A, "--devices", "d", "--devices", "e", "--target", B, "--devices", "f")
+    assert devices_of(apart, targets_of(apart)) == devices_of(both, targets_of(both))
     own = given("--target", A, "--target", B, "--devices", "f")
     assert devices_of(own, targets_of(own)) == {parse_target(A): None, parse_target(B): ["f"]}
 
@@ -32,6 +34,11 @@ def test_devices_are_for_the_target_before_them() -> None:
 def test_the_place_of_devices_does_not_matter_for_a_single_target(options: tuple[str, ...]) -> None:
     found = given(*options)
     assert devices_of(found, targets_of(found)) == {parse_target(A): ["d"]}
+
+
+def test_repeated_devices_of_a_single_target_add_up() -> None:
+    found = given("--devices", "d,e", "--target", A, "--devices", "f")
+    assert devices_of(found, targets_of(found)) == {parse_target(A): ["d", "e", "f"]}
 
 
 def test_without_targets_there_is_one() -> None:
