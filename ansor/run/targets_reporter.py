@@ -35,7 +35,7 @@ class TargetsReporter:
 
     def gave_up(self, number: int, error: AnsorError, left: int) -> None:
         """Report that a run has ended with an error, and how many go on."""
-        self.alarm(number)(f"it ends early{', the others go on' if left > 1 else ', the other goes on' if left else ''}: {error}")
+        self.alarm(number)(f"stopped{', the other targets go on' if left > 1 else ', the other target goes on' if left else ''}: {error}")
 
     def _named(self, number: int, report: Report) -> Report:
         return lambda line: report(f"{self._names[number]}: {line}")

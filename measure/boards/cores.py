@@ -26,7 +26,7 @@ def other_core(wire: Wire, board: Board) -> str:
     asked = f"{board.name} has {name} ({architecture})"
     bits, has = 64 if architecture == "riscv64" else 32, wire.abilities.bits
     if (found := _other_processor(wire, board)):
-        return f"{asked}; {wire.name} is of a processor that is {found}: it is a different board, or core.architecture is wrong"
+        return f"{asked}; the core behind {wire.name} is {found}: it is a different board, or core.architecture is wrong"
     if has and has != bits:
         return f"{asked}, with addresses of {bits} bits; the core behind {wire.name} has {has} bits: it is a different board, or core.architecture is wrong"
     if architecture != "thumb":

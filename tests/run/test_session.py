@@ -140,7 +140,7 @@ def test_a_target_that_ends_with_an_error_does_not_end_the_others(
     with pytest.raises(error, match=said):
         run(50, devices, path, lines=lines)
     assert len(rows(path, ONE)) == 20 and len(rows(path, TWO)) == recorded
-    assert sum(line.startswith(f"{TWO}: it ends early, the other goes on: ") and said in line for line in lines) == 1
+    assert sum(line.startswith(f"{TWO}: stopped, the other target goes on: ") and said in line for line in lines) == 1
     assert sum(state.trials for state in run(50, pair(), path)) == 50
 
 
@@ -148,8 +148,8 @@ def test_an_error_of_every_target_is_reported_and_the_first_one_raised() -> None
     lines = list[str]()
     with pytest.raises(DeviceError, match="the board is dead"):
         run(50, {ONE: Board("a", before=dies), TWO: Board("b", TICKS, dies)}, lines=lines)
-    assert sorted(line.partition(": it ends early")[0] for line in lines if "ends early" in line) == [ONE, TWO]
-    assert [line.partition("ends early")[2] for line in lines if "ends early" in line][1] == ": the board is dead"
+    assert sorted(line.partition(": stopped")[0] for line in lines if ": stopped" in line) == [ONE, TWO]
+    assert [line.partition(": stopped")[2] for line in lines if ": stopped" in line][1] == ": the board is dead"
 
 
 def test_ctrl_c_ends_all_targets_with_the_best_so_far(tmp_path: Path) -> None:

@@ -77,9 +77,9 @@ def test_only_a_known_other_core_is_refused(cpuid: int) -> None:
 def test_a_processor_of_another_architecture_is_refused(board: str, processor: str, refused: bool) -> None:
     wire = Named(Board(), cpuid=0x410FC241)
     wire.abilities = replace(wire.abilities, processor=processor)
-    assert (f"memory: is of a processor that is {processor}: it is a different board" in other_core(wire, find_board(board))) == refused
+    assert (f"the core behind memory: is {processor}: it is a different board" in other_core(wire, find_board(board))) == refused
     if refused:
-        with pytest.raises(DeviceError, match=f"{board} does not match its file: {board} has .*memory: is of a processor that is {processor}"):
+        with pytest.raises(DeviceError, match=f"{board} does not match its file: {board} has .*the core behind memory: is {processor}: "):
             check_core(wire, find_board(board))
     else:
         check_core(wire, find_board(board))
