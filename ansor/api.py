@@ -54,12 +54,12 @@ class CompileKeywords(NetworkKeywords, total=False):
 def tune_tasks(
     tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask, weights: Sequence[float] | None = None, **options: Unpack[ModelKeywords]
 ) -> list[TaskState]:
-    """Tune tasks within `trials` measured programs, `minutes` of wall time, or both; the states, in the order of the tasks, hold the best program of each.
+    """Tune tasks within `trials` measured programs, `minutes` of wall time, or both. Return their states, in the order of the tasks, with the best programs.
 
-    tasks: a list, one task, or what `extract_tasks` returns for a network, which includes the weights. They may be for several targets: then these are tuned
-    side by side, and the trials are shared by their numbers of tasks (docs/boards.md, "Several boards").
+    tasks: a list, one task, or what `extract_tasks` or `extract_int8_tasks` returns for a network, with the weights. They may be for several targets: these are
+    tuned side by side, and the trials are divided by their numbers of tasks (docs/boards.md, "Several boards").
     devices: as in `auto_schedule`; for several targets a dict, such as `{"micro -board=a": ["gdb://host:3333", "gdb://host:3334"], "micro -board=b": None}`,
-    in which None is the target's own device. What measures here, on the processor that also builds, is tuned in a run of its own.
+    in which None is the target's own device. A device that builds would disturb, such as this machine's processor, needs a run of its own.
     options: trials, minutes, min_gain, records, seed, model, timing, early_stop, progress, report and on_progress, as in `auto_schedule`.
     min_gain: end early when the rest of the budget is expected to save less than this share of the programs' time (`ansor.search.expected_gain`).
     The default is 0.01 with `minutes` alone, and never with `trials`. Ctrl-C ends the run early; what was measured so far counts.
@@ -67,8 +67,8 @@ def tune_tasks(
     early_stop: end a task after this many trials without a better program.
 
     Raises BudgetError without a sensible budget, ArgumentError for an argument of a wrong kind, ToolchainError if no compiler works, RecordError for an
-    unusable `records` file, DeviceError if no device of a target can be used any more. With several targets the others finish first, and the error is
-    reported at once; the same call continues from `records`.
+    unusable `records` file, DeviceError if no device of a target can be used any more. With several targets, it is reported at once, and raised when
+    the others have finished; the same call continues from `records`.
     """
     check_names("tune_tasks", options, ModelKeywords)
     asked = RunOptions.of(options, options.get("model"), needs_budget=True)  # errors appear before a compiler is started

@@ -117,7 +117,7 @@ def _collect(child: int, read_end: int, deadline: float, cancelled: threading.Ev
 
 
 def _left_in(read_end: int) -> Iterator[bytes]:
-    """What the child wrote before it ended, but after it was last looked for."""
+    """What the child wrote between the last read and its end."""
     while select.select([read_end], [], [], 0)[0] and (chunk := os.read(read_end, 1 << 16)):
         yield chunk
 

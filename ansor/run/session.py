@@ -44,11 +44,11 @@ def tuned(tasks: Sequence[SearchTask], weights: Sequence[float] | None, asked: R
 
 @contextmanager
 def _measurers(groups: Sequence[TargetTasks], asked: RunOptions, reporter: TargetsReporter) -> Iterator[list[Measurer]]:
-    """A measurer for each target; they share the compiler's jobs. Raises DeviceError for devices that have to be alone with what they measure."""
+    """A measurer for each target; all share the compiler's processes. Raises DeviceError for a device that cannot measure while programs are built."""
     devices = devices_by_target([group.name for group in groups], asked.devices)
     check_shared(groups, devices)
     if len(groups) > 1 and not isinstance(asked.search.model, str | None):
-        raise ArgumentError("asked to tune for several targets with one cost model, which learns from costs of one; leave model out, or tune each by itself")
+        raise ArgumentError("asked to tune for several targets with one cost model, which learns the costs of one; leave model out, or tune for one at a time")
     with ExitStack() as opened:
         jobs, measurers = opened.enter_context(BuildPool()), list[Measurer]()
         for number, (group, of_target) in enumerate(zip(groups, devices, strict=True)):

@@ -1,4 +1,4 @@
-"""Tasks of several targets in one run: which belong together, and which devices measure them."""
+"""Tasks of several targets in one run: groups them by target, and finds the devices of each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DevicesByTarget: TypeAlias = "Mapping[str, Devices | None] | Mapping[Target, Dev
 
 @dataclass(frozen=True)
 class TargetTasks:
-    """The tasks that are measured for one target. target: of the first of them; name: the target's text for people; places: their numbers among all tasks."""
+    """The tasks for one target. target: that of the first task; name: the target's text in messages; places: the numbers of the tasks in the run."""
 
     target: Target
     name: str
@@ -36,7 +36,7 @@ def name_of(target: Target) -> str:
 
 
 def tasks_by_target(tasks: Sequence[SearchTask]) -> list[TargetTasks]:
-    """Tasks of one target together, in the order of their first tasks."""
+    """Tasks grouped by target; the groups are in the order of their first tasks."""
     places: dict[str, list[int]] = {}
     for place, task in enumerate(tasks):
         places.setdefault(name_of(task.target), []).append(place)
@@ -54,10 +54,10 @@ def devices_by_target(names: Sequence[str], devices: Devices | DevicesByTarget |
     given = _by_name(devices)
     unknown = [name for name in given if name not in names]
     if unknown:
-        raise ArgumentError(f"asked to measure for {' and '.join(names)} with devices of {unknown[0]}; leave these out, or give tasks for that target")
+        raise ArgumentError(f"asked to measure for {' and '.join(names)} with devices for {unknown[0]}, which has no tasks; leave it out, or add tasks for it")
     missing = [name for name in names if name not in given]
     if missing:
-        raise ArgumentError(f"asked to measure for {' and '.join(names)} without devices of {missing[0]}; name them, or give None for the target's own")
+        raise ArgumentError(f"asked to measure for {' and '.join(names)} without devices for {missing[0]}; name some, or give None for its own")
     return [given[name] for name in names]
 
 
@@ -76,7 +76,7 @@ def _example(names: Sequence[str]) -> str:
 
 
 def check_shared(groups: Sequence[TargetTasks], devices: Sequence[Devices | None]) -> None:
-    """Raise ArgumentError for a device of two targets, theirs or given, that serves one user at a time."""
+    """Raise ArgumentError if two targets would use the same device, and it serves only one user at a time."""
     seen: dict[object, str] = {}
     for group, given in zip(groups, devices, strict=True):
         of_target = group.target.device if given is None else given
@@ -88,7 +88,7 @@ def check_shared(groups: Sequence[TargetTasks], devices: Sequence[Devices | None
 
 
 def check_apart(measurers: Sequence[Measurer]) -> None:
-    """Raise DeviceError for a device that is disturbed by what the run does for its other targets."""
+    """Raise DeviceError for a device whose measurements would be disturbed by work for the other targets."""
     for measurer in measurers:
         alone = next((device for device in measurer.devices if device.alone), None)
         if alone is not None and not measurer.ahead:

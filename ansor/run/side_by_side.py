@@ -1,4 +1,4 @@
-"""Several runs in one thread: while the devices of one work, another searches, and all build."""
+"""Several runs in one thread: while the devices of one run programs, another searches, and all build."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansor.measure.flight import Flight, any_can_advance, wait_for_any
 from ansor.run.tuning import TuningRun
 
 GaveUp = Callable[[int, AnsorError, int], None]
-"""Told when a run has ended with an error: its number, the error, and how many runs go on."""
+"""Called when a run has ended with an error: its number, the error, and how many runs go on."""
 
 
 def run_side_by_side(runs: Sequence[TuningRun], gave_up: GaveUp) -> None:

@@ -32,7 +32,7 @@ def parts_of(segments: Iterable[Segment], board: Board) -> tuple[list[Segment], 
 
 
 class FlashLoader:
-    """What the blocks of a board's memory for code hold, as far as it was read since the last `forget`. Programs do not change them."""
+    """The known contents of a board's memory for code: blocks that were read since the last `forget`. Programs do not change them."""
 
     def __init__(self, board: Board) -> None:
         self._board, self._memory = board, board.code
@@ -75,7 +75,7 @@ class FlashLoader:
             self.forget()
             self._failed += 1
             if self._failed >= MOST_FAILED:
-                why = f"{error}; it was tried {self._failed} times. Is it protected, or worn out?"
+                why = f"{error}; it was tried {self._failed} times; is the flash write-protected or worn out?"
                 raise DeviceError(f"asked to write the code of {self._board.name} to its flash: {why}") from None
             raise
         except WireError:
@@ -95,7 +95,7 @@ class FlashLoader:
         for one in parts:
             if (found := wire.read(one.address, len(one.content))) != one.content:
                 at = next(k for k in range(len(found)) if found[k] != one.content[k])
-                said = f"{one.content[at]:#04x} was written at {one.address + at:#x}, and {found[at]:#04x} is read"
+                said = f"{one.content[at]:#04x} was written at {one.address + at:#x}, and {found[at]:#04x} was read back"
                 raise FlashError(f"{wire.name}: flash does not keep written data: {said}")
         self._known |= wanted
         self._failed = 0
@@ -132,7 +132,7 @@ class FlashLoader:
 
 
 def _overlaid(block: Segment, segments: Sequence[Segment]) -> bytes:
-    """A block's content with the segments in it."""
+    """A block's contents, with the segments written over it."""
     made = bytearray(block.content)
     for one in segments:
         low, high = max(block.address, one.address), min(block.end, one.end)
@@ -142,7 +142,7 @@ def _overlaid(block: Segment, segments: Sequence[Segment]) -> bytes:
 
 
 def _joined(blocks: Iterable[Segment]) -> list[Segment]:
-    """Blocks that are next to each other as one."""
+    """Merge adjacent blocks."""
     made = list[Segment]()
     for one in blocks:
         if made and made[-1].end == one.address:

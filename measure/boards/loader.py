@@ -76,7 +76,7 @@ class Loader:
 
 
 def _joined(blocks: Iterable[int]) -> Iterator[range]:
-    """Addresses of ascending blocks that are next to each other, as one."""
+    """Merge adjacent blocks, given in ascending order."""
     first = last = -1
     for at in blocks:
         if first >= 0 and at != last:

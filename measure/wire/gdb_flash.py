@@ -43,7 +43,7 @@ def flash_regions(text: str) -> tuple[FlashRegion, ...]:
     found = sorted(_regions(_COMMENT.sub("", text)), key=lambda one: one.start)
     for before, after in pairwise(found):
         if after.start < before.end:
-            raise WireError(f"the GDB server's memory map has flash at {before.start:#x} and at {after.start:#x} that overlaps")
+            raise WireError(f"the GDB server's memory map has overlapping regions of flash, at {before.start:#x} and at {after.start:#x}")
     return tuple(found)
 
 
@@ -68,7 +68,7 @@ def _check_blocks(regions: Sequence[FlashRegion], parts: Sequence[tuple[int, byt
     last = 0
     for start, content in parts:
         if not content or start < last or any(not _is_border(regions, at) for at in (start, start + len(content))):
-            raise Refused(f"asked to write {len(content)} bytes of flash at {start:#x}, which are no whole blocks of the flash that the GDB server knows")
+            raise Refused(f"asked to write {len(content)} bytes of flash at {start:#x}, which are not whole blocks of the flash that the GDB server reports")
         last = start + len(content)
 
 
@@ -89,7 +89,7 @@ def _regions(text: str) -> Iterator[FlashRegion]:
     """The flash regions of a memory map, in its order. Raises WireError."""
     tags = _TAG.findall(text)
     if not tags or tags[0][1] != "memory-map" or tags[-1][:2] != ("/", "memory-map"):
-        raise WireError(f"the GDB server's memory map is not one, or is cut off: it has {len(text)} characters and ends in {text[-40:]!r}")
+        raise WireError(f"the GDB server's memory map is malformed or cut off: it has {len(text)} characters and ends in {text[-40:]!r}")
     if len(tags) > 4 * MOST:
         raise WireError(f"the GDB server's memory map has more than {MOST} regions")
     memory, block = dict[str, str](), ""
@@ -107,7 +107,7 @@ def _region(memory: dict[str, str], block: str) -> FlashRegion:
     texts = (memory.get("start", ""), memory.get("length", ""), block)
     if not all(_NUMBER.fullmatch(one.strip()) for one in texts):
         said = ", ".join(f"{name} {text[:40]!r}" for name, text in zip(("start", "length", "blocksize"), texts, strict=True))
-        raise WireError(f"the GDB server's memory map has flash without a place or a size of blocks: {said}")
+        raise WireError(f"the GDB server's memory map has flash without a valid start, length or block size: {said}")
     start, size, each = (int(one, 16 if one.strip()[:2].lower() == "0x" else 10) for one in texts)
     if not 0 < each <= size or size % each or start + size > ADDRESSES:
         raise WireError(f"the GDB server's memory map has flash at {start:#x} of {size} bytes in blocks of {each} bytes, which is impossible")

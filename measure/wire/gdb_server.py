@@ -126,7 +126,7 @@ class Server:
         return every
 
     def set_breakpoint(self, address: int) -> bytes:
-        """Set a breakpoint, in memory if that works, else in the processor; in flash the other way round. Returns the packet that removes it."""
+        """Set a breakpoint: in software if that works, else in hardware; in flash the other way round. Returns the packet that removes it."""
         architecture, said = self.architecture, dict[bytes, str]()
         flash = any(one.start <= address < one.end for one in self.flash)
         two = architecture is not None and (architecture.thumb or (architecture.half_words and address % 4 != 0))
@@ -136,7 +136,7 @@ class Server:
             if answer == b"OK":
                 return b"z" + packet
             said[kind] = _said(answer)
-        what = f"the GDB server says {said[b'0']} for one in memory, {said[b'1']} for one in the processor"
+        what = f"the GDB server says {said[b'0']} to one in software, {said[b'1']} to one in hardware"
         raise Refused(f"no breakpoint can be set at {address:#x}: {what}")
 
     def monitor(self, command: str) -> tuple[bool, str]:

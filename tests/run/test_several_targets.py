@@ -55,10 +55,10 @@ def test_without_devices_every_target_has_its_own() -> None:
     ("devices", "said"),
     [
         (["a", "b"], f"asked to measure for {BOTH} with devices=['a', 'b']; say whose they are: devices={{'{A}': [...], '{B}': [...]}}"),
-        ({A: "a"}, f"asked to measure for {BOTH} without devices of {B}; name them, or give None for the target's own"),
+        ({A: "a"}, f"asked to measure for {BOTH} without devices for {B}; name some, or give None for its own"),
         (
             {str(A): "a", str(B): "b", "cpu": "c"},
-            f"asked to measure for {BOTH} with devices of {parse_target('cpu')}; leave these out, or give tasks for that target",
+            f"asked to measure for {BOTH} with devices for {parse_target('cpu')}, which has no tasks; leave it out, or add tasks for it",
         ),
         ({A: "a", str(A): "b"}, f"asked for devices of {A} twice; name each target once"),
     ],

@@ -135,12 +135,12 @@ def test_flash_that_does_not_keep_what_is_written_is_said_and_given_up() -> None
     """It is tried again once: flash wears. A link that is lost does not count."""
     wire, loader, code = Flash(), FlashLoader(BOARD), Segment(START, bytes(BLOCK))
     wire.loses = START + 77
-    with pytest.raises(FlashError, match="array: flash does not keep written data: 0x00 was written at 0x800004d, and 0x01 is read"):
+    with pytest.raises(FlashError, match="array: flash does not keep written data: 0x00 was written at 0x800004d, and 0x01 was read back"):
         load(loader, wire, code)
     wire.fails.append(WireError("it broke"))
     with pytest.raises(WireError, match="it broke"):
         load(loader, wire, code)
-    with pytest.raises(DeviceError, match="write the code of netduinoplus2 to its flash: .* it was tried 2 times. Is it protected, or worn out") as caught:
+    with pytest.raises(DeviceError, match="code of netduinoplus2 to its flash: .* it was tried 2 times; is the flash write-protected or worn out") as caught:
         load(loader, wire, code)
     assert not isinstance(caught.value, WireError) and wire.erased[START] == 3
 

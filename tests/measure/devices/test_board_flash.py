@@ -198,7 +198,7 @@ def test_flash_that_cannot_be_written_is_said_and_given_up(artifacts: dict[str, 
         fails(proxy)
         with pytest.raises(DeviceError, match=words) as caught:
             device.run(job(artifacts, "right"))
-        assert "it was tried 2 times. Is it protected, or worn out?" in str(caught.value)
+        assert "it was tried 2 times; is the flash write-protected or worn out?" in str(caught.value)
         assert max(proxy.nor.erased.values(), default=0) <= 2
 
 

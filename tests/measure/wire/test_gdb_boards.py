@@ -114,13 +114,13 @@ def test_a_real_server_takes_groups_for_flash_that_does_not_exist(tmp_path: Path
         wire.write(0x80040000, b"as before")
         wire.program([(0x80040000, bytes(0x20000)), (0x80070000, random.Random(6).randbytes(0x10000))])
         assert wire.read(0x80040000, 9) == b"as before"
-        with pytest.raises(FlashError, match="1024 bytes of flash at 0x80040400, which are no whole blocks"):
+        with pytest.raises(FlashError, match="1024 bytes of flash at 0x80040400, which are not whole blocks"):
             wire.program([(0x80040400, bytes(1024))])
         board = replace(find_board("spike-rv64"), memories=(Memory("ram", 0x80000000, 0x40000), Memory("flash", 0x80040000, 0x40000, flash=True)))
         loader = FlashLoader(board.with_code("flash"))
         wire.reset()
         loader.check(wire)
-        with pytest.raises(FlashError, match="flash does not keep written data: 0x63 was written at 0x80040000, and 0x61 is read"):
+        with pytest.raises(FlashError, match="flash does not keep written data: 0x63 was written at 0x80040000, and 0x61 was read back"):
             loader.load(wire, [Segment(0x80040000, b"code")])
         wire.close()
 
