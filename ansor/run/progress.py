@@ -113,25 +113,27 @@ def say(console: Console, line: str) -> None:
 
 
 def task_table(states: Sequence[TaskState], peak_gflops: float | None) -> Table:
-    """One row per task: its target if there are several, uses, best latency, rate, share of the peak, trials."""
+    """One row per task: its target if there are several, uses, best latency, rate and share of the peak if any task has them, trials."""
+    rated = any(_gflops(state) is not None for state in states)
     several = len({name_of(state.task.target) for state in states}) > 1
     table = Table(box=None, pad_edge=False, caption_justify="left")
     table.add_column("task", overflow="fold")
     if several:
         table.add_column("target", overflow="fold")
-    for heading in ("uses", "latency" if all(state.unit == SECONDS for state in states) else "cost", "GFLOP/s", "% of peak", "trials"):
+    for heading in ("uses", "latency" if all(state.unit == SECONDS for state in states) else "cost", *(("GFLOP/s", "% of peak") if rated else ()), "trials"):
         table.add_column(heading, justify="right", no_wrap=True)
     for state in states:
         cost = state.cost
         gflops = _gflops(state)
         mark = _mark(state, peak_gflops)
+        rate = f"{gflops:.1f}{mark}" if gflops is not None else ""
+        share = f"{100 * gflops / peak_gflops:.0f}{mark}" if gflops is not None and peak_gflops else ""
         table.add_row(
             Text(state.task.name),
             *([Text(name_of(state.task.target))] if several else []),
             f"{state.weight:g}",
             state.unit.text(cost) if cost else _unmeasured(state),
-            f"{gflops:.1f}{mark}" if gflops is not None else "",
-            f"{100 * gflops / peak_gflops:.0f}{mark}" if gflops is not None and peak_gflops else "",
+            *([rate, share] if rated else []),
             str(state.trials),
         )
     table.caption = escape("\n".join(_remarks(states, peak_gflops)))

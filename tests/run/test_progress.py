@@ -15,6 +15,7 @@ from ansor.measure.measurer import Measurement
 from ansor.run.progress import ProgressPanel, ProgressView, task_table
 from ansor.run.progress_text import progress_parts, share_done
 from ansor.run.states import Best, BudgetUse, Progress, RunResults, TaskState, WholeRun
+from ansor.schedule.sketch import Sketch
 from ansor.targets.unit import INSTRUCTIONS
 from ansor.tasks.task import SearchTask
 from ansor.zoo.operators import conv2d, matmul
@@ -107,6 +108,16 @@ def test_the_table_names_targets_where_there_are_several() -> None:
     console.print(task_table(others, None))
     shown = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert shown[0].split()[:2] == ["task", "target"] and "micro -board=mps2-an386" in shown[2]
+
+
+@pytest.mark.parametrize(("target", "headings"), [
+    ("cpu -threads=1", ["task", "uses", "latency", "GFLOP/s", "% of peak", "trials"]), ("micro -board=mps2-an386", ["task", "uses", "cost", "trials"]),
+])  # fmt: skip
+def test_the_table_has_rates_where_costs_are_times(target: str, headings: list[str]) -> None:
+    task = SearchTask(matmul, (64, 64, 64), target)
+    state = TaskState(task, best=Best(Sketch(task.dag), (), 1e4, unit=task.target.unit))
+    table = task_table([state], 100.0)
+    assert [column.header for column in table.columns] == headings and table.row_count == 1
 
 
 def test_a_share_above_the_peak_is_explained_where_it_stands() -> None:
