@@ -95,7 +95,7 @@ def job(artifacts: dict[str, Artifact], name: str) -> Job:
 
 
 class TestFlash(DeviceContract):
-    """The tests of every device, with code in flash. A machine for each: after a run without a limit QEMU's STM32 timers end no program any more."""
+    """The tests of every device, with code in flash. A machine for each: interrupts of QEMU's STM32 timers come late by as long as it has run."""
 
     target, long, trials = TARGET, 48, 4
 
