@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from ansor.measure.wire.gdb_packets import escaped
+from ansor.measure.wire.gdb_registers import ATTRIBUTE
 from ansor.measure.wire.gdb_server import Refused, Server
 from ansor.measure.wire.wire import FlashRegion, WireError
 
@@ -23,8 +24,7 @@ SECONDS, BLOCK_SECONDS, SLOWEST = 30.0, 8.0, 2048
 """For any request; for each block to erase: data sheets say up to 4 s; bytes written per second, at least."""
 
 _TAG = re.compile(r"<(/?)(memory-map|memory|property)\b([^<>]*?)(/?)>([^<>]*)")
-_ATTRIBUTE = re.compile(r"([\w:]+)\s*=\s*[\"']([^\"'<>]*)[\"']")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}")
 
 
@@ -94,7 +94,7 @@ def _regions(text: str) -> Iterator[FlashRegion]:
         raise WireError(f"the GDB server's memory map has more than {MOST} regions")
     memory, block = dict[str, str](), ""
     for closes, name, inside, empty, after in tags:
-        values = dict(_ATTRIBUTE.findall(inside))
+        values = dict(ATTRIBUTE.findall(inside))
         if name == "memory" and not closes:
             memory, block = values, ""
         elif name == "property" and not closes and values.get("name") == "blocksize":

@@ -13,7 +13,7 @@ THUMB_BIT = 0x01000000
 """In a Cortex-M's xPSR: without it the core executes nothing."""
 
 TAG = re.compile(r"<(architecture|feature|reg|xi:include)\b([^<>]*)>([^<>]*)")
-ATTRIBUTE = re.compile(r"([\w:]+)\s*=\s*[\"']([^\"'<>]*)[\"']")
+ATTRIBUTE = re.compile(r"(?<![\w:])([\w:]+)\s*=\s*[\"']([^\"'<>]*)[\"']")  # begins where a name does: the time for long ones is then linear
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import pytest
 
 from ansor.measure.wire.gdb import GdbWire, open_gdb
 from ansor.measure.wire.gdb_flash import flash_regions
+from ansor.measure.wire.gdb_packets import LIMIT
 from ansor.measure.wire.wire import FlashError, Flashing, FlashRegion, WireError
 from ansor.testing.wire_contract import FlashContract
 from ansor.testing.wire_programs import RISCV, STOP
@@ -128,6 +129,13 @@ def test_a_server_without_a_map_has_no_flash() -> None:
             wire.program([(FIRST.start, b"1234")])
     with FakeGdb(flash=FLASH, says={b"qXfer:memory": b"E01"}) as server, contextlib.closing(opened(server)) as wire:
         assert wire.flash() == ()
+
+
+@pytest.mark.parametrize("text", [openocd("<memory " + "a" * LIMIT + ">"), openocd("<!--" * (LIMIT // 4))], ids=["name", "comments"])
+def test_a_map_as_long_as_it_may_be_does_not_hold_up_a_run(text: str) -> None:
+    """Reading takes time in proportion to its length, whatever it says."""
+    with contextlib.suppress(WireError):
+        assert flash_regions(text) == ()
 
 
 def test_a_map_that_makes_no_sense_leaves_the_wire_usable() -> None:
