@@ -7,13 +7,15 @@ from collections.abc import Sequence
 
 from ansor.commands.common import target_of
 from ansor.errors import ArgumentError
+from ansor.run.several_targets import name_of
 from ansor.targets.base import Target
 
 
 def targets_of(given: argparse.Namespace) -> list[Target]:
     """The targets that the options describe: one, or several different ones."""
     found = [target_of(given, text) for text in getattr(given, "targets", None) or [""]]
-    twice = next((one for one in found if found.count(one) > 1), None)
+    names = [name_of(one) for one in found]
+    twice = next((one for one in names if names.count(one) > 1), None)
     if twice is not None:
         raise ArgumentError(f"asked to tune for {twice} twice; name each target once")
     return found

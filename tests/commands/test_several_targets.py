@@ -52,9 +52,11 @@ def test_devices_of_no_target() -> None:
         devices_of(found, targets_of(found))
 
 
-def test_a_target_twice() -> None:
+@pytest.mark.parametrize("again", [A, f"{A} -workspace=64"])
+def test_a_target_twice(again: str) -> None:
+    """A limit on workspaces does not make another one: its devices are the same."""
     with pytest.raises(ArgumentError, match=f"asked to tune for {A} twice; name each target once"):
-        targets_of(given("--target", A, "--target", A))
+        targets_of(given("--target", A, "--target", again))
 
 
 @pytest.mark.parametrize(("subject", "what"), [("resnet18", "a network"), ("resnet8 --int8", "an int8 network")])
