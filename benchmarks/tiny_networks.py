@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(tiny.NETWORKS)}; all by default")
     parser.add_argument("--target", default=PLAIN, help="default: %(default)s, which is C without vectors")
     parser.add_argument("--trials", type=int, default=0, help="programs to measure for each network (default: none)")
+    parser.add_argument("--seed", type=int, default=0, help="of the search")
     parser.add_argument("--arena", type=int, default=0, metavar="KB", help="RAM that arenas may take (default: what tensors need)")
     parser.add_argument("--onnx", action="store_true", help="quantised by onnxruntime, and compared with it")
     parser.add_argument("--output", metavar="DIR", help="keep the C there, a folder for each network")
@@ -58,7 +59,7 @@ def _row(name: str, given: argparse.Namespace) -> tuple[str, ...]:
     chosen = tiny.NETWORKS[name]
     with tempfile.TemporaryDirectory() as folder:
         network = _from_onnx(name, Path(folder)) if given.onnx else network_of(chosen.model(), chosen.samples(), name)
-    made = ansor.compile_int8(network, (), given.target, trials=given.trials, progress=False, arena_bytes=given.arena << 10)
+    made = ansor.compile_int8(network, (), given.target, trials=given.trials, seed=given.seed, progress=False, arena_bytes=given.arena << 10)
     if given.output:
         made.save(Path(given.output) / name)
     if not made.target.is_local and not made.target.dialect.hosted:
