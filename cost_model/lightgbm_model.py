@@ -82,9 +82,7 @@ class LightGBMModel:
 
     def update(self, features: FeatureRows, seconds: NDArray[np.float64], tasks: NDArray[np.int64]) -> None:
         """See CostModel.update."""
-        check_width(features, self._width)
-        self._data.add(features, seconds, tasks)
-        self._width = features.width
+        self.remember(features, seconds, tasks)
         enough = len(self._data) > self._trained_on * (1 + self._growth)
         if not self._data.any_valid or not enough:
             return
@@ -92,6 +90,12 @@ class LightGBMModel:
             return
         self._learned = [self._train()]
         self._trained_on = len(self._data)
+
+    def remember(self, features: FeatureRows, seconds: NDArray[np.float64], tasks: NDArray[np.int64]) -> None:
+        """Keep measured programs for the next training, which an update begins."""
+        check_width(features, self._width)
+        self._data.add(features, seconds, tasks)
+        self._width = features.width
 
     def predict(self, features: FeatureRows) -> NDArray[np.float64]:
         """See CostModel.predict; zeros before anything is learned."""

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ansor.cost_model.base import CostModel, read_document
+from ansor.cost_model.counted_model import CountedModel
 from ansor.cost_model.lightgbm_model import LightGBMModel
 from ansor.cost_model.network_model import NetworkModel
 from ansor.targets.prior import BOARDS, PROCESSORS
@@ -39,7 +40,9 @@ def knows(family: str, unit: str) -> bool:
 
 def first_model(family: str, unit: str, seed: int = 0) -> CostModel:
     """The model that a search begins with: the package's if one knows the target, else one that starts from the estimate."""
-    return pretrained(family) if knows(family, unit) else LightGBMModel(seed, informed=True)
+    if not knows(family, unit):
+        return LightGBMModel(seed, informed=True)
+    return pretrained(family) if family == PROCESSORS else CountedModel(pretrained(family).networks, seed=seed)
 
 
 @lru_cache
