@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ansor.cost_model.base import CostModel
 from ansor.cost_model.network_model import NetworkModel
-from ansor.cost_model.pretrained import knows
+from ansor.cost_model.pretrained import UNITS, knows
 from ansor.cost_model.training_set import estimated_scores
 from ansor.ir.feature_rows import FeatureRows
 from ansor.run.judge import NamedModel, judge_of
@@ -128,7 +128,7 @@ def _picked(task: SearchTask, chosen: NamedModel | None, candidates: Sequence[Sk
     """The pick. chosen: the judge; None if no model knows the target."""
     rng = np.random.default_rng(seed)
     if chosen is None:
-        return _by_estimate(task, candidates, f"there is no cost model for {task.target.kind}", rng)
+        return _by_estimate(task, candidates, f"there is no cost model for {_measured_as(task.target)}", rng)
     judge = chosen.model
     score = partial(_scores, judge)
     spaces = _promising(candidates, score, rng)
@@ -140,6 +140,11 @@ def _picked(task: SearchTask, chosen: NamedModel | None, candidates: Sequence[Sk
     if sure >= SURE or math.isinf(regret):
         return Guess(_program(spaces, hall, place), f"chosen by {chosen.name}", None if math.isinf(regret) else sure)
     return _by_estimate(task, candidates, "the model is not sure", rng)
+
+
+def _measured_as(target: Target) -> str:
+    """The kind of a target, and its unit if a model of the package knows another one."""
+    return f"{target.kind} in {target.unit.name}" if target.prior.family in UNITS else target.kind
 
 
 def _by_estimate(task: SearchTask, candidates: Sequence[SketchSpace], why: str, rng: np.random.Generator) -> Guess:

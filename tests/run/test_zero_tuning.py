@@ -13,7 +13,7 @@ from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.pretrained import pretrained
 from ansor.cost_model.random_model import RandomModel
 from ansor.cost_model.training_set import estimated_scores
-from ansor.dataset.layers import int8_conv2d
+from ansor.dataset.layers import int8_conv2d, int8_dense
 from ansor.ir.feature_rows import FeatureRows
 from ansor.ir.tape import Recorder
 from ansor.run.zero_tuning import (
@@ -68,6 +68,14 @@ def test_where_memory_is_small_families_are_judged_by_a_sketch_that_fits() -> No
     assert len(firsts) > 10 and not any(map(has_program, firsts)) and task.spaces[-1].algorithm == "winograd_tiles_f2"
     chosen = _promising(task.spaces, estimated_scores, np.random.default_rng(0))
     assert has_program(chosen[0]) and chosen[0].algorithm.startswith("winograd_tiles")
+
+
+@pytest.mark.parametrize(("board", "how"), [
+    ("mps2-an386", "chosen by the package's model"), ("nrf52840dk", "chosen by the estimate, because there is no cost model for micro in cycles"),
+])  # fmt: skip
+def test_the_model_for_boards_picks_where_instructions_are_counted(board: str, how: str) -> None:
+    choice = pick(SearchTask(int8_dense, (32, 16, 0), f"micro -board={board}"))
+    assert choice.how == how and (choice.confidence is not None) == how.endswith("model")
 
 
 def test_families_of_each_algorithm_come_in_turn() -> None:
