@@ -15,7 +15,7 @@ from ansor import te
 from ansor.integer.declare import declaration
 from ansor.integer.operators import SIGNED, Convolution, Dense, Form, Window
 from ansor.integer.rescale import HIGH_WORD, Rescale
-from ansor.integer.widths import BYTES, FEW, PAIR
+from ansor.integer.widths import multiplies_pairs
 from ansor.targets.base import Target
 from ansor.te import nn
 from ansor.te.tensor import Tensor
@@ -101,12 +101,6 @@ def drawn_layers(target: Target) -> Iterator[tuple[str, Sizes]]:
             found.append(("int8_dense", {"inputs": inputs, "outputs": outputs}))
     for number, (kind, sizes) in enumerate(found):
         yield kind, sizes | ({"wide": int(wide and number % 5 != 0)} if kind in ("int8_conv2d", "int8_pointwise", "int8_dense") else {})
-
-
-def multiplies_pairs(target: Target) -> bool:
-    """Whether its layers have weights of 16 bits, as `ansor.integer.widths` decides."""
-    operands = {(one.operands, one.group > FEW) for one in target.intrinsics}
-    return any(one == PAIR for one, _ in operands) and (BYTES, True) not in operands
 
 
 def _drawn(kind: str, rng: np.random.Generator) -> tuple[Sizes, int]:

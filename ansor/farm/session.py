@@ -346,7 +346,7 @@ class Session:
         async def fetch() -> None:
             try:
                 fetched.set_result(await _answer_of(future))
-            except Exception as error:
+            except Exception as error:  # whatever it is, the thread that waits raises it
                 fetched.set_exception(error)
 
         self._client.loop.add_callback(fetch)

@@ -62,9 +62,15 @@ def unsigned_between(network: IntegerNetwork) -> IntegerNetwork:
     return replace(network, tensors=tensors)
 
 
+def multiplies_pairs(target: Target) -> bool:
+    """Whether a target multiplies pairs of 16-bit numbers, and has no instruction that sums many bytes as they are."""
+    operands = [(one.operands, one.group > FEW) for one in target.intrinsics]
+    return any(one == PAIR for one, _ in operands) and (BYTES, True) not in operands
+
+
 def widened(network: IntegerNetwork, target: Target, limits: Limits) -> IntegerNetwork:
     """The network with 16-bit weights where the target multiplies pairs of them, as long as there is flash: most multiplications per byte first."""
-    if not any(one.operands == PAIR for one in target.intrinsics) or any(one.operands == BYTES and one.group > FEW for one in target.intrinsics):
+    if not multiplies_pairs(target):
         return network
     left = float("inf") if limits.flash_bytes is None else limits.flash_bytes * (FOR_CODE - 1) / FOR_CODE - network.constant_bytes
     wide: set[str] = set()

@@ -1,7 +1,8 @@
 import pytest
 
-from ansor.dataset.layers import COUNT, DENSE, FEWEST_DENSE, LAYERS, MOST_PRODUCTS, SHARES, drawn_layers, multiplies_pairs
+from ansor.dataset.layers import COUNT, DENSE, FEWEST_DENSE, LAYERS, MOST_PRODUCTS, SHARES, drawn_layers
 from ansor.dataset.operators import dataset_tasks, tasks_for
+from ansor.integer.widths import multiplies_pairs
 from ansor.ir.dag import Dag
 from ansor.targets.base import parse_target
 
