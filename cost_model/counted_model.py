@@ -32,7 +32,6 @@ class CountedModel(NetworkModel):
         super().__init__(networks, corrections)
         self._seed = seed
         self._trees: LightGBMModel | None = None
-        self._known: list[tuple[FeatureRows, NDArray[np.float64], NDArray[np.int64]]] = []
 
     def update(self, features: FeatureRows, seconds: NDArray[np.float64], tasks: NDArray[np.int64]) -> None:
         """See CostModel.update."""
@@ -40,21 +39,10 @@ class CountedModel(NetworkModel):
             self._trees.update(features, seconds, tasks)
             return
         super().update(features, seconds, tasks)
-        self._known.append((features, seconds, tasks))
         if len(self._data) >= ENOUGH:
-            self._trees = self._grown()
+            with suppress(CostModelError):
+                self._trees = LightGBMModel(self._seed, informed=True, known=self._data)
 
     def predict(self, features: FeatureRows) -> NDArray[np.float64]:
         """See CostModel.predict."""
         return super().predict(features) if self._trees is None else self._trees.predict(features)
-
-    def _grown(self) -> LightGBMModel | None:
-        """Trees that have learned from all programs; None if the library does not load."""
-        with suppress(CostModelError):
-            trees = LightGBMModel(self._seed, informed=True)
-            for part in self._known[:-1]:
-                trees.remember(*part)
-            trees.update(*self._known[-1])
-            self._known = []
-            return trees
-        return None

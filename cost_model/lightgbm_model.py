@@ -59,21 +59,24 @@ class LightGBMModel:
     `growth`: retrain once the programs grew by this share since the last training (0 = at each update); at 0.03 a round of 16
     always retrains below 500 programs, and a large network later avoids a second of training per round.
     `informed`: the feature rows carry a prior, so scores mean something before anything is learned.
+    `known`: measured programs to learn from at once; later ones are added to them.
     Raises CostModelError if the lightgbm library does not load (libgomp.so.1 is missing on some bare machines).
     """
 
-    def __init__(self, seed: int = 0, trees: int = TREES, learning_rate: float = 0.15, growth: float = 0.03, *, informed: bool = False) -> None:
+    def __init__(self, seed: int = 0, trees: int = TREES, learning_rate: float = 0.15, growth: float = 0.03, *,
+                 informed: bool = False, known: TrainingSet | None = None) -> None:
         self._informed = informed
         self._library = import_lightgbm()
         self._seed = seed
         self._trees = trees
         self._learning_rate = learning_rate
         self._growth = growth
-        self._data = TrainingSet()
+        self._data = TrainingSet() if known is None else known
         self._trained_on = 0
-        self._width: int | None = None
+        self._width = self._data.width
         self._base: list[Stage] = []  # of a saved model; later training corrects it
         self._learned: list[Stage] = []
+        self._learn()
 
     @property
     def fitted(self) -> bool:
@@ -82,20 +85,18 @@ class LightGBMModel:
 
     def update(self, features: FeatureRows, seconds: NDArray[np.float64], tasks: NDArray[np.int64]) -> None:
         """See CostModel.update."""
-        self.remember(features, seconds, tasks)
-        enough = len(self._data) > self._trained_on * (1 + self._growth)
-        if not self._data.any_valid or not enough:
-            return
-        if not _anything_varies(self._data.features()):
-            return
-        self._learned = [self._train()]
-        self._trained_on = len(self._data)
-
-    def remember(self, features: FeatureRows, seconds: NDArray[np.float64], tasks: NDArray[np.int64]) -> None:
-        """Keep measured programs for the next training, which an update begins."""
         check_width(features, self._width)
         self._data.add(features, seconds, tasks)
         self._width = features.width
+        self._learn()
+
+    def _learn(self) -> None:
+        """Train, if there are enough new programs, and something to learn from them."""
+        enough = len(self._data) > self._trained_on * (1 + self._growth)
+        if not self._data.any_valid or not enough or not _anything_varies(self._data.features()):
+            return
+        self._learned = [self._train()]
+        self._trained_on = len(self._data)
 
     def predict(self, features: FeatureRows) -> NDArray[np.float64]:
         """See CostModel.predict; zeros before anything is learned."""

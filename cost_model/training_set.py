@@ -52,6 +52,11 @@ class TrainingSet:
         return len(self._seconds)
 
     @property
+    def width(self) -> int | None:
+        """The number of features of a row; None while the set is empty."""
+        return self._parts[0].width if self._parts else None
+
+    @property
     def any_valid(self) -> bool:
         """Whether at least one program ran."""
         return bool(np.isfinite(self._seconds).any())

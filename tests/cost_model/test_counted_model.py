@@ -8,6 +8,7 @@ from ansor.cost_model.feature_table import WIDTH
 from ansor.cost_model.lightgbm_model import LightGBMModel
 from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.pretrained import first_model, pretrained
+from ansor.cost_model.training_set import TrainingSet
 from ansor.ir.feature_rows import FeatureRows
 from ansor.targets.prior import BOARDS
 
@@ -21,21 +22,22 @@ def programs(seed: int, count: int = ROUND) -> FeatureRows:
 
 
 def test_networks_judge_until_enough_programs_were_counted_and_then_trees() -> None:
-    model, networks, trees = first_model(BOARDS, "instructions"), pretrained(BOARDS), LightGBMModel(0, informed=True)
+    model, networks, trees, seen = first_model(BOARDS, "instructions"), pretrained(BOARDS), None, TrainingSet()
     assert isinstance(model, CountedModel)
     unseen = programs(1000)
     for number in range(ENOUGH // ROUND + 2):
-        grown = number * ROUND >= ENOUGH
-        np.testing.assert_array_equal(model.predict(unseen), (trees if grown else networks).predict(unseen))
+        np.testing.assert_array_equal(model.predict(unseen), (trees or networks).predict(unseen))
         np.testing.assert_array_equal(model.opinions(unseen), networks.opinions(unseen))
-        costs, tasks = np.exp(programs(number).rows[:, 0].astype(np.float64)), np.full(ROUND, number % 3)
-        model.update(programs(number), costs, tasks)
-        if number * ROUND < ENOUGH:
-            networks.update(programs(number), costs, tasks)
-        trees.remember(programs(number), costs, tasks)
-        if (number + 1) * ROUND >= ENOUGH:
-            trees.update(programs(0, 0), np.zeros(0), np.zeros(0, np.int64))
-    assert isinstance(model, NetworkModel) and model.fitted
+        round_ = programs(number), np.exp(programs(number).rows[:, 0].astype(np.float64)), np.full(ROUND, number % 3)
+        model.update(*round_)
+        if trees is not None:
+            trees.update(*round_)
+            continue
+        networks.update(*round_)
+        seen.add(*round_)
+        if len(seen) == ENOUGH:
+            trees = LightGBMModel(0, informed=True, known=seen)
+    assert trees is not None and isinstance(model, NetworkModel) and model.fitted
 
 
 def test_without_the_library_of_trees_networks_judge_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
