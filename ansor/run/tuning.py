@@ -24,7 +24,7 @@ from ansor.measure.measurer import Candidate, Measurement, Measurer
 from ansor.run.budget import FEWEST_TRIALS, Budget
 from ansor.run.judge import NamedModel, judge_of
 from ansor.run.ledger import Ledger
-from ansor.run.options import ROUND, SMALL_ROUND, Rounds, SearchOptions, Trials
+from ansor.run.options import ROUND, SMALL_ROUND, Rounds, SearchOptions, Trials, usual_search
 from ansor.run.pace import Pace
 from ansor.run.refused import refusal
 from ansor.run.reporter import Callbacks
@@ -92,7 +92,7 @@ class TuningRun:
         """The search for programs of a task; derives its sketches if that has not been done yet."""
         of = f" ({number + 1} of {len(self.states)})" if len(self.states) > 1 else ""
         self.callbacks.now(f"deriving the programs of {state.task.name}{of}")
-        options = replace(self.search.tuner, early_stop=self.search.early_stop)
+        options = replace(self.search.tuner or usual_search(self.measurer.unit), early_stop=self.search.early_stop)
         if self.budget.trials is not None:
             options = replace(options, budget=max(1, self.budget.trials // max(1, len(self.states))))
         return Tuner(state.task.spaces, self.model, seed=self.search.seed, options=options, task=number)

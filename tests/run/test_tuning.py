@@ -19,14 +19,14 @@ from ansor.measure.machine_identity import compiler_identity
 from ansor.measure.measurer import Candidate, Measurement
 from ansor.measure.record import load
 from ansor.run.budget import FEWEST_TRIALS, Budget
-from ansor.run.options import Rounds, SearchOptions, Trials
+from ansor.run.options import COUNTED, Rounds, SearchOptions, Trials
 from ansor.run.reporter import Callbacks
 from ansor.run.states import Progress, best_of_recorded
 from ansor.run.tuning import TuningRun
 from ansor.run.zero_tuning import pick
 from ansor.search.expected_gain import expected_gain
-from ansor.search.tuner import Outcome, Pick, Tuner
-from ansor.targets.unit import SECONDS
+from ansor.search.tuner import Outcome, Pick, Tuner, TunerOptions
+from ansor.targets.unit import INSTRUCTIONS, SECONDS
 from ansor.tasks.recorded import recorded_outcomes
 from ansor.tasks.task import SearchTask
 from ansor.te import workloads
@@ -142,6 +142,15 @@ def test_seeds_reproduce_the_candidates() -> None:
         run(measurer, 24, seed=seed).run()
         texts.append([job.source.text for job in measurer.jobs])
     assert texts[0] == texts[1] != texts[2]
+
+
+def test_exact_costs_are_searched_with_their_own_options_unless_others_are_given() -> None:
+    counted, timed_, given = FakeMeasurer(), FakeMeasurer(), TunerOptions(anchors=1)
+    counted.unit = INSTRUCTIONS
+    searches = [next(iter(run(measurer, 9).tuners.values())).options.local_share for measurer in (counted, timed_)]
+    assert searches == [COUNTED.local_share, TunerOptions().local_share] and searches[0].early > searches[1].early
+    own = TuningRun([TASK], measurer=counted, budget=Budget.of(9), search=SearchOptions(model=RandomModel(0), tuner=given))  # type: ignore[arg-type]  # a fake
+    assert next(iter(own.tuners.values())).options == replace(given, budget=9)
 
 
 def test_several_tasks_share_the_budget() -> None:
