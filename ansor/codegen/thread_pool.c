@@ -12,6 +12,8 @@
  * OpenMP     Where the process has an OpenMP runtime with as many threads, its threads do what workers do: they look for their next loop for
  *            milliseconds, and two sets of threads that look for work take each other's processors. But such a loop ends when all of them have come:
  *            where another program has their processor, that takes milliseconds, too. After such a loop the workers are used for a while.
+ * Places     A thread that wakes up is often put on the processor of the thread that woke it, and systems may leave both there for milliseconds, with
+ *            other processors idle. So a worker that finds itself where a thread before it runs moves elsewhere, within what its user allows.
  * Callers    One loop has the workers at a time. A loop that finds them taken (another thread's loop, or the one it is part of) and a loop in a
  *            forked process, where the workers are missing, runs in its caller alone.
  */
@@ -29,6 +31,7 @@
 #ifndef LATE_NANOSECONDS
 #define LATE_NANOSECONDS 50000 /* a loop on OpenMP's threads that ends so long after its last piece waited for a thread without a processor */
 #endif
+#define RESTED_NANOSECONDS 500000 /* after such a rest, OpenMP's threads may have slept: by default they look for their next loop about as long */
 #define LATE_FACTOR 20         /* workers are used for so many times as long: what such loops cost is a twentieth of the time at most */
 #define LONGEST_PAUSE 1000000000
 #define STACK ((size_t)8 << 20) /* of a worker: tiles live there */
@@ -44,6 +47,7 @@ typedef void (*loop_body)(void *ctx, long begin, long end);
 struct share {
   _Alignas(LINE) _Atomic uint64_t span; /* what is left of it: first << 32 | end, in units */
   int64_t ended;                        /* when its thread of OpenMP had run its last piece; 0: it had none */
+  atomic_int place;                     /* the processor on which its thread was seen last; -1: unknown */
 };
 
 struct openmp { /* functions of a runtime of this process; NULL where there is none */
@@ -71,6 +75,8 @@ struct pool {
   pthread_cond_t work_ready, work_done;
   struct openmp openmp;
   struct pause pause;
+  int64_t ended; /* when the last loop on OpenMP's threads was over */
+  int rested;    /* they may have slept since then */
   atomic_int cramped; /* a thread of OpenMP has too small a stack: they are not used again */
 };
 
@@ -154,6 +160,37 @@ static int work(struct pool *pool, int number) {
   return busy;
 }
 
+/* Places ------------------------------------------------------------------------------------------------------------------------------------------- */
+
+static int note_place(struct share *share) {
+#ifdef __linux__
+  int here = sched_getcpu();
+#else
+  int here = -1;
+#endif
+  atomic_store_explicit(&share->place, here, memory_order_relaxed);
+  return here;
+}
+
+/* Moves thread `number` elsewhere if it runs where one of the threads before it was seen. */
+static void step_aside(struct pool *pool, int number) {
+  int here = note_place(&pool->shares[number]), crowded = 0;
+  for (int k = 0; k < number; k++) crowded |= here >= 0 && here == atomic_load_explicit(&pool->shares[k].place, memory_order_relaxed);
+  if (!crowded) return;
+#ifdef __linux__
+  cpu_set_t allowed, free_ones;
+  if (sched_getaffinity(0, sizeof allowed, &allowed)) return;
+  free_ones = allowed;
+  for (int k = 0; k < number; k++) {
+    int place = atomic_load_explicit(&pool->shares[k].place, memory_order_relaxed);
+    if (place >= 0) CPU_CLR(place, &free_ones);
+  }
+  if (!CPU_COUNT(&free_ones) || sched_setaffinity(0, sizeof free_ones, &free_ones)) return;
+  sched_setaffinity(0, sizeof allowed, &allowed); /* it has moved, and may be moved again */
+  note_place(&pool->shares[number]);
+#endif
+}
+
 /* Workers ------------------------------------------------------------------------------------------------------------------------------------------ */
 
 static int has_work(struct pool *pool, uint64_t seen) {
@@ -161,12 +198,12 @@ static int has_work(struct pool *pool, uint64_t seen) {
   return ((gate & OPEN) && ROUND(gate) != seen) || atomic_load(&pool->stopping);
 }
 
-/* Returns when there is a loop that this worker has not seen, or the pool is to stop. */
-static void await_work(struct pool *pool, uint64_t seen) {
-  for (;;) {
+/* Returns when there is a loop that this worker has not seen, or the pool is to stop; gives whether it has slept. */
+static int await_work(struct pool *pool, uint64_t seen) {
+  for (int slept = 0;; slept = 1) {
     struct patience spent = {0, 0};
     do {
-      if (has_work(pool, seen)) return;
+      if (has_work(pool, seen)) return slept;
     } while (patient(&spent));
     pthread_mutex_lock(&pool->lock);
     atomic_fetch_add(&pool->sleepers, 1); /* before the last look: a caller opens the gate first and looks for sleepers then */
@@ -184,8 +221,9 @@ static void *worker(void *argument) {
   free(argument);
   uint64_t seen = 0;
   for (;;) {
-    await_work(pool, seen);
+    int slept = await_work(pool, seen);
     if (atomic_load(&pool->stopping)) return NULL;
+    if (slept) step_aside(pool, hired.number); /* before it is inside: the caller would wait for it */
     uint64_t gate = atomic_load(&pool->gate);
     int inside = 0;
     while (!inside && (gate & OPEN) && ROUND(gate) != seen) inside = atomic_compare_exchange_weak(&pool->gate, &gate, gate + 1);
@@ -206,9 +244,11 @@ static void *worker(void *argument) {
 static void open_gate(struct pool *pool) {
   atomic_store(&pool->gate, (ROUND(atomic_load(&pool->gate)) + 1) << 32 | OPEN);
   if (!atomic_load(&pool->sleepers)) return;
+  note_place(&pool->shares[0]);
   pthread_mutex_lock(&pool->lock);
   pthread_cond_broadcast(&pool->work_ready);
   pthread_mutex_unlock(&pool->lock);
+  sched_yield(); /* a worker that was put here has to run to find out and move */
 }
 
 static void close_gate(struct pool *pool) {
@@ -248,6 +288,7 @@ static void openmp_worker(void *handle) {
     atomic_store(&pool->cramped, 1);
     return;
   }
+  if (number && pool->rested) step_aside(pool, number);
   pool->shares[number].ended = work(pool, number) ? nanoseconds() : 0;
 }
 
@@ -258,9 +299,11 @@ static int openmp_has(const struct pool *pool) {
 }
 
 static void run_on_openmp(struct pool *pool) {
+  pool->rested = nanoseconds() - pool->ended > RESTED_NANOSECONDS;
+  if (pool->rested) note_place(&pool->shares[0]);
   for (int t = 0; t < pool->threads; t++) pool->shares[t].ended = 0;
   pool->openmp.parallel(openmp_worker, pool, (unsigned)pool->threads, 0);
-  int64_t now = nanoseconds(), last = 0;
+  int64_t now = pool->ended = nanoseconds(), last = 0;
   for (int t = 0; t < pool->threads; t++) last = pool->shares[t].ended > last ? pool->shares[t].ended : last;
   int64_t late = now - last, length = late * LATE_FACTOR > pool->pause.length * 2 ? late * LATE_FACTOR : pool->pause.length * 2;
   if (late < LATE_NANOSECONDS) length = 0;
@@ -341,7 +384,10 @@ void *ansor_pool_create(int threads) {
     return NULL;
   }
   *pool = (struct pool){.forks = atomic_load(&forks), .shares = shares, .workers = workers};
-  for (int t = 0; t < threads; t++) atomic_init(&shares[t].span, 0);
+  for (int t = 0; t < threads; t++) {
+    atomic_init(&shares[t].span, 0);
+    atomic_init(&shares[t].place, -1);
+  }
   pthread_mutex_init(&pool->lock, NULL);
   pthread_cond_init(&pool->work_ready, NULL);
   pthread_cond_init(&pool->work_done, NULL);

@@ -238,6 +238,53 @@ def test_no_data_races(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+PLACES = r"""
+#include SOURCE
+#include <stdio.h>
+/* Where a thread that runs on `here`, where the caller was seen, is afterwards. */
+static int moved_to(struct pool *pool, int here) {
+  atomic_store(&pool->shares[0].place, here);
+  step_aside(pool, 1);
+  return sched_getcpu();
+}
+int main(void) {
+  struct pool *pool = ansor_pool_create(2);
+  cpu_set_t allowed, after;
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  for (int here = 0; here < CPU_SETSIZE; here++) {
+    if (!CPU_ISSET(here, &allowed)) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(here, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    int alone = moved_to(pool, here), moved = 0;
+    sched_getaffinity(0, sizeof after, &after);
+    int stays = alone == here && CPU_EQUAL(&after, &one);
+    for (int k = 0; k < 20 && !moved; k++) { /* a busy system may move it back at any time */
+      sched_setaffinity(0, sizeof one, &one);
+      sched_setaffinity(0, sizeof allowed, &allowed);
+      moved = moved_to(pool, here) != here;
+    }
+    sched_getaffinity(0, sizeof after, &after);
+    int undisturbed = moved_to(pool, (here + 1) % CPU_SETSIZE) >= 0 && CPU_EQUAL(&after, &allowed);
+    printf("%d%d%d ", stays, moved || CPU_COUNT(&allowed) == 1, undisturbed);
+  }
+  return 0;
+}
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system does not let threads choose their processors")
+def test_a_thread_where_the_caller_runs_moves_elsewhere_within_its_affinity(tmp_path: Path) -> None:
+    source, program = tmp_path / "places.c", tmp_path / "places"
+    source.write_text(PLACES)
+    command = [*find_compiler().command, "-O1", "-std=gnu11", "-pthread", f'-DSOURCE="{SOURCE}"', str(source), "-o", str(program)]
+    built = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert built.returncode == 0, built.stderr
+    ran = subprocess.run([str(program)], capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stdout.split()) == (0, ["111"] * len(os.sched_getaffinity(0)))
+
+
 def test_it_builds_without_warnings(tmp_path: Path) -> None:
     """Not linked: without our cache folder, the embedded compiler would build its runtime first."""
     command = [*find_compiler().command, "-Wall", "-Wextra", "-Werror", "-std=gnu11", "-c", "-fPIC", "-pthread", "-fno-sanitize=all"]
