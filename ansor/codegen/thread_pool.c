@@ -31,9 +31,9 @@
 #ifndef LATE_NANOSECONDS
 #define LATE_NANOSECONDS 50000 /* a loop on OpenMP's threads that ends so long after its last piece waited for a thread without a processor */
 #endif
-#define RESTED_NANOSECONDS 500000 /* after such a rest, OpenMP's threads may have slept: by default they look for their next loop about as long */
 #define LATE_FACTOR 20         /* workers are used for so many times as long: what such loops cost is a twentieth of the time at most */
 #define LONGEST_PAUSE 1000000000
+#define RESTED_NANOSECONDS 500000 /* after such a rest, OpenMP's threads may have slept: by default they look for their next loop about as long */
 #define STACK ((size_t)8 << 20) /* of a worker: tiles live there */
 #define LEAST_STACK (STACK / 8) /* of a thread of OpenMP, whose user may have set it: tiles take half of that at most, unless told otherwise */
 #define LINE 64 /* bytes of a cache line */

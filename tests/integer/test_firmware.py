@@ -52,7 +52,7 @@ def test_every_byte_is_right_on_a_board(network: IntegerNetwork, tmp_path: Path,
     assert re.fullmatch(r"Firmware\(.*firmware.elf: \d+ bytes of code and constants, \d+ of RAM with the stack, for [\w-]+\)", repr(firmware))
     run = run_firmware(firmware)
     assert run.wrong == 0 and run.unit == "instructions" and 0 < run.stack_bytes < 4096
-    at_once = 32 if board == "spike-rvv128" else 1  # an instruction on several vector registers multiplies many pairs
+    at_once = 32 if board == "spike-rvv128" else 1  # the most that one instruction adds to: eight registers of 128 bits have 32 sums of 32 bits
     assert network.macs / at_once < run.cost < 100 * network.macs
     assert code.constant_bytes < firmware.flash_bytes and code.arena_bytes < firmware.ram_bytes
     assert run_firmware(firmware) == run
