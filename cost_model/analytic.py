@@ -10,9 +10,8 @@ do not move with the loop (roofline of the innermost loop, cache footprints as i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -20,17 +19,15 @@ from numpy.typing import NDArray
 
 from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.cache_sets import FirstCache
-from ansor.cost_model.compiler_vectors import lanes_by_compiler
 from ansor.cost_model.index_division import index_divisions
 from ansor.cost_model.nest import Nest
-from ansor.ir.columns import Flag, Row, anywhere, ceil, choose, larger, log, negated, row, smaller
-from ansor.ir.loops import Buffer, Loops
-from ansor.schedule.legality import accumulators, registers_for, vector_pieces
+from ansor.cost_model.register_tile import Tile, register_tile
+from ansor.ir.columns import Row, ceil, choose, larger, log, row
+from ansor.ir.loops import Loops
+from ansor.schedule.legality import accumulators, registers_for
 from ansor.schedule.machine import Machine
 from ansor.targets.hardware import Caches
 from ansor.targets.prior import Issue, Prior
-from ansor.te.expr import Call, Select
-from ansor.te.fold import walk
 
 
 class Core(Machine, Protocol):
@@ -45,29 +42,6 @@ class Core(Machine, Protocol):
 def first_cache(core: Core) -> FirstCache:
     """The geometry of a core's first cache."""
     return FirstCache(core.caches.line_bytes, core.prior.traffic.way_bytes)
-
-
-@dataclass(frozen=True, eq=False)
-class Tile:
-    """The register tile of a statement, one number per program.
-
-    elements: iterations of the tile's loops; vectors: instructions they take; packed: bodies that the compiler vectorizes together by itself; reads:
-    memory reads per body, by buffer; runs: how often the tile is entered; bodies: how often its body runs; partial: its innermost reduction runs in vectors
-    of partial results.
-    """
-
-    elements: Row
-    vectors: Row
-    packed: Row
-    reads: Mapping[Buffer, Row]
-    runs: Row
-    bodies: Row
-    partial: Flag
-
-    @cached_property
-    def loads(self) -> Row:
-        """Memory reads per body."""
-        return sum(self.reads.values(), start=0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +71,7 @@ class Estimate:
 def estimate(statement: Statement, core: Core) -> Estimate:
     """The estimate of one statement."""
     lanes = lanes_of(statement, core)
-    tile = statement.once(("tile", lanes), lambda: register_tile(statement, lanes))
+    tile = statement.once(("tile", lanes, core.prior.issue.moves_out), lambda: register_tile(statement, lanes, core.prior.issue.moves_out))
     instructions = instruction_cycles(statement, tile, core)
     return Estimate(tile, lanes, instructions, tuple(transfers(statement, core)), threads_at_work(statement.nest, core))
 
@@ -110,57 +84,6 @@ def estimated_cycles(loops: Loops, count: int, core: Core) -> NDArray[np.float64
     return total
 
 
-def register_tile(statement: Statement, lanes: int) -> Tile:
-    """The unrolled loops: those inside the innermost reduction, or the vectorised one of a statement without a reduction."""
-    nest = statement.nest
-    elements: Row = 1.0
-    vectors: Row = 1.0
-    loads: dict[Buffer, Row] = {buffer: 1.0 for buffer in statement.footprints if buffer is not nest.store.buffer}
-    held: Row = 1.0
-    inside: Flag = True
-    running: Flag = True
-    partial: Flag = False
-    reduces = nest.store.combiner is not None
-    for level in range(len(nest.loops) - 1, -1, -1):
-        loop, extent = nest.loops[level], nest.extents[level]
-        if loop.stage != nest.store.stage:
-            break
-        if loop.intrinsic:  # unrolled with the vectors around it
-            elements = elements * extent
-            continue
-        in_vectors = row(vector_pieces(loop.var.extent, lanes))
-        if loop.kind == "reduce":
-            along = loop.vectorized & inside & nest.real[level]  # vectors of partial results
-            elements = choose(along, elements * extent / in_vectors, elements)
-            inside = inside & negated(nest.real[level])
-            held = choose(running, held * choose(along, in_vectors, extent), held)
-            partial = partial | along
-            continue
-        running = running & (inside | negated(nest.real[level]))
-        vectorized = loop.vectorized & _moves_by(1.0, statement, nest.store.buffer, level)
-        written = inside | (partial & loop.unrolled) if reduces else inside & vectorized
-        if not anywhere(written):
-            continue
-        pieces = choose(vectorized, in_vectors, extent)
-        elements = choose(written, elements * extent, elements)
-        vectors = choose(written, vectors * pieces, vectors)
-        for buffer, moves in [(one, statement.footprints[one].moves[level]) for one in loads]:
-            if moves is not False:
-                loads[buffer] = choose(written & moves, loads[buffer] * _loads_of(statement, buffer, level, vectorized, pieces), loads[buffer])
-    packed = lanes_by_compiler(statement, elements, lanes)
-    bodies = nest.iterations / (elements * packed)
-    return Tile(elements, vectors, packed, loads, bodies / held, bodies, partial)
-
-
-def _loads_of(statement: Statement, buffer: Buffer, level: int, vectorized: Flag, pieces: Row) -> Row:
-    """Loads of a buffer in an unrolled loop: one per iteration, or per vector."""
-    nest = statement.nest
-    groups = bool(nest.loops) and bool(nest.loops[-1].intrinsic)  # adjacent lanes are a group apart
-    factor = choose(vectorized & (_moves_by(1.0, statement, buffer, level) | groups), pieces, nest.extents[level])
-    # Every second element: two vectors and a shuffle.
-    return choose(vectorized & _moves_by(2.0, statement, buffer, level), smaller(3.0 * pieces, nest.extents[level]), factor)
-
-
 def lanes_of(statement: Statement, core: Core) -> int:
     """Elements per vector."""
     widest = max(layout.element_bytes for buffer, layout in statement.layouts.items() if buffer in statement.footprints)
@@ -169,18 +92,11 @@ def lanes_of(statement: Statement, core: Core) -> int:
     return lanes if intrinsic is None else min(lanes, max(intrinsic.lanes))
 
 
-def _moves_by(elements: float, statement: Statement, buffer: Buffer, level: int) -> Flag:
-    stride = statement.footprints[buffer].strides[level]
-    return False if stride is None else stride == elements
-
-
 def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
     """Cycles of a statement's arithmetic and loads if all data are in the first cache, of all threads together."""
-    value, issue, overhead, reduction = statement.nest.store.value, core.prior.issue, core.prior.overhead, core.prior.reduction
-    calls = sum(isinstance(node, Call) for node in walk(value))
-    choices = sum(isinstance(node, Select) for node in walk(value))
+    issue, overhead, reduction = core.prior.issue, core.prior.overhead, core.prior.reduction
     divisions = overhead.division * index_divisions(statement.nest)
-    work = tile.vectors / issue.arithmetic + choices * tile.vectors + calls * overhead.call * tile.vectors
+    work = tile.work.arithmetic / issue.arithmetic + tile.work.choices + overhead.call * tile.work.calls
     if statement.nest.store.combiner is None:
         return tile.bodies * larger(larger(work, tile.loads / issue.loads), tile.vectors) + tile.runs + divisions
     most = row(accumulators(registers_for(statement.nest.path, statement.nest.store, core)))
@@ -210,7 +126,7 @@ def transfers(statement: Statement, core: Core) -> list[Row]:
 
 def cache_loads(statement: Statement, core: Core) -> list[Row]:
     """Bytes that enter each cache while a statement runs, the first one first; 0 for an absent cache."""
-    touched, fill = (statement.room, statement.bytes, statement.bytes), core.prior.traffic.fill
+    touched, fill = (statement.room, statement.whole, statement.whole), core.prior.traffic.fill
     return [_loaded(statement, fill * size, taken) if size else 0.0 for size, taken in zip(core.caches.sizes, touched, strict=True)]
 
 
@@ -223,11 +139,18 @@ def _loaded(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:
 
 
 def _loaded_again(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:
-    """The same if nothing stays cached between runs."""
-    loaded = statement.loads[-1]
-    for size, load in reversed(list(zip(taken[:-1], statement.loads[:-1], strict=True))):
+    """The same if nothing stays cached between runs. What the body touches is loaded once each time it runs, even if it does not fit."""
+    body = _body(statement.nest)
+    loaded = statement.loads[body]
+    for size, load in reversed(list(zip(taken[:body], statement.loads[:body], strict=True))):
         loaded = choose(size <= capacity, load, loaded)
     return loaded
+
+
+def _body(nest: Nest) -> int:
+    """The boundary inside the innermost reduction loop, or around the innermost loop if there is none: what is inside is held in registers."""
+    reduces = [level for level, loop in enumerate(nest.loops) if loop.kind == "reduce"]
+    return reduces[-1] + 1 if reduces else max(len(nest.loops) - 1, 0)
 
 
 def threads_at_work(nest: Nest, core: Core) -> Row:

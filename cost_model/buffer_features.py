@@ -46,6 +46,11 @@ class Statement:
         found: T = known[name]
         return found
 
+    @property
+    def whole(self) -> tuple[Row, ...]:
+        """Bytes of the cache lines that are touched, by boundary."""
+        return self.once("whole lines", lambda: _bytes(self.nest, {buffer: one.whole for buffer, one in self.footprints.items()}, self.layouts))
+
 
 def statements_of(loops: Loops, cache: FirstCache = USUAL, known: dict[Store, Statement] | None = None) -> list[Statement]:
     """Every store of the program, in order. known: statements of stores shared with other programs; this program's are added."""
@@ -65,7 +70,8 @@ def _statement(nest: Nest, cache: FirstCache) -> Statement:
     touched = {buffer: footprint(nest, layouts[buffer], indices, cache) for buffer, indices in reads.items()}
     walked = {buffer: len({var for index in indices for one in index for var in variables(one)}) for buffer, indices in reads.items()}
     shown = _shown(nest.store.buffer, walked)
-    return Statement(nest, touched, layouts, _bytes(nest, touched, layouts), _loads(nest, touched, layouts), _room(touched), shown)
+    touched_bytes = _bytes(nest, {buffer: print_.elements for buffer, print_ in touched.items()}, layouts)
+    return Statement(nest, touched, layouts, touched_bytes, _loads(nest, touched, layouts), _room(touched), shown)
 
 
 def _resident(program: Sequence[Statement]) -> Row:
@@ -77,11 +83,12 @@ def _resident(program: Sequence[Statement]) -> Row:
     return sum((elements * size for elements, size in most.values()), start=0.0)
 
 
-def _bytes(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, Layout]) -> tuple[Row, ...]:
+def _bytes(nest: Nest, elements: dict[Buffer, tuple[Row, ...]], layouts: dict[Buffer, Layout]) -> tuple[Row, ...]:
+    """Bytes of all buffers' elements, by boundary."""
     total: list[Row] = [0.0] * len(nest.counts.inside)
-    for buffer, print_ in touched.items():
+    for buffer, counts in elements.items():
         size = float(layouts[buffer].element_bytes)
-        total = [sum_ + elements * size for sum_, elements in zip(total, print_.elements, strict=True)]
+        total = [sum_ + count * size for sum_, count in zip(total, counts, strict=True)]
     return tuple(total)
 
 
@@ -96,7 +103,9 @@ def _loads(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, L
             if boundary:
                 level = boundary - 1
                 kept = choose(print_.moves[level] & nest.real[level], 1.0, kept * nest.extents[level])
-            total[boundary] = total[boundary] + elements * size * (nest.counts.outside[boundary] / kept)
+            outer = max(boundary - 1, 0)  # the next outer loop may go on within the lines
+            waste = print_.whole[outer] / print_.elements[outer]
+            total[boundary] = total[boundary] + elements * waste * size * (nest.counts.outside[boundary] / kept)
     return tuple(total)
 
 

@@ -3,11 +3,14 @@
 It vectorizes the innermost loop that it does not unroll: around a reduction, that is the next outer loop, if the reduction is short enough to be fully
 unrolled. Accesses that move with that loop must be contiguous, or in groups so narrow that a few shuffles separate them.
 
-This is a deliberately short guess at what compilers do. It ignores loops that hold other statements, loops inside a reduction that are not
-unrolled, and the cost of shuffles; an index read from data counts as moving by one.
+This is a deliberately short guess at what compilers do. It ignores loops that hold other statements, and loops inside a reduction that are not unrolled; an
+index read from data counts as moving by one.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ansor.cost_model.buffer_features import Statement
 from ansor.ir.columns import Flag, Row, anywhere, choose, larger, negated, row
@@ -15,20 +18,33 @@ from ansor.ir.loops import Buffer
 from ansor.schedule.legality import vector_pieces
 
 WRITTEN_OUT = 8.0  # statements up to which a loop is unrolled unasked
-APART = 8.0  # the most elements from one lane to the next that shuffles still handle
+APART = 8.0  # the most elements from one lane to the next in loops that the compiler takes for worth it
+SHUFFLED = 4.0  # the most elements from one lane to the next that shuffles still handle
+SHUFFLES = 2.0  # what these cost, in loads
+GATHERED = 1.0  # what each lane costs beyond, in loads
 
 
-def lanes_by_compiler(statement: Statement, elements: Row, lanes: int) -> Row:
-    """How many iterations of a statement's body run at once; 1 if the compiler does not vectorize it. elements: unrolled iterations in the body."""
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """lanes: how many iterations of a statement's body run at once, 1 if the compiler does not vectorize it; loads: how many loads each read of it costs."""
+
+    lanes: Row
+    loads: Mapping[Buffer, Row]
+
+
+def packed_by_compiler(statement: Statement, elements: Row, lanes: int, written_out: bool) -> Packed:
+    """What the compiler vectorizes. elements: unrolled iterations in the body; written_out: whether to count short loops in it, and what far loads cost."""
     nest = statement.nest
     found: Row = 1.0
+    loads: dict[Buffer, Row] = dict.fromkeys(statement.footprints, 1.0)
     if any(loop.intrinsic for loop in nest.loops):
-        return found
+        return Packed(found, loads)
     free: Flag = True
     for loop, real in zip(nest.loops, nest.real, strict=True):
         free = free & negated(real & loop.vectorized)
     written: Row = elements
     reduced: Flag = nest.store.combiner is None  # an inner loop is a reduction, or there is none
+    short: Row = 1.0  # iterations of the loops inside that are written out
     for level in range(len(nest.loops) - 1, -1, -1):
         loop, extent, real = nest.loops[level], nest.extents[level], nest.real[level]
         if loop.kind == "reduce":
@@ -39,17 +55,29 @@ def lanes_by_compiler(statement: Statement, elements: Row, lanes: int) -> Row:
         fits = free & reduced & real
         if anywhere(fits):
             for buffer in statement.footprints:
-                fits = fits & _is_near(statement, buffer, level)
+                fits = fits & _is_near(statement, buffer, level, short)
             found = choose(fits, extent / row(vector_pieces(loop.var.extent, lanes)), found)
-        free = free & negated(reduced & real)
-    return found
+            if written_out:
+                loads = {buffer: choose(fits, _loads(statement, buffer, level, lanes), count) for buffer, count in loads.items()}
+        if nest.store.combiner is None and written_out:
+            short = choose(real, short * extent, short)
+            free = free & (negated(real) | (short <= WRITTEN_OUT))
+        else:
+            free = free & negated(reduced & real)
+    return Packed(found, loads)
 
 
-def _is_near(statement: Statement, buffer: Buffer, level: int) -> Flag:
-    """Whether a vector's accesses to a buffer are close together, or do not move at all."""
+def _loads(statement: Statement, buffer: Buffer, level: int, lanes: int) -> Row:
+    """The loads of a vector along a loop."""
+    stride = statement.footprints[buffer].strides[level]
+    return 1.0 if stride is None else choose(stride <= 1.0, 1.0, choose(stride <= SHUFFLED, SHUFFLES, GATHERED * lanes))
+
+
+def _is_near(statement: Statement, buffer: Buffer, level: int, short: Row) -> Flag:
+    """Whether a vector's accesses to a buffer are close together, or do not move at all. short: elements stored by the loops inside, written out."""
     footprint = statement.footprints[buffer]
     stride = footprint.strides[level]
     if stride is None:
         return True
-    near = stride == 1.0 if buffer is statement.nest.store.buffer else stride <= APART
+    near = stride <= short if buffer is statement.nest.store.buffer else stride <= APART
     return near | negated(footprint.moves[level])

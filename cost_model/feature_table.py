@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-FEATURES_VERSION = 6
+FEATURES_VERSION = 7
 """Incremented whenever a column changes its place or meaning: models are trained for one version."""
 
 BUFFER_BLOCKS = 5

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ansor.cost_model.nest import Nest
-from ansor.cost_model.touched import stands
+from ansor.cost_model.touched import stands, variables_within
 from ansor.ir.columns import Flag, Int, Row, choose, larger, negated, row
-from ansor.ir.linear import Atom, Linear, Quotient, Remainder, Var, bounds, variables
+from ansor.ir.linear import Atom, Linear, Quotient, Remainder, Var, bounds, is_opaque, variables
 from ansor.ir.loops import Access, IndexValue
 from ansor.te.fold import walk
 
@@ -38,6 +38,18 @@ def index_divisions(nest: Nest) -> Row:
         nest.found["index divisions"] = _counted(nest)
     found: Row = nest.found["index divisions"]
     return found
+
+
+def steps_evenly(nest: Nest, level: int) -> Flag:
+    """Whether each iteration of a loop moves every access by the same distance, so that several can be one vector: no division in an index depends on it,
+    and no index that is read from memory."""
+    var = nest.loops[level].var
+    evenly: Flag = True
+    for terms in _addresses(nest):
+        evenly = evenly & (not any(is_opaque(atom) and any(one is var for one in variables_within(atom)) for atom, _ in terms))
+        for computed, moved_by in _computed(nest, terms, {}):
+            evenly = evenly & negated(computed & moved_by.get(var, False))
+    return evenly
 
 
 def _counted(nest: Nest) -> Row:
@@ -154,11 +166,14 @@ def _constants(nest: Nest) -> Constants:
     """The loops that are written out, so that their variables are constants: those inside the innermost reduction, or the vectors of other statements."""
     found: Constants = {}
     inside: Flag = True
+    reduces: Flag = False
+    for loop, real in zip(nest.loops, nest.real, strict=True):
+        reduces = reduces | (loop.kind == "reduce" and real)
     for loop, real in zip(reversed(nest.loops), reversed(nest.real), strict=True):
         if loop.stage != nest.store.stage:
             break
         if loop.kind == "reduce":
             inside = inside & negated(real)
         else:
-            found[loop.var] = inside if nest.store.combiner is not None else loop.vectorized
+            found[loop.var] = (reduces & inside) | (negated(reduces) & loop.vectorized) if nest.store.combiner is not None else loop.vectorized
     return found

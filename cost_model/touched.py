@@ -51,7 +51,7 @@ class Footprint:
     """What a statement touches of one buffer.
 
     places: distinct elements accessed per iteration.
-    elements: per boundary, elements touched by the loops inside it.
+    elements, whole: per boundary, elements touched by the loops inside it, and all elements of the cache lines that these are in.
     strides: per loop, elements by which the address moves; None if no index contains that loop.
     moves: per loop, whether the address moves with it.
     unique_lines, lines: cache lines touched over all loops, and visited (see the feature table).
@@ -60,6 +60,7 @@ class Footprint:
 
     places: Row
     elements: tuple[Row, ...]
+    whole: tuple[Row, ...]
     strides: tuple[Row | None, ...]
     moves: tuple[Flag, ...]
     unique_lines: Row
@@ -142,12 +143,13 @@ def _together(parts: list[tuple[Footprint, float]], layout: Layout) -> Footprint
     """The footprint of disjoint groups; parts: one of each kind, and their number."""
     prints = [print_ for print_, _ in parts]
     elements = tuple(smaller(_sum([(print_.elements[b], times) for print_, times in parts]), layout.size) for b in range(len(prints[0].elements)))
+    whole = tuple(larger(touched, _most([print_.whole[b] for print_ in prints])) for b, touched in enumerate(elements))  # they are often neighbours
     strides = tuple(_greatest([print_.strides[k] for print_ in prints]) for k in range(len(prints[0].strides)))
     moves = tuple(_any([print_.moves[k] for print_ in prints]) for k in range(len(prints[0].moves)))
     unique_lines = smaller(_sum([(print_.unique_lines, times) for print_, times in parts]), elements[0])
     places, lines = _sum([(print_.places, times) for print_, times in parts]), _sum([(print_.lines, times) for print_, times in parts])
     taken = tuple(_sum([(print_.room[b], times) for print_, times in parts]) for b in range(len(prints[0].room)))
-    return Footprint(places, elements, strides, moves, unique_lines, lines, taken)
+    return Footprint(places, elements, whole, strides, moves, unique_lines, lines, taken)
 
 
 def _sum(values: Sequence[tuple[Row, float]]) -> Row:
@@ -160,10 +162,12 @@ def _sum(values: Sequence[tuple[Row, float]]) -> Row:
 
 def _greatest(values: Sequence[Row | None]) -> Row | None:
     known = [value for value in values if value is not None]
-    if not known:
-        return None
-    greatest = known[0]
-    for value in known[1:]:
+    return _most(known) if known else None
+
+
+def _most(values: Sequence[Row]) -> Row:
+    greatest = values[0]
+    for value in values[1:]:
         greatest = larger(greatest, value)
     return greatest
 
@@ -179,7 +183,8 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], cache: Firs
     dimensions = [_dimension(nest, layout, d, [index[d] for index in group]) for d in range(len(layout.shape))]
     met = sets_met([stride * layout.element_bytes for stride in layout.strides[:-1]], cache)  # the same for all boundaries
     elements: list[Row] = [_touched(dimensions)]
-    taken: list[Row] = [_room(dimensions, elements[0], layout, met, cache)]
+    met_lines: list[Row] = [_unique_lines(dimensions, elements[0], layout, cache.line_bytes)]
+    taken: list[Row] = [_room(dimensions, met_lines[0], layout, met, cache)]
     walked, crossing = _walked(dimensions, len(nest.loops))
     points: Row = float(len(group))
     for level in range(len(nest.loops) - 1, -1, -1):
@@ -191,14 +196,16 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], cache: Firs
             points = points * choose(walked[level], nest.extents[level], 1.0)
             touched = choose(crossing, smaller(touched, points), touched)
         elements.append(touched)
-        taken.append(_room(dimensions, touched, layout, met, cache) if here else taken[-1])
+        met_lines.append(_unique_lines(dimensions, touched, layout, cache.line_bytes) if here else met_lines[-1])
+        taken.append(_room(dimensions, met_lines[-1], layout, met, cache) if here else taken[-1])
     elements.reverse()
+    met_lines.reverse()
     taken.reverse()
     strides = _strides(nest, dimensions, layout)
     moves = tuple(False if stride is None else stride != 0.0 for stride in strides)
     lines = _line_visits(nest, layout, elements, strides, moves, cache.line_bytes)
-    unique_lines = _unique_lines(dimensions, elements[0], layout, cache.line_bytes)
-    return Footprint(_places(group), tuple(elements), strides, moves, unique_lines, lines, tuple(taken))
+    whole = tuple(larger(touched, found * (cache.line_bytes / layout.element_bytes)) for touched, found in zip(elements, met_lines, strict=True))
+    return Footprint(_places(group), tuple(elements), whole, strides, moves, met_lines[0], lines, tuple(taken))
 
 
 def _walked(dimensions: list[_Dimension], levels: int) -> tuple[list[Flag], Flag]:
@@ -291,7 +298,7 @@ def _dimension(nest: Nest, layout: Layout, d: int, members: list[Linear]) -> _Di
             continue
         for other in members[1:]:
             coefficient = larger(magnitude(coefficient), magnitude(other.terms[k][1]))
-        levels = frozenset(nest.level[var] for var in _variables(atom) if var in nest.level)
+        levels = frozenset(nest.level[var] for var in variables_within(atom) if var in nest.level)
         composites.append(_Composite(atom, coefficient, levels))
     low, high = first.const, first.const
     for other in members[1:]:
@@ -300,18 +307,21 @@ def _dimension(nest: Nest, layout: Layout, d: int, members: list[Linear]) -> _Di
     return _Dimension(layout.shape[d], row(high - low), float(len(members)), steps, composites, used)
 
 
-def _variables(atom: Quotient | Remainder | Opaque) -> Iterator[Var]:
+def variables_within(atom: Atom) -> Iterator[Var]:
     """Loop variables, including those in the indices of data-dependent parts."""
+    if isinstance(atom, Var):
+        yield atom
+        return
     if not isinstance(atom, Opaque):
         for inner, _ in atom.value.terms:
-            yield from (inner,) if isinstance(inner, Var) else _variables(inner)
+            yield from variables_within(inner)
         return
     for node in walk(atom.value):
         for linear in node.index if isinstance(node, Access) else (node.value,) if isinstance(node, IndexValue) else ():
             yield from variables(linear)
             for inner, _ in linear.terms:
                 if isinstance(inner, Opaque):
-                    yield from _variables(inner)
+                    yield from variables_within(inner)
 
 
 def _composite_span(nest: Nest, composite: _Composite, boundary: int, size: Row) -> Row:
@@ -425,25 +435,18 @@ def stands(nest: Nest, atom: Quotient | Remainder | Opaque, level: int) -> Flag:
 
 
 def _unique_lines(dimensions: list[_Dimension], touched: Row, layout: Layout, line_bytes: int) -> Row:
-    """Lines per contiguous run, times the number of runs. A run continues into the next dimension if it covers a whole row."""
-    if not dimensions:
-        return 1.0
-    last = dimensions[-1]
-    run_span, run_count = last.covered, last.count
-    whole = run_span >= last.size
-    for dimension in reversed(dimensions[:-1]):
-        run_span = choose(whole, run_span * dimension.covered, run_span)
-        run_count = choose(whole, run_count * dimension.count, run_count)
-        whole = whole & (dimension.covered >= dimension.size)
-    per_run = smaller(run_count, ceil(run_span * (layout.element_bytes / line_bytes)))
-    return larger(touched / run_count, 1.0) * larger(per_run, 1.0)
+    """Lines of each run along the last dimension, times the number of runs, but no more than between the first element and the last."""
+    lines: Row = 1.0
+    span: Row = 1.0
+    for dimension, stride in zip(reversed(dimensions), reversed(layout.strides), strict=True):
+        span = span + (dimension.covered - 1.0) * stride
+        lines = smaller(lines * dimension.count, ceil(span * (layout.element_bytes / line_bytes)))
+    return larger(smaller(lines, touched), 1.0)
 
 
-def _room(dimensions: list[_Dimension], touched: Row, layout: Layout, met: Sequence[Row], cache: FirstCache) -> Row:
-    line_bytes = cache.line_bytes
+def _room(dimensions: list[_Dimension], lines: Row, layout: Layout, met: Sequence[Row], cache: FirstCache) -> Row:
     if not dimensions:
-        return float(line_bytes)
-    lines = _unique_lines(dimensions, touched, layout, line_bytes)
+        return float(cache.line_bytes)
     return room([dimension.count for dimension in dimensions[:-1]], dimensions[-1].covered * layout.element_bytes, lines, met, cache)
 
 

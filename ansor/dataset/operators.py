@@ -25,7 +25,7 @@ Sizes = dict[str, int]
 MAX_FLOP = 1.2e9
 """Operation limit for random sizes: larger ones take longer to measure."""
 
-DRAWN = 240
+DRAWN = 1200
 """Declarations drawn at random, each of which is a task."""
 
 JITTERED = ("channels", "inputs", "outputs", "image", "rows", "columns", "batch")

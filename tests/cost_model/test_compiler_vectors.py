@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from ansor.cost_model.analytic import estimated_cycles, register_tile
+from ansor.cost_model.analytic import estimated_cycles
 from ansor.cost_model.buffer_features import Statement, statements_of
-from ansor.cost_model.compiler_vectors import lanes_by_compiler
+from ansor.cost_model.compiler_vectors import GATHERED, SHUFFLES, packed_by_compiler
+from ansor.cost_model.register_tile import register_tile
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import PragmaUnroll, Reorder, Split, Step, Vectorize
@@ -25,7 +26,7 @@ def statement(tensors: list[Tensor], *steps: Step) -> Statement:
 
 def at_once(tensors: list[Tensor], *steps: Step) -> float:
     one = statement(tensors, *steps)
-    return float(np.asarray(lanes_by_compiler(one, register_tile(one, LANES).elements, LANES)))
+    return float(np.asarray(packed_by_compiler(one, register_tile(one, LANES, moves_out=True).elements, LANES, written_out=True).lanes))
 
 
 def scaled(columns: int, apart: int = 1) -> list[Tensor]:
@@ -48,7 +49,10 @@ def test_not_along_what_is_far_apart() -> None:
     a = placeholder((64, 8), name="a")
     transposed = [a, compute((8, 64), lambda i, j: a[j, i], name="b")]
     assert at_once(transposed) == LANES, "eight apart"
-    assert at_once(transposed, Reorder("b", ("j", "i"))) == 1, "what is stored has to be together"
+    assert at_once(transposed, Reorder("b", ("j", "i"))) == LANES, "eight rows are written out"
+    c = placeholder((64, 16), name="c")
+    longer = [c, compute((16, 64), lambda i, j: c[j, i], name="b")]
+    assert at_once(longer, Reorder("b", ("j", "i"))) == 1, "what is stored has to be together"
 
 
 @pytest.mark.parametrize(("inner", "limit", "found"), [(2, 0, LANES), (8, 0, LANES), (16, 0, 1), (16, 16, LANES), (16, 8, 1)])
@@ -68,3 +72,10 @@ def test_what_runs_at_once_costs_less() -> None:
     loops = Sketch(Dag(sums), ()).lower_row(())
     assert at_once(sums) == 8
     assert estimated_cycles(loops, 1, TARGET)[0] < 64 * 8 * 4 / 2
+
+
+@pytest.mark.parametrize(("apart", "loads"), [(1, 1.0), (4, SHUFFLES), (8, GATHERED * LANES)])
+def test_far_elements_cost_shuffles_or_a_load_each(apart: int, loads: float) -> None:
+    one = statement(scaled(64, apart))
+    (read,) = [count for buffer, count in register_tile(one, LANES, moves_out=True).reads.items() if buffer.name == "a"]
+    assert float(np.asarray(read)) == loads

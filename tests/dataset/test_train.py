@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -66,3 +68,14 @@ def test_each_network_omits_other_tasks() -> None:
     assert len(networks) == 3 and not np.array_equal(networks[0](rows), networks[1](rows))
     for one, other in zip(networks, same, strict=True):
         np.testing.assert_array_equal(one(rows), other(rows))
+
+
+def test_operators_of_networks_count_twice_beside_drawn_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("ansor.dataset.train.fit_network", lambda part, options, start: asked.append(len(part)))
+    monkeypatch.setattr("ansor.dataset.train.family_number", lambda one, purpose: 255)  # nothing is left out
+    alone = [task(number, 3) for number in range(4)]
+    drawn = replace(alone[0], task=replace(alone[0].task, kind="drawn"))
+    train_networks(alone)
+    train_networks([*alone, drawn])
+    assert asked == [4, 4, 4, 9, 9, 9]

@@ -1,0 +1,90 @@
+"""The operations of a statement's value, by the buffers that they depend on: what no unrolled loop changes is computed once for all of its iterations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ansor.ir.loops import Access, Buffer, IndexValue, Store
+from ansor.te.expr import COMPARISONS, Binary, Call, Cast, Const, Expr, Select, is_float
+from ansor.te.fold import fold, postorder, walk
+
+EXTREME = 2.0
+"""Instructions of a minimum or maximum of floats, which have to keep NaN."""
+
+DIVISION = 0.5
+"""A division, relative to a function such as exp."""
+
+Reads = frozenset[Buffer] | None
+"""None: they depend on loop variables themselves, too."""
+
+Kind = Literal["arithmetic", "choices", "calls"]
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Operations that depend on the same buffers: vector instructions of one element or vector, choices between two values, and functions such as exp."""
+
+    reads: Reads
+    arithmetic: float = 0.0
+    choices: float = 0.0
+    calls: float = 0.0
+
+
+def operations_of(store: Store, apart: bool) -> tuple[Operations, ...]:
+    """The operations of a store, with those of its reduction. apart: by buffers; otherwise together, with one instruction for all arithmetic."""
+    if not apart:
+        nodes = list(walk(store.value))
+        return (Operations(None, 1.0, float(sum(isinstance(node, Select) for node in nodes)), float(sum(isinstance(node, Call) for node in nodes))),)
+    found: dict[Reads, Operations] = {None: Operations(None, 1.0 if store.combiner is None else _combining(store))}
+    reads = _reads(store.value)
+    fused = store.value if store.combiner == "sum" else None  # a product that is added is one instruction
+    for node in postorder(store.value):
+        kind, count = _count(node, fused)
+        if count:
+            key = reads[id(node)]
+            before = found.get(key, Operations(key))
+            found[key] = replace(before, **{kind: getattr(before, kind) + count})
+    return tuple(found.values())
+
+
+def _combining(store: Store) -> float:
+    return EXTREME if store.combiner in ("max", "min") and is_float(store.buffer.dtype) else 1.0
+
+
+def _reads(value: Expr) -> dict[int, Reads]:
+    """The buffers that each node depends on, by its id."""
+    found: dict[int, Reads] = {}
+
+    def note(node: Expr, below: tuple[Reads, ...]) -> Reads:
+        reads: Reads = frozenset({node.buffer}) if isinstance(node, Access) else None if isinstance(node, IndexValue) else frozenset()
+        for one in below:
+            reads = None if reads is None or one is None else reads | one
+        found[id(node)] = reads
+        return reads
+
+    fold(value, note)
+    return found
+
+
+def _count(node: Expr, fused: Expr | None) -> tuple[Kind, float]:
+    """What a node costs."""
+    if isinstance(node, Select):
+        return "choices", 1.0
+    if isinstance(node, Call):
+        return "calls", 1.0
+    if isinstance(node, Cast):
+        return "arithmetic", 1.0
+    if not isinstance(node, Binary) or node.op in COMPARISONS or node.dtype == "bool":
+        return "arithmetic", 0.0
+    if node.op in ("div", "floordiv", "floormod", "truncdiv", "truncmod"):
+        return "calls", DIVISION
+    if node.op in ("min", "max") and is_float(node.dtype):
+        return "arithmetic", 1.0 if isinstance(node.right, Const) or isinstance(node.left, Const) else EXTREME
+    added = fused if node.op == "mul" else None
+    return "arithmetic", float(node is not added and not _is_fused(node))
+
+
+def _is_fused(node: Binary) -> bool:
+    """Whether one of its operands is a product, so that both are one instruction: counted for the product."""
+    return node.op in ("add", "sub") and any(isinstance(operand, Binary) and operand.op == "mul" for operand in node.children)
