@@ -71,7 +71,7 @@ class Estimate:
 def estimate(statement: Statement, core: Core) -> Estimate:
     """The estimate of one statement."""
     lanes = lanes_of(statement, core)
-    tile = statement.once(("tile", lanes, core.prior.issue.moves_out), lambda: register_tile(statement, lanes, core.prior.issue.moves_out))
+    tile = statement.once(("tile", lanes, core.prior.issue.optimizes), lambda: register_tile(statement, lanes, core.prior.issue.optimizes))
     instructions = instruction_cycles(statement, tile, core)
     return Estimate(tile, lanes, instructions, tuple(transfers(statement, core)), threads_at_work(statement.nest, core))
 

@@ -32,8 +32,8 @@ class Packed:
     loads: Mapping[Buffer, Row]
 
 
-def packed_by_compiler(statement: Statement, elements: Row, lanes: int, written_out: bool) -> Packed:
-    """What the compiler vectorizes. elements: unrolled iterations in the body; written_out: whether to count short loops in it, and what far loads cost."""
+def packed_by_compiler(statement: Statement, elements: Row, lanes: int, optimizes: bool) -> Packed:
+    """What the compiler vectorizes. elements: unrolled iterations in the body; optimizes: see `Issue`."""
     nest = statement.nest
     found: Row = 1.0
     loads: dict[Buffer, Row] = dict.fromkeys(statement.footprints, 1.0)
@@ -57,9 +57,9 @@ def packed_by_compiler(statement: Statement, elements: Row, lanes: int, written_
             for buffer in statement.footprints:
                 fits = fits & _is_near(statement, buffer, level, short)
             found = choose(fits, extent / row(vector_pieces(loop.var.extent, lanes)), found)
-            if written_out:
+            if optimizes:
                 loads = {buffer: choose(fits, _loads(statement, buffer, level, lanes), count) for buffer, count in loads.items()}
-        if nest.store.combiner is None and written_out:
+        if nest.store.combiner is None and optimizes:
             short = choose(real, short * extent, short)
             free = free & (negated(real) | (short <= WRITTEN_OUT))
         else:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ansor.ir.loops import Access, Buffer, IndexValue, Store
-from ansor.te.expr import COMPARISONS, Binary, Call, Cast, Const, Expr, Select, is_float
+from ansor.te.expr import COMPARISONS, DIVISIONS, Binary, Call, Cast, Const, Expr, Select, is_float
 from ansor.te.fold import fold, postorder, walk
 
 EXTREME = 2.0
@@ -31,16 +31,17 @@ class Operations:
     calls: float = 0.0
 
 
-def operations_of(store: Store, apart: bool) -> tuple[Operations, ...]:
-    """The operations of a store, with those of its reduction. apart: by buffers; otherwise together, with one instruction for all arithmetic."""
-    if not apart:
+def operations_of(store: Store, optimizes: bool) -> tuple[Operations, ...]:
+    """The operations of a store, with those of its reduction. optimizes: see `Issue`; otherwise all together, with one instruction
+    for all arithmetic."""
+    if not optimizes:
         nodes = list(walk(store.value))
         return (Operations(None, 1.0, float(sum(isinstance(node, Select) for node in nodes)), float(sum(isinstance(node, Call) for node in nodes))),)
     found: dict[Reads, Operations] = {None: Operations(None, 1.0 if store.combiner is None else _combining(store))}
     reads = _reads(store.value)
-    fused = store.value if store.combiner == "sum" else None  # a product that is added is one instruction
+    added = store.value if store.combiner == "sum" else None
     for node in postorder(store.value):
-        kind, count = _count(node, fused)
+        kind, count = _count(node, added)
         if count:
             key = reads[id(node)]
             before = found.get(key, Operations(key))
@@ -67,8 +68,8 @@ def _reads(value: Expr) -> dict[int, Reads]:
     return found
 
 
-def _count(node: Expr, fused: Expr | None) -> tuple[Kind, float]:
-    """What a node costs."""
+def _count(node: Expr, added: Expr | None) -> tuple[Kind, float]:
+    """What a node costs. added: what the reduction adds; if it is a product, both are one instruction."""
     if isinstance(node, Select):
         return "choices", 1.0
     if isinstance(node, Call):
@@ -77,14 +78,14 @@ def _count(node: Expr, fused: Expr | None) -> tuple[Kind, float]:
         return "arithmetic", 1.0
     if not isinstance(node, Binary) or node.op in COMPARISONS or node.dtype == "bool":
         return "arithmetic", 0.0
-    if node.op in ("div", "floordiv", "floormod", "truncdiv", "truncmod"):
+    if node.op == "div" or node.op in DIVISIONS:
         return "calls", DIVISION
     if node.op in ("min", "max") and is_float(node.dtype):
         return "arithmetic", 1.0 if isinstance(node.right, Const) or isinstance(node.left, Const) else EXTREME
-    added = fused if node.op == "mul" else None
-    return "arithmetic", float(node is not added and not _is_fused(node))
+    fused = node.op == "mul" and node is added
+    return "arithmetic", float(not fused and not _adds_product(node))
 
 
-def _is_fused(node: Binary) -> bool:
+def _adds_product(node: Binary) -> bool:
     """Whether one of its operands is a product, so that both are one instruction: counted for the product."""
     return node.op in ("add", "sub") and any(isinstance(operand, Binary) and operand.op == "mul" for operand in node.children)

@@ -77,9 +77,9 @@ class _Repeated:
         return self._times / self._bodies
 
 
-def register_tile(statement: Statement, lanes: int, moves_out: bool) -> Tile:
-    """The unrolled loops: those inside the innermost reduction, or the vectorised one of a statement without a reduction. moves_out: see `Issue`."""
-    nest, growing = statement.nest, _Growing(statement, lanes, moves_out)
+def register_tile(statement: Statement, lanes: int, optimizes: bool) -> Tile:
+    """The unrolled loops: those inside the innermost reduction, or the vectorised one of a statement without a reduction. optimizes: see `Issue`."""
+    nest, growing = statement.nest, _Growing(statement, lanes, optimizes)
     for level in range(len(nest.loops) - 1, -1, -1):
         loop = nest.loops[level]
         if loop.stage != nest.store.stage:
@@ -99,9 +99,9 @@ class _Growing:
     bodies: how often the body runs in a run of the tile; inside: no reduction loop yet; running: no other loop outside such a loop yet.
     """
 
-    def __init__(self, statement: Statement, lanes: int, moves_out: bool) -> None:
+    def __init__(self, statement: Statement, lanes: int, optimizes: bool) -> None:
         self.elements: Row = 1.0
-        self._statement, self._lanes, self._moves_out = statement, lanes, moves_out
+        self._statement, self._lanes, self._optimizes = statement, lanes, optimizes
         self._vectors: Row = 1.0
         self._bodies: Row = 1.0
         self._inside: Flag = True
@@ -109,7 +109,7 @@ class _Growing:
         self._partial: Flag = False
         store = statement.nest.store
         self._loads = {buffer: _Repeated(print_.moves) for buffer, print_ in statement.footprints.items() if buffer is not store.buffer}
-        self._computed = [(done, _Repeated(_moves_together(statement, done.reads, moves_out))) for done in operations_of(store, moves_out)]
+        self._computed = [(done, _Repeated(_moves_together(statement, done.reads))) for done in operations_of(store, optimizes)]
 
     def reduce(self, level: int) -> None:
         """Go on outside a reduction loop."""
@@ -149,14 +149,14 @@ class _Growing:
         return _moves_by(1.0, self._statement, nest.store.buffer, level) & steps_evenly(nest, level)
 
     def _run(self, level: int, runs: Flag, innermost: Flag, bodies: Row) -> None:
-        if self._moves_out:
+        if self._optimizes:
             for part in (*self._loads.values(), *(repeated for _, repeated in self._computed)):
                 part.run(level, runs, innermost, bodies)
 
     def tile(self) -> Tile:
         """The tile of the loops so far."""
         statement, computed = self._statement, self._computed
-        packed = packed_by_compiler(statement, self.elements, self._lanes, self._moves_out)
+        packed = packed_by_compiler(statement, self.elements, self._lanes, self._optimizes)
         bodies = statement.nest.iterations / (self.elements * packed.lanes)
         reads = {buffer: part.per_body * packed.loads[buffer] for buffer, part in self._loads.items()}
         arithmetic = sum((done.arithmetic * part.per_body for done, part in computed), start=0.0)
@@ -165,9 +165,9 @@ class _Growing:
         return Tile(self.elements, self._vectors, packed.lanes, reads, Work(arithmetic, choices, calls), bodies / self._bodies, bodies, self._partial)
 
 
-def _moves_together(statement: Statement, reads: Reads, apart: bool) -> Sequence[Flag]:
+def _moves_together(statement: Statement, reads: Reads) -> Sequence[Flag]:
     """The loops that a value read from these buffers depends on, by level."""
-    if reads is None or not apart:
+    if reads is None:
         return [True] * len(statement.nest.loops)
     found: list[Flag] = [False] * len(statement.nest.loops)
     for buffer in sorted(reads, key=lambda one: one.name):

@@ -143,7 +143,7 @@ def _together(parts: list[tuple[Footprint, float]], layout: Layout) -> Footprint
     """The footprint of disjoint groups; parts: one of each kind, and their number."""
     prints = [print_ for print_, _ in parts]
     elements = tuple(smaller(_sum([(print_.elements[b], times) for print_, times in parts]), layout.size) for b in range(len(prints[0].elements)))
-    whole = tuple(larger(touched, _most([print_.whole[b] for print_ in prints])) for b, touched in enumerate(elements))  # they are often neighbours
+    whole = tuple(larger(touched, _most([print_.whole[b] for print_ in prints])) for b, touched in enumerate(elements))  # groups often share lines
     strides = tuple(_greatest([print_.strides[k] for print_ in prints]) for k in range(len(prints[0].strides)))
     moves = tuple(_any([print_.moves[k] for print_ in prints]) for k in range(len(prints[0].moves)))
     unique_lines = smaller(_sum([(print_.unique_lines, times) for print_, times in parts]), elements[0])
@@ -183,8 +183,8 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], cache: Firs
     dimensions = [_dimension(nest, layout, d, [index[d] for index in group]) for d in range(len(layout.shape))]
     met = sets_met([stride * layout.element_bytes for stride in layout.strides[:-1]], cache)  # the same for all boundaries
     elements: list[Row] = [_touched(dimensions)]
-    met_lines: list[Row] = [_unique_lines(dimensions, elements[0], layout, cache.line_bytes)]
-    taken: list[Row] = [_room(dimensions, met_lines[0], layout, met, cache)]
+    lines_inside: list[Row] = [_unique_lines(dimensions, elements[0], layout, cache.line_bytes)]
+    taken: list[Row] = [_room(dimensions, lines_inside[0], layout, met, cache)]
     walked, crossing = _walked(dimensions, len(nest.loops))
     points: Row = float(len(group))
     for level in range(len(nest.loops) - 1, -1, -1):
@@ -196,16 +196,16 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], cache: Firs
             points = points * choose(walked[level], nest.extents[level], 1.0)
             touched = choose(crossing, smaller(touched, points), touched)
         elements.append(touched)
-        met_lines.append(_unique_lines(dimensions, touched, layout, cache.line_bytes) if here else met_lines[-1])
-        taken.append(_room(dimensions, met_lines[-1], layout, met, cache) if here else taken[-1])
+        lines_inside.append(_unique_lines(dimensions, touched, layout, cache.line_bytes) if here else lines_inside[-1])
+        taken.append(_room(dimensions, lines_inside[-1], layout, met, cache) if here else taken[-1])
     elements.reverse()
-    met_lines.reverse()
+    lines_inside.reverse()
     taken.reverse()
     strides = _strides(nest, dimensions, layout)
     moves = tuple(False if stride is None else stride != 0.0 for stride in strides)
     lines = _line_visits(nest, layout, elements, strides, moves, cache.line_bytes)
-    whole = tuple(larger(touched, found * (cache.line_bytes / layout.element_bytes)) for touched, found in zip(elements, met_lines, strict=True))
-    return Footprint(_places(group), tuple(elements), whole, strides, moves, met_lines[0], lines, tuple(taken))
+    whole = tuple(larger(touched, found * (cache.line_bytes / layout.element_bytes)) for touched, found in zip(elements, lines_inside, strict=True))
+    return Footprint(_places(group), tuple(elements), whole, strides, moves, lines_inside[0], lines, tuple(taken))
 
 
 def _walked(dimensions: list[_Dimension], levels: int) -> tuple[list[Flag], Flag]:

@@ -12,7 +12,8 @@ class Issue:
     arithmetic, loads: vector multiply-adds and loads per cycle. latency: of a multiply-add. window: instructions in flight.
     late: cycles by which products of an instruction start late, if just as many run together as hide its latency: eight instead of ten take 7 % longer.
     each: additional cost per instruction of a tile, however many start together.
-    moves_out: whether to count what a loop does not change as computed once, as compilers write it.
+    optimizes: whether to count on the C compiler: what a loop does not change is computed once, short loops are written out to vectorize the one around them,
+    and far elements are put together to vectors.
     """
 
     arithmetic: float = 2.0
@@ -21,7 +22,7 @@ class Issue:
     window: float = 256.0
     each: float = 0.0
     late: float = 0.0
-    moves_out: bool = True
+    optimizes: bool = True
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from ansor.cli import _parser
 from ansor.measure.failure import KINDS
 from ansor.support import settings
 from ansor.targets.cpu import OPTIONS
-from tests.emulators import need_emulators
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -43,12 +42,13 @@ def _as_program(page: Path) -> str:
 @pytest.mark.compiler
 @pytest.mark.torch
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python_runs_as_it_is_printed(page: Path, tmp_path: Path) -> None:
-    if '"arm -' in page.read_text():
-        need_emulators()  # which other tests may not have installed yet
+def test_python_runs_as_it_is_printed(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    program = _as_program(page)
+    if '"arm -' in program:
+        request.getfixturevalue("emulators")
     if page.name == "records.md":
         subprocess.run([sys.executable, "-m", "ansor", "tune", "matmul", "--args", "16,16,16", "--trials", "2"], cwd=tmp_path, check=True, capture_output=True)
-    (tmp_path / "page.py").write_text(_as_program(page))
+    (tmp_path / "page.py").write_text(program)
     run = subprocess.run([sys.executable, "-W", "ignore", "page.py"], cwd=tmp_path, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert run.returncode == 0, run.stderr
 

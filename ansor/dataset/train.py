@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     import lightgbm
 
 MEMBERS = 3
-DRAWN_KIND = "drawn"
 PARTS = 6
 """Each member omits one of this many parts of the tasks."""
+
+DRAWN = "drawn"
+"""The kind of declarations drawn at random."""
 
 NETWORK = NetworkOptions(units=128, epochs=40)
 TREES = TreeOptions(trees=130, learning_rate=0.08, leaves=31, smallest_leaf=20, l2=1.0, features=0.5, rows=0.8)
@@ -36,7 +38,8 @@ TREES = TreeOptions(trees=130, learning_rate=0.08, leaves=31, smallest_leaf=20, 
 def train_networks(examples: Sequence[Examples], options: NetworkOptions = NETWORK, begin: Sequence[Network] = ()) -> tuple[Network, ...]:
     """Networks for all tasks together, each without one of PARTS parts of the task families. begin: networks to continue from, one each. Raises ValueError
     without tasks."""
-    parts = [[(one.features, one.seconds) for one in _left_to(member, _weighted(examples))] for member in range(MEMBERS)]
+    weighted = _weighted(examples)
+    parts = [[(one.features, one.seconds) for one in _left_to(member, weighted)] for member in range(MEMBERS)]
     starts = dict(enumerate(begin))
     return tuple(fit_network(part, replace(options, seed=member), starts.get(member)) for member, part in enumerate(parts))
 
@@ -48,8 +51,8 @@ def train_trees(examples: Sequence[Examples], options: TreeOptions = TREES) -> S
 
 def _weighted(examples: Sequence[Examples]) -> list[Examples]:
     """Operators of networks twice, if there are declarations drawn at random too: these are more, and less like what is mostly asked for."""
-    drawn = any(one.task.kind == DRAWN_KIND for one in examples)
-    return [one for one in examples for _ in range(2 if drawn and one.task.kind != DRAWN_KIND else 1)]
+    drawn = any(one.task.kind == DRAWN for one in examples)
+    return [one for one in examples for _ in range(2 if drawn and one.task.kind != DRAWN else 1)]
 
 
 def _left_to(member: int, examples: Sequence[Examples]) -> Sequence[Examples]:

@@ -62,7 +62,7 @@ def test_two_threads_have_at_most_twice_the_speed() -> None:
 @pytest.mark.parametrize(("reduction", "found"), [(4096, 1.0), (16, 256 / (16 * (1 + 2 + 1) + 3))])
 def test_short_runs_of_a_tile_overlap(reduction: int, found: float) -> None:
     (one,) = statements_of(Sketch(Dag(workloads.matmul(8, 8, reduction))).lower_row(()))
-    assert float(np.asarray(runs_at_once(register_tile(one, 8, moves_out=True), TARGET.prior.issue))) == found
+    assert float(np.asarray(runs_at_once(register_tile(one, 8, optimizes=True), TARGET.prior.issue))) == found
 
 
 def test_what_does_not_move_with_a_loop_stays_while_it_goes_on() -> None:

@@ -26,7 +26,7 @@ def statement(tensors: list[Tensor], *steps: Step) -> Statement:
 
 def at_once(tensors: list[Tensor], *steps: Step) -> float:
     one = statement(tensors, *steps)
-    return float(np.asarray(packed_by_compiler(one, register_tile(one, LANES, moves_out=True).elements, LANES, written_out=True).lanes))
+    return float(np.asarray(packed_by_compiler(one, register_tile(one, LANES, optimizes=True).elements, LANES, optimizes=True).lanes))
 
 
 def scaled(columns: int, apart: int = 1) -> list[Tensor]:
@@ -77,5 +77,5 @@ def test_what_runs_at_once_costs_less() -> None:
 @pytest.mark.parametrize(("apart", "loads"), [(1, 1.0), (4, SHUFFLES), (8, GATHERED * LANES)])
 def test_far_elements_cost_shuffles_or_a_load_each(apart: int, loads: float) -> None:
     one = statement(scaled(64, apart))
-    (read,) = [count for buffer, count in register_tile(one, LANES, moves_out=True).reads.items() if buffer.name == "a"]
+    (read,) = [count for buffer, count in register_tile(one, LANES, optimizes=True).reads.items() if buffer.name == "a"]
     assert float(np.asarray(read)) == loads

@@ -15,12 +15,12 @@ A, B = te.placeholder((8, 4), name="a"), te.placeholder((4,), name="b")
 Reducer = Callable[[Expr, Axis], Expr]
 
 
-def found(value: Callable[[Expr, Expr, Expr], Expr], reduce: Reducer = te.sum, *, apart: bool = True) -> dict[str, tuple[float, float, float]]:
+def found(value: Callable[[Expr, Expr, Expr], Expr], reduce: Reducer = te.sum, *, optimizes: bool = True) -> dict[str, tuple[float, float, float]]:
     """Buffers, `all` for loop variables too -> arithmetic, choices and calls, of y[i] = sum over k of value(a[i, k], b[k], i)."""
     k = te.reduce_axis(4, name="k")
     result = te.compute((8,), lambda i: reduce(value(A[i, k], B[k], i), k), name="y")
     statement = statements_of(Sketch(Dag([A, B, result])).lower_row(()))[-1]
-    operations = operations_of(statement.nest.store, apart)
+    operations = operations_of(statement.nest.store, optimizes)
     return {_name(one.reads): (one.arithmetic, one.choices, one.calls) for one in operations}
 
 
@@ -46,4 +46,4 @@ def test_an_extreme_of_floats_keeps_nan() -> None:
 
 
 def test_together_arithmetic_is_one_instruction() -> None:
-    assert found(lambda a, b, i: te.exp(b) * a + te.sqrt(a), apart=False) == {"all": (1, 0, 2)}
+    assert found(lambda a, b, i: te.exp(b) * a + te.sqrt(a), optimizes=False) == {"all": (1, 0, 2)}

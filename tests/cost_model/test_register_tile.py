@@ -18,8 +18,8 @@ def last(tensors: list[Tensor], *steps: Step) -> Statement:
     return statements_of(Sketch(Dag(tensors), steps).lower_row(()))[-1]
 
 
-def tile_of(tensors: list[Tensor], *steps: Step, moves_out: bool = True) -> Tile:
-    return register_tile(last(tensors, *steps), LANES, moves_out)
+def tile_of(tensors: list[Tensor], *steps: Step, optimizes: bool = True) -> Tile:
+    return register_tile(last(tensors, *steps), LANES, optimizes)
 
 
 def reads(tile: Tile) -> dict[str, float]:
@@ -41,7 +41,7 @@ def test_what_the_innermost_reduction_does_not_change_is_loaded_once(order: tupl
 
 def test_boards_count_every_load() -> None:
     tensors, reorder = sums(("k", "m", "i"))
-    assert reads(tile_of(tensors, reorder, Vectorize("y", "i"), moves_out=False)) == {"a": 64, "b": 1}
+    assert reads(tile_of(tensors, reorder, Vectorize("y", "i"), optimizes=False)) == {"a": 64, "b": 1}
 
 
 def test_a_function_of_what_unrolled_loops_share_is_computed_once() -> None:

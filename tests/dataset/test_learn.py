@@ -107,7 +107,8 @@ def test_the_built_in_networks_are_trained_further(fake: Measured, tmp_path: Pat
     rows = learned[0].features.rows
     for one, other in zip(hardly, package, strict=True):
         np.testing.assert_allclose(one(rows), other(rows), atol=0.02)
-    assert any((one(rows) != other(rows)).any() for one, other in zip(learn.fit(learned, replace(options, learning_rate=1e-3)), package, strict=True))
+    further = learn.fit(learned, replace(options, epochs=4, learning_rate=1e-3))  # of so few tasks an epoch is one step, and the last step's rate is almost 0
+    assert all((one(rows) != other(rows)).any() for one, other in zip(further, package, strict=True))
     found = learn.tried(package, held_out, pretrained())
     assert found.package == found.fitted == found.before and not found.better and found.package.tasks == len(held_out) > 0
 
