@@ -1,4 +1,4 @@
-"""The entry points: one operator, a network, and the names that users of Ansor know."""
+"""The entry points: `auto_schedule` for one operator, `compile` for a network, and names familiar from TVM's auto-scheduler."""
 
 from __future__ import annotations
 
@@ -54,24 +54,24 @@ class CompileKeywords(NetworkKeywords, total=False):
 def tune_tasks(
     tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask, weights: Sequence[float] | None = None, **options: Unpack[ModelKeywords]
 ) -> list[TaskState]:
-    """Tune tasks within `trials` measured programs, `minutes` of wall time, or both. Return their states, in the order of the tasks, with the best programs.
+    """Tune tasks within `trials` measured programs, `minutes` of wall time, or both. Return one state per task, in the same order, with its best program.
 
-    tasks: a list, one task, or what `extract_tasks` or `extract_int8_tasks` returns for a network, with the weights. They may be for several targets: these are
-    tuned side by side, and the trials are divided by their numbers of tasks (docs/boards.md, "Several boards").
+    tasks: a list, one task, or the result of `extract_tasks` or `extract_int8_tasks`, which includes the weights. The tasks may be for several targets. These
+    are tuned in parallel, and each gets trials in proportion to its number of tasks (docs/boards.md, "Several boards").
     devices: as in `auto_schedule`; for several targets a dict, such as `{"micro -board=a": ["gdb://host:3333", "gdb://host:3334"], "micro -board=b": None}`,
-    in which None is the target's own device. A device that builds would disturb, such as this machine's processor, needs a run of its own.
+    where None means the target's own device. If builds would disturb a device's measurements, as on this machine's processor, it needs a run of its own.
     options: trials, minutes, min_gain, records, seed, model, timing, early_stop, progress, report and on_progress, as in `auto_schedule`.
     min_gain: end early when the rest of the budget is expected to save less than this share of the programs' time (`ansor.search.expected_gain`).
-    The default is 0.01 with `minutes` alone, and never with `trials`. Ctrl-C ends the run early; what was measured so far counts.
-    Before anything was measured, it raises KeyboardInterrupt.
+    The default is 0.01 with `minutes` alone, and 0, which means never, with `trials`. Ctrl-C ends the run early and keeps what was measured.
+    Before the first measurement, it raises KeyboardInterrupt.
     early_stop: end a task after this many trials without a better program.
 
-    Raises BudgetError without a sensible budget, ArgumentError for an argument of a wrong kind, ToolchainError if no compiler works, RecordError for an
-    unusable `records` file, DeviceError if no device of a target can be used any more. With several targets, it is reported at once, and raised when
-    the others have finished; the same call continues from `records`.
+    Raises BudgetError for a missing or invalid budget, ArgumentError for an argument of the wrong type, ToolchainError if no compiler works, RecordError for
+    an unusable `records` file, and DeviceError if no device of a target is usable any more. With several targets, a DeviceError is reported at once and
+    raised when the other targets have finished. Repeat the call to continue from `records`.
     """
     check_names("tune_tasks", options, ModelKeywords)
-    asked = RunOptions.of(options, options.get("model"), needs_budget=True)  # errors appear before a compiler is started
+    asked = RunOptions.of(options, options.get("model"), needs_budget=True)  # reports errors before a compiler is started
     tasks, weights = _weighted(tasks, weights)
     if not tasks:
         return []
@@ -87,10 +87,10 @@ def create_pack(
     records: str | Path | Sequence[str | Path], tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask | None = None,
     weights: Sequence[float] | None = None, *, target: str | Target | None = None, best: int = 3, of: str = "",
 ) -> Pack:  # fmt: skip
-    """Collect the best programs in record files as a kernel pack, which `save` writes to one file.
+    """Collect the best programs of record files in a kernel pack, which `save` writes to one file.
 
-    tasks: what to pack, such as what `extract_tasks` returns for a network; by default all workloads in the files. target: whose records count; by default that
-    of the tasks, else that of all records, which have to agree. best: programs of each task. of: the name of what is packed. Raises RecordError if there is no
+    tasks: what to pack, such as the result of `extract_tasks`; by default all workloads in the files. target: use only records for it; by default the tasks'
+    target, or else the target that all records share. best: the number of programs per task. of: the name of what is packed. Raises RecordError if there is no
     program, and for records of several targets, processors or devices.
     """
     if best < 1:
@@ -106,11 +106,11 @@ def import_pack(
     pack: Pack | str | Path, tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask, weights: Sequence[float] | None = None,
     *, measure: int = 0, records: str | Path | None = None, devices: Sequence[str | Device] | str | Device | None = None, model: Model = None,
 ) -> Imported:  # fmt: skip
-    """Find out what a kernel pack, or the file of one, is worth on this machine for tasks that share a target.
+    """Estimate how well the programs of a kernel pack, or of its file, perform on this machine, for tasks that share a target.
 
-    measure: programs of each task to measure again, the fastest there first; they are verified like all others and added to `records`. With `records` alone,
-    the times of the pack are added if they count here: with the same target, processor and compiler. model: what predicts times, as in `auto_schedule`.
-    Raises RecordError for a damaged file, a pack that has no program of the tasks, and times that do not count here.
+    measure: the number of programs per task to measure again, starting with the originally fastest; they are verified like all others and added to `records`.
+    With `records` alone, the pack's times are added if they are valid here: the same target, processor and compiler. model: predicts times, as in
+    `auto_schedule`. Raises RecordError for a damaged file, a pack without a program for the tasks, and times that are not valid here.
     """
     pairs = _pairs(tasks, weights)
     target = pairs[0][0].target
@@ -130,7 +130,7 @@ def import_pack(
 
 
 def _pairs(tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask, weights: Sequence[float] | None) -> list[tuple[SearchTask, float]]:
-    """Tasks, each computation once, and their uses. Raises ArgumentError without any, TargetError if they do not share a target."""
+    """The distinct tasks and how often each is used. Raises ArgumentError if there are none, and TargetError if they do not share a target."""
     tasks, weights = _weighted(tasks, weights)
     if not tasks:
         raise ArgumentError("asked for a pack of no tasks; give at least one SearchTask")
@@ -147,14 +147,14 @@ def _check_one_target(tasks: Sequence[SearchTask]) -> None:
 def _weighted(
     tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask, weights: Sequence[float] | None
 ) -> tuple[Sequence[SearchTask], Sequence[float] | None]:
-    """Tasks and their weights. Raises ArgumentError for anything but tasks, and for another number of weights."""
+    """Tasks and their weights. Raises ArgumentError for anything but tasks, and if there is not one weight per task."""
     if isinstance(tasks, SearchTask):
         return _weighted([tasks], weights)
     if isinstance(tasks, ExtractedTasks):
         return _weighted(tasks.tasks, tasks.weights if weights is None else weights)
     wrong = [task for task in tasks if not isinstance(task, SearchTask)] if isinstance(tasks, Iterable) else [tasks]
     if wrong and isinstance(wrong[0], ExtractedTasks):
-        raise ArgumentError(f"asked to tune a list of {wrong[0]!r:.80}; give the tasks of all in one list, and their weights in another")
+        raise ArgumentError(f"asked to tune a list of {wrong[0]!r:.80}; give all their tasks in one list, and all their weights in another")
     if wrong:
         raise ArgumentError(f"asked to tune a {type(wrong[0]).__name__} ({wrong[0]!r:.80}); give SearchTasks, or what ansor.extract_tasks returns")
     if weights is not None and len(weights) != len(tasks):
@@ -168,35 +168,34 @@ def auto_schedule(
     """Find a fast program for a declaration and build it.
 
     Args:
-        func: a function that returns the tensors (inputs and outputs), the name of a registered one or of a built-in operator (`"matmul"`), the tensors
+        func: a function that returns the tensors (inputs and outputs), the name of a registered function or of a built-in operator (`"matmul"`), the tensors
             themselves, one computed tensor, or a SearchTask, which has its own arguments, target and rules.
         args: the function's arguments.
         target: such as `cpu -threads=1`; by default this machine with all its cores.
         trials: programs to measure. Without `trials` and `minutes`, or with 0 trials, nothing is measured: the best recorded program is used, or the one that
         the model picks. `compile` has the same rule.
-        minutes: of tuning, alone or with `trials`, whichever ends first. The round in progress may end a little later, and building the kernel takes a few
-        seconds more.
+        minutes: tuning time, alone or with `trials`; the first to run out ends the run. The round in progress may end a little later, and building the kernel
+        takes a few seconds more.
         min_gain: end early when the rest of the budget is expected to make the kernel faster by less than this share; by default 0.01 with `minutes`
         alone, and 0, which means never, with `trials`.
         records: a file to continue from and to append to.
-        devices: what measures programs: the text of a device, a device, or several of one model; by default the target's own (`ansor devices`).
-        rules: sketch rules instead of the target's own, names or values.
-        algorithms: which other algorithms are searched along, names or functions; all by default, () for the declaration as it is.
-        templates: of `ansor.autotvm`, searched as well: names, functions, or tasks made from them; with `rules=()` nothing else is searched. `func` may be
-        one itself. `report` and the kernel's `origin` say which of all made the fastest program.
-        pins: what is fixed of sketches, such as `ansor.Pin("C*.j", (..., 16))`; the search finds the rest.
-        seed: of the search; the same seed finds the same programs where the same times are measured.
-        model: a cost model of `ansor.cost_model`, or 'package'; by default the one that was fitted to this machine (`ansor doctor --learn`), or else the
-            package's.
+        devices: where to measure programs: a device, its name or URL, or several of one model; by default the target's own (`ansor devices` lists them).
+        rules: sketch rules, by name or value, that replace the target's own.
+        algorithms: other algorithms to search as well, by name or as functions; by default all, () for only the declaration as written.
+        templates: templates of `ansor.autotvm` to search as well: names, functions, or tasks made from them. With `rules=()` only templates are searched.
+        `func` may itself be a template. `report` and the kernel's `origin` say where the fastest program comes from.
+        pins: parts of the schedule to fix, such as `ansor.Pin("C*.j", (..., 16))`; the search finds the rest.
+        seed: of the search; the same seed finds the same programs if the same times are measured.
+        model: a cost model of `ansor.cost_model`, or 'package'; by default the model fitted to this machine (`ansor doctor --learn`), or else the package's.
         timing: how programs are timed: repeats, time limits, cold caches (`ansor.TimingOptions`).
         early_stop: end after this many trials without a better program.
         progress: True shows a bar with the best program so far, False nothing; None shows it on a terminal (on stderr) and in notebooks.
-        report: gets each line worth keeping, such as `print`, instead of the progress display. The logger `ansor` gets them, too, as INFO.
+        report: a function, such as `print`, that gets each line worth keeping, instead of the progress display. The logger `ansor` also gets them, as INFO.
         on_progress: called with an `ansor.Progress` after each trial; raise KeyboardInterrupt in it to end with the best program so far.
 
     Returns a kernel: call it with NumPy arrays or torch tensors. Constants are arguments like any other unless `bind_constants` binds them. For a target
-    other than this machine it returns a `Program`, which has the same names (`source`, `schedule`, `cost`, `unit`, `stats`, `save`) and is not called.
-    Raises BudgetError, ArgumentError and TargetError for arguments that make no sense, DeclarationError and ScheduleError for what they describe.
+    other than this machine it returns a `Program`, which has the same attributes (`source`, `schedule`, `cost`, `unit`, `stats`, `save`) but cannot be called.
+    Raises BudgetError, ArgumentError and TargetError for invalid arguments, and DeclarationError and ScheduleError for invalid declarations and schedules.
     """
     check_names("auto_schedule", options, ScheduleKeywords)
     return _scheduled(func, args, target, options)
@@ -205,7 +204,7 @@ def auto_schedule(
 def _scheduled(func: Workload | SearchTask, args: Sequence[object], target: str | Target | None, options: ScheduleKeywords) -> Kernel | Program:
     if func is None:
         raise DeclarationError("asked to schedule None; give a function that returns tensors, the name of an operator, tensors, or a SearchTask")
-    asked = RunOptions.of(options, options.get("model"))  # errors appear before sketches are derived
+    asked = RunOptions.of(options, options.get("model"))  # reports errors before sketches are derived
     asked.check_place(written=asked.measures)
     task = _task_of(func, args, target, options)
     check_machine(task.target, measures=asked.measures)
@@ -220,7 +219,7 @@ def _scheduled(func: Workload | SearchTask, args: Sequence[object], target: str 
 
 
 def _operator_state(task: SearchTask, asked: RunOptions, reporter: Reporter) -> TaskState:
-    """The state of a task, after tuning if that was asked for."""
+    """The state of a task. It is tuned first if the options ask for measurements."""
     if not asked.measures:
         reporter.now(f"deriving the programs of {task.name}")
         state = recorded_state(task, asked.records)
@@ -228,12 +227,12 @@ def _operator_state(task: SearchTask, asked: RunOptions, reporter: Reporter) -> 
         return state
     (state,) = tuned([task], None, asked, reporter)
     if state.best is None and not state.trials and not state.refused:
-        reporter.say("no time to measure a program; the model picks one")
+        reporter.say("there was no time to measure a program; the model picks one")
     return state
 
 
 def _task_of(func: Workload | SearchTask, args: Sequence[object], target: str | Target | None, options: ScheduleKeywords) -> SearchTask:
-    """The task; a SearchTask already has all of this."""
+    """The task to schedule. Raises ArgumentError if `func` is a SearchTask and anything else is given as well."""
     rules, algorithms, templates, pins = options.get("rules"), options.get("algorithms"), options.get("templates", ()), options.get("pins", ())
     if not isinstance(func, SearchTask):
         target = "cpu" if target is None else target
@@ -242,14 +241,14 @@ def _task_of(func: Workload | SearchTask, args: Sequence[object], target: str | 
     beside = {"args": args, "rules": rules, "algorithms": algorithms, "templates": templates, "pins": pins}
     given = [name for name, value in beside.items() if value is not None and len(list(value)) > 0]
     if given or target is not None and parse_target(target) != func.target:
-        raise ArgumentError(f"asked for {func} with {', '.join(given) or f'target={target}'} as well; a SearchTask has its own: give them to SearchTask(...)")
+        raise ArgumentError(f"asked to schedule {func} with {', '.join(given) or f'target={target}'}; a SearchTask has its own: give them to SearchTask(...)")
     return func
 
 
 def extract_tasks(
     model: object, example_inputs: ExampleInputs = (), target: str | Target | None = None, *, report: Report | None = None
 ) -> ExtractedTasks:
-    """The tuning tasks of a PyTorch module and how often the network runs each; groups without a reduction are left out. `tune_tasks` takes the result.
+    """The tuning tasks of a PyTorch module, for `tune_tasks`, and how often the network runs each. Groups without a reduction are left out.
 
     Raises ModelError if the module cannot be exported.
     """
@@ -269,23 +268,23 @@ def compile(
 
     Args:
         model, example_inputs: the module, and its inputs as a tuple, or as a dict for keyword arguments. The network takes inputs of their shapes and dtypes.
-        Or the path of a float ONNX file, which contains shapes; inputs are needed for the dimensions that it leaves open.
+        `model` may also be the path of a float ONNX file. The file contains shapes; inputs are needed only for dimensions that it leaves open.
         trials, minutes: the budget of all tasks together, one of them or both. As in `auto_schedule`, without a budget, or with 0 trials, nothing is measured:
         the best recorded programs are used, or those that the model picks. Reading the module and building the kernels are not part of the budget.
-        library: use PyTorch's own kernels where they are faster than ours on this machine (on as many threads as PyTorch is set to); that is measured here,
-        for at most 0.1 s for each group, and recorded. False: use our kernels everywhere.
-        on_tasks: gets all tasks once their programs are chosen.
+        library: use PyTorch's own kernels, on as many threads as PyTorch is set to, where they are faster than ours on this machine. The comparison takes up
+        to 0.1 s per group, and its result is kept. False: use our kernels everywhere.
+        on_tasks: gets the states of all tasks once their programs are chosen.
         early_stop: end a task after this many trials without a better program; the others continue.
         cost_model: what `auto_schedule` calls `model`.
         target, min_gain, records, devices, seed, timing, progress, report, on_progress: as in `auto_schedule`.
 
-    Raises ModelError for a module that cannot be read, and what `auto_schedule` raises.
+    Raises ModelError for a module that cannot be read, and the errors of `auto_schedule`.
     """
     from ansor.graph.tasks import extract
     from ansor.networks.compiling import compiled
 
     check_names("compile", options, CompileKeywords)
-    asked = RunOptions.of(options, options.get("cost_model"))  # errors appear before the module is read
+    asked = RunOptions.of(options, options.get("cost_model"))  # reports errors before the module is read
     on_tasks = options.get("on_tasks", quiet)
     check_arguments(on_tasks=on_tasks)
     target = parse_target("cpu" if target is None else target)
@@ -301,15 +300,15 @@ def compile(
 def compile_batches(
     model: object, example_inputs: ExampleInputs, target: str | Target | None = None, **options: Unpack[CompileKeywords]
 ) -> BatchedNetwork:
-    """Compile a PyTorch module into a callable for any number of rows: the first dimension of every input and result.
+    """Compile a PyTorch module into a callable for any number of rows. Rows are the first dimension of every input and result.
 
     Args:
         model: a module that computes each row independently. This is tested with variations of the example inputs.
         example_inputs: with as many rows as should be computed at once, at least 2. Calls with more or fewer rows are split into batches of that size and of
-        powers of two below it. Each size is compiled when it is first needed.
+        powers of two below it. Each size is compiled on first use.
         target, options: as in `compile`; a budget applies to each size.
 
-    Raises ModelError for inputs without a common number of rows and for a model whose rows depend on each other, and what `compile` raises.
+    Raises ModelError for inputs without a common number of rows and for a model whose rows depend on each other, and the errors of `compile`.
     """
     from ansor.networks.batches import BatchedNetwork
 
@@ -326,20 +325,20 @@ class ExportKeywords(ChoosingKeywords, total=False):
 
 
 def export(model: object, example_inputs: ExampleInputs, folder: str | Path, **options: Unpack[ExportKeywords]) -> Path:
-    """Write a PyTorch module as C that needs nothing else, for several instruction sets: the processor chooses when it is called. Nothing is measured.
+    """Write a PyTorch module as self-contained C for several instruction sets. A call runs the best one that the processor supports. Nothing is measured.
 
     Args:
         model, example_inputs: as in `compile`; the self-test runs on these inputs.
-        folder: where it is written.
+        folder: where to write it.
         isas: some of x86-64-v2, x86-64-v3, x86-64-v4, armv8-a, armv8.2-a+dotprod; by default x86-64-v3 and x86-64-v4. Plain C99, which runs everywhere, is
         always added.
-        threads: that run a kernel, if the caller provides them; 1 by default.
-        embed: constants are a C array rather than a file.
-        records: of an earlier run for `cpu -mcpu=ISA -threads=N`, whose best programs are used; the model picks the others.
+        threads: how many run a kernel, if the caller provides them; 1 by default.
+        embed: store constants as a C array instead of a file.
+        records: the file of an earlier run for `cpu -mcpu=ISA -threads=N`. Its best programs are used; the model picks the others.
         cost_model, seed, progress, report: as in `compile`.
 
-    Raises ModelError for a module that cannot be read, or that PyTorch runs parts of, ArgumentError for an unknown instruction set, and MeasureError when the
-    folder cannot be written to.
+    Raises ModelError for a module that cannot be read, or that has parts which run in PyTorch, ArgumentError for an unknown instruction set, and MeasureError
+    if the folder cannot be written to.
     """
     from ansor.graph.tasks import extract
     from ansor.networks.exporting import export_for
@@ -376,13 +375,13 @@ def compile_int8(
     Args:
         model: the path of an ONNX file in QDQ format; or a graph that PyTorch's PT2E has quantised (what `convert_pt2e` returns, or its export);
             or another PyTorch module, which is quantised here; or an `ansor.integer` network.
-        calibration: inputs of the PyTorch module like those in use, each a tensor or a tuple of tensors; the first one gives the shapes.
+        calibration: representative inputs of the PyTorch module, each a tensor or a tuple of tensors; the first one gives the shapes.
         name: of the network in C; by default that of the file or the class.
-        ram_bytes, flash_bytes: what the board has; by default what its file says. A network that needs more is refused before anything is built.
-        arena_bytes: RAM that the arena may take, so that kernels have space for faster algorithms; by default it is as small as the tensors allow.
+        ram_bytes, flash_bytes: the board's memory sizes; by default those in its file. A network that needs more is rejected before anything is built.
+        arena_bytes: RAM that the arena may take; more lets kernels use faster algorithms. By default the arena is as small as the tensors allow.
         trials, minutes: the budget of all kernels together; without one nothing is measured. The others: as in `compile`.
 
-    Raises ModelError for a model that cannot be read or does not fit, and what `auto_schedule` raises.
+    Raises ModelError for a model that cannot be read or does not fit, and the errors of `auto_schedule`.
     """
     from ansor.integer.compiling import compiled as integer_compiled
     from ansor.integer.firmware import limits_of
@@ -390,10 +389,10 @@ def compile_int8(
     from ansor.integer.reading import network_of
 
     check_names("compile_int8", options, Int8Keywords)
-    asked = RunOptions.of(options, options.get("cost_model"))  # errors appear before the model is read
+    asked = RunOptions.of(options, options.get("cost_model"))  # reports errors before the model is read
     target = parse_target("cpu -threads=1" if target is None else target)
     if target.kind == "vta":
-        raise TargetError(f"asked to compile a network for {target} alone; a core runs the middle of one, with a host: use ansor.offload.build (docs/vta.md)")
+        raise TargetError(f"asked to compile a network for {target} alone; a core runs only its middle, a host the rest: use ansor.offload.build (docs/vta.md)")
     check_machine(target, measures=asked.measures)
     asked.check_place(written=asked.measures)
     check_tools(target)
@@ -409,7 +408,7 @@ def compile_int8(
     return IntegerProgram(code)
 
 
-# names that users of Ansor know ---------------------------------------------------------------------------------------------------------------------
+# Names familiar from TVM's auto-scheduler -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -421,8 +420,8 @@ class RecordToFile:
 
 @dataclass(frozen=True)
 class TuningOptions:
-    """num_measure_trials: programs to measure; minutes: of tuning, alone or with it; early_stopping: stop after this many trials without a better one;
-    measure_callbacks: `RecordToFile`s."""
+    """num_measure_trials: programs to measure; minutes: tuning time, alone or with trials; early_stopping: stop after this many trials without a better
+    program; measure_callbacks: at most one `RecordToFile`."""
 
     num_measure_trials: int = 0
     early_stopping: int | None = None
@@ -432,12 +431,12 @@ class TuningOptions:
     minutes: float | None = None
 
     def tuned(self, task: SearchTask) -> TaskState:
-        """Tune a task with these options: what `task.tune(options)` calls."""
+        """Tune a task with these options; `task.tune(options)` calls this."""
         return tune(task, self)
 
 
 def tune(task: SearchTask, options: TuningOptions) -> TaskState:
-    """Tune one task; the result is in the record file, and in the returned state. 0 trials without minutes measure nothing and use what is recorded."""
+    """Tune one task; the result is in the record file and in the returned state. With 0 trials and no minutes, only recorded programs are used."""
     if not hasattr(options, "num_measure_trials"):
         raise ArgumentError(f"asked to tune with {options!r:.80}, which is a {type(options).__name__}; give ansor.TuningOptions(num_measure_trials=...)")
     files = [callback.filename for callback in options.measure_callbacks]
@@ -458,19 +457,19 @@ def tune(task: SearchTask, options: TuningOptions) -> TaskState:
 
 
 def apply_best(task: SearchTask, records: str | Path) -> tuple[Sketch, list[Tensor]]:
-    """The best recorded schedule with all numbers filled in, and its tensors. Raises RecordError if there is none."""
+    """The best recorded schedule, with all parameters filled in, and its tensors. Raises RecordError if there is none."""
     return task.apply_best(records)
 
 
 class SketchPolicy:
-    """How a task is searched. `generate_sketches` shows the structures that the rules derive; `rules` (names or values) replace the task's own."""
+    """How a task is searched. `generate_sketches` returns the sketches that the rules derive; `rules` (names or values) replace the task's own."""
 
     def __init__(self, task: SearchTask, rules: Sequence[str | SketchRule] | None = None) -> None:
         self.task = task
         self.rules = task.rules if rules is None else tuple(rules)
 
     def generate_sketches(self, print_for_debug: bool = False) -> list[Sketch]:
-        """Every sketch, in the order in which the rules derive them."""
+        """All sketches, in the order in which the rules derive them."""
         found = derive_sketches(self.task.dag, self.rules, self.task.target)
         for number, sketch in enumerate(found if print_for_debug else []):
             print(f"sketch {number}\n{sketch}\n")

@@ -1,16 +1,16 @@
-"""The one error tree. Every message says what was asked, of what, what was found, and what to do."""
+"""The exceptions of the package. Every message says what was asked, of what, what was found, and what to do."""
 
 
 class AnsorError(RuntimeError):
-    """Base of every error this package raises on purpose; catch it to catch them all. A RuntimeError, as TVM's own errors are."""
+    """Base of every error this package raises on purpose; catch it to catch them all. A RuntimeError, like TVM's own errors."""
 
 
 class AnsorWarning(RuntimeWarning):
-    """Something was done in another way than asked, but the result is valid. `ansor.support.notices.warn` issues it, once for each cause."""
+    """Something was not done as asked, but the result is valid. `ansor.support.notices.warn` issues it, once for each cause."""
 
 
 class DeclarationError(AnsorError, ValueError):
-    """A tensor declaration is not well formed (shape, dtype, axis, out-of-bounds read). Cure: fix the declaration."""
+    """A tensor declaration is invalid (shape, dtype, axis, out-of-bounds read). Cure: fix the declaration."""
 
 
 class ScheduleError(AnsorError, ValueError):
@@ -22,11 +22,11 @@ class TargetError(AnsorError, ValueError):
 
 
 class ArgumentError(AnsorError, ValueError):
-    """An argument is of another kind than its name says, or out of range. Cure: as the message says."""
+    """An argument has the wrong type or is out of range. Cure: as the message says."""
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """An array is of another kind than a kernel takes (dtype, device, layout, number), or a name is not known. Cure: as the message says."""
+    """The arrays do not match those that a kernel takes (dtype, device, layout, count), or a keyword is unknown. Cure: as the message says."""
 
 
 class BudgetError(AnsorError, ValueError):
@@ -42,15 +42,15 @@ class CacheError(AnsorError):
 
 
 class MeasureError(AnsorError):
-    """The measuring machinery itself (not a candidate) failed. Candidates that fail are values, not exceptions."""
+    """Measuring itself failed, not a candidate. Failures of candidates are values, not exceptions."""
 
 
 class MachineTrouble(MeasureError):
-    """The machine ran out of something, or a tool of ours does not work; what was measured before counts. Cure: as the message says."""
+    """The machine ran out of a resource, or one of our tools does not work; earlier measurements are valid. Cure: as the message says."""
 
 
 class DeviceError(MeasureError):
-    """A device is not known, cannot be opened, or does not run what was built. Cure: `ansor devices`, or as the message says."""
+    """A device is unknown, cannot be opened, or does not run what was built. Cure: `ansor devices`, or as the message says."""
 
 
 class UnitError(AnsorError, ValueError):
@@ -58,7 +58,7 @@ class UnitError(AnsorError, ValueError):
 
 
 class RecordError(AnsorError, ValueError):
-    """A record file cannot be used: other workload, target or version. Cure: as the message says."""
+    """A record file cannot be used, for example because its workload, target or version does not match. Cure: as the message says."""
 
 
 class ModelError(AnsorError, ValueError):
@@ -78,4 +78,4 @@ class ConfigError(AnsorError):
 
 
 class InstantiationError(AnsorError, ValueError):
-    """A template found its configuration impossible (`cfg.raise_error`). It is not compiled. Cure: another configuration."""
+    """A template rejected its configuration (`cfg.raise_error`), which is not compiled. Cure: another configuration."""

@@ -1,7 +1,7 @@
-"""`torch.compile(model, backend="ansor")`: runs the parts that Dynamo captures as compiled networks, and the parts that cannot be compiled in PyTorch.
+"""`torch.compile(model, backend="ansor")`: graphs that Dynamo captures run as compiled networks; those that cannot be compiled run in PyTorch.
 
-Dynamo hands over a graph and calls the result with the graph's inputs, including weights. Shapes are those of a call: a network is compiled for each new
-combination of shapes, in its first call. https://docs.pytorch.org/docs/stable/torch.compiler_custom_backends.html
+Dynamo passes a graph to the backend and calls the result with the graph's inputs, including weights. A network is compiled for each new combination of shapes
+and weights, usually on the first call with it. https://docs.pytorch.org/docs/stable/torch.compiler_custom_backends.html
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEPT_OPTIONS = {"library", "seed", "progress", "records"}
 """With any other option (measurements, callbacks), networks are not cached for other processes."""
 
 MEASURES = {"trials", "minutes", "report"}
-"""With one of these, time passes between reading a network's weights and packing them: they are copied as they are read."""
+"""With one of these options, time passes between reading a network's weights and packing them, so they are copied when they are read."""
 
 BACKGROUND_MINUTES = 5
 BESIDE_BACKGROUND = {"threads", "library", "seed", "progress"}
@@ -45,11 +45,11 @@ BESIDE_BACKGROUND = {"threads", "library", "seed", "progress"}
 UNTUNED = "this part is not tuned in the background, because it cannot be cached: parts of it have no text form"
 
 MOST_NETWORKS = 64
-"""The most networks of one graph, for its shapes and modules of one class; further calls run in PyTorch."""
+"""The most networks of one graph, over all its shapes and all modules of its class; calls that would need more run in PyTorch."""
 SHAPES_AT_ONCE, CALLS = 8, 3
-"""This many shapes of a module are compiled in their first call; later ones, which may never come again, in their third."""
+"""A module's first 8 shapes are compiled on their first call. Later shapes, which may not recur, are compiled on their third call."""
 MOST_COUNTED = 4096
-"""The most shapes with counted calls. When exceeded, counting starts over."""
+"""The most shapes whose calls are counted. When exceeded, counting starts over."""
 
 Graph = Callable[..., Any]
 
@@ -57,15 +57,15 @@ Graph = Callable[..., Any]
 def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[object], *, options: Mapping[str, Any] | None = None, mode: str | None = None) -> Graph:
     """Dynamo's backend interface.
 
-    options: `threads`, and keyword arguments of `ansor.compile` (trials, minutes, records, ...); nothing is measured without trials or minutes. Raises
-    ArgumentError for other options, and for a mode: there are none.
+    options: `threads`, `tune` ('background'), and keyword arguments of `ansor.compile` (trials, minutes, records, ...). Nothing is measured without trials,
+    minutes or `tune`. Raises ArgumentError for other options, and for any mode but 'default'.
     """
     if mode not in (None, "default"):
         raise ArgumentError(f"asked for mode {mode!r} of the backend ansor, which has no modes; give options, such as {{'trials': 500}}")
     given = dict(options or {})
     known = {"threads", "tune", *CompileKeywords.__annotations__}
     if unknown := sorted(given.keys() - known):
-        raise ArgumentError(f"the backend ansor has no option {unknown[0]!r}; it takes {', '.join(sorted(known))}")
+        raise ArgumentError(f"asked for the option {unknown[0]!r}, which the backend ansor does not have; it takes {', '.join(sorted(known))}")
     minutes = _background_minutes(given)
     threads = given.pop("threads", None)
     target = "cpu" if threads is None else f"cpu -threads={threads}"
@@ -95,10 +95,10 @@ def _is_weight(given: object) -> bool:
 
 @dataclass
 class _CachedNetwork:
-    """A network, or None; the strides of its results if they differ from those of networks; the weights when it was made, or at a later call.
+    """A network, or None if PyTorch runs the calls. `strides`: those of the results, where they differ from the strides that networks return.
 
-    `outdated`: the weights have changed since the network was made. `alive`: references to them, which discard this once they die. `name`: its name in the
-    cache, "" if there is nothing to tune.
+    `weights`: their state when the network was made, or at a later call. `outdated`: whether they have changed since the network was made. `alive`: weak
+    references to them, which discard this entry when a weight dies. `name`: its key in the cache, "" if there is nothing to tune.
     """
 
     network: CompiledNetwork | None
@@ -116,7 +116,7 @@ class _CachedNetwork:
 
 
 class _Networks(Locked):
-    """A Dynamo graph, as networks for the shapes and weights of its calls. Modules of one class share a graph."""
+    """A Dynamo graph, compiled into a network for each combination of shapes and weights of its calls. Modules of one class share a graph."""
 
     def __init__(self, graph: torch.fx.GraphModule, weights: Sequence[int], target: str, options: Mapping[str, Any], minutes: float | None = None) -> None:
         """`minutes`: of background tuning; None: no background tuning."""
@@ -160,7 +160,7 @@ class _Networks(Locked):
         return "" if other is None else f"its tensors are on {other}"
 
     def _network(self, given: Sequence[Any]) -> tuple[_CachedNetwork | None, Any]:
-        """The network for a call, or None for PyTorch; also the results, if they had to be computed on the way."""
+        """The network for a call, or None if PyTorch has to run it; and the call's results, if they were computed while compiling."""
         weights = tuple(given[place] for place in sorted(self._weights))
         inputs = (one for place, one in enumerate(given) if place not in self._weights)
         key = (*map(id, weights), *(_kind(one) for one in inputs))
@@ -170,7 +170,7 @@ class _Networks(Locked):
                 self._say(f"it was already called with {MOST_NETWORKS} other combinations of shapes and weights")
                 return None, None
             if made is None and not self._comes_again(key, len(weights)):
-                self._say(f"it was already called with {SHAPES_AT_ONCE} other shapes, so a new one is compiled in its {CALLS}rd call")
+                self._say(f"it was already called with {SHAPES_AT_ONCE} other shapes, so a new one is compiled on its {CALLS}rd call")
                 return None, None
             if made is not None and made.weights is not None and not made.weights.is_of(weights):
                 self._say("weights have changed since the last call; a network is compiled once they stop changing")
@@ -209,7 +209,7 @@ class _Networks(Locked):
         background.tune(background.TuningRequest(job, better, lambda line: warn(f"torch.compile with ansor: {line}")))
 
     def _take(self, key: tuple[object, ...], made: _CachedNetwork) -> None:
-        """Replace the network with the one now in the cache, unless weights have changed or change meanwhile; the next call uses it."""
+        """Replace the network with the one now in the cache, unless weights have changed or change meanwhile. The next call uses the new one."""
         weights = [one.detach() for alive in made.alive if (one := alive()) is not None]  # `.data` of the originals may be set to other memory and back
         if len(weights) < len(made.alive) or not self._holds(key, made, weights):
             return
@@ -219,7 +219,7 @@ class _Networks(Locked):
                 made.network = found.network
 
     def _holds(self, key: tuple[object, ...], made: _CachedNetwork, weights: Sequence[torch.Tensor]) -> bool:
-        """Whether a network is still the one for its calls, and these are the weights that it was made with."""
+        """Whether a network is still in use for its calls, and these are the weights that it was made with."""
         with self.lock:
             return self._made.get(key) is made and not made.outdated and made.weights is not None and made.weights.is_of(weights)
 
@@ -228,7 +228,7 @@ class _Networks(Locked):
         self._made.pop(key, None)
 
     def _compiled(self, given: Sequence[Any], weights: Sequence[torch.Tensor]) -> tuple[_CachedNetwork, Any]:
-        """A network for such a call; None, with a warning, if there is none. Also PyTorch's results, if the call must not run again."""
+        """Compile a network for such a call; if that fails, warn and leave the network out. Also returns PyTorch's results if the call must not run twice."""
         name, state = self._name(given, weights), WeightState(weights)
         kept = self._kept(name, weights, state) if name else None
         if kept is not None:
@@ -246,7 +246,7 @@ class _Networks(Locked):
             for line in lines:
                 warn(line)
         numbers, before = torch.get_rng_state(), WeightState(_tensors(given))
-        results = self._graph(*given)  # shows what the graph does not; its errors go to the caller
+        results = self._graph(*given)  # shows writes and shared memory that the graph does not; its errors go to the caller
         written = not before.is_of(_tensors(given))
         if why := "it writes to its inputs or weights" if written else _apart(given, results):
             self._say(why)
@@ -263,7 +263,7 @@ class _Networks(Locked):
         return made, None
 
     def _name(self, given: Sequence[Any], weights: Sequence[torch.Tensor]) -> str:
-        """The name of such a network in the cache; empty if it cannot be cached, because something it depends on has no text form."""
+        """The key of such a network in the cache; empty if it cannot be cached, for example because something it depends on has no text form."""
         if not kept_data.ENABLED or self._options.keys() - KEPT_OPTIONS:
             return ""
         try:
@@ -294,7 +294,7 @@ class _Networks(Locked):
         self, name: str, about: object, given: Sequence[Any], weights: Sequence[torch.Tensor],
         extracted: ExtractedGraph | None = None, network: CompiledNetwork | None = None,
     ) -> None:  # fmt: skip
-        """Cache the network for other processes. Comparisons may have been added to the records, so its name is computed again."""
+        """Cache the network for other processes. Comparisons may have been added to the records, so its key is computed again."""
         if name and "records" in self._options:
             name = self._name(given, weights)
         if name:
@@ -321,7 +321,7 @@ def _tensors(given: Sequence[object]) -> list[torch.Tensor]:
 
 
 def _apart(given: Sequence[object], results: Sequence[object]) -> str:
-    """Why results of networks, which are new and dense, would be wrong: a view must change with its base. Empty if they are fine."""
+    """Why a network's results, which are always new and dense, would be wrong: views must change with their base. Empty if they would be right."""
     if any(one.layout is not torch.strided for one in (*_tensors(given), *_tensors(results))):
         return "a tensor is not dense"
     places = [one.untyped_storage().data_ptr() for one in _tensors(results) if one.numel()]
@@ -331,14 +331,14 @@ def _apart(given: Sequence[object], results: Sequence[object]) -> str:
 
 
 def _strides(result: object) -> tuple[int, ...] | None:
-    """The strides of a dense result with another order of dimensions, which views of it rely on; None for others."""
+    """The strides of a dense result whose dimensions are in another order in memory, since views of it rely on them; None for other results."""
     if not isinstance(result, torch.Tensor) or result.is_contiguous():
         return None
     return result.stride() if torch.empty_like(result, device="meta").stride() == result.stride() else None
 
 
 class _Bound(torch.nn.Module):
-    """A graph with its weights, and with the numbers that depend on a call's shapes."""
+    """A graph with its weights bound, and with the numbers that depend on a call's shapes."""
 
     def __init__(self, graph: torch.fx.GraphModule, bound: Mapping[int, Any], arguments: int) -> None:
         super().__init__()

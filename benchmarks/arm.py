@@ -1,9 +1,9 @@
-"""The convolution and dense tasks of ResNet-18, and two dense layers of BERT, tuned for an ARM processor by counted instructions.
+"""Tunes the convolution and dense tasks of ResNet-18, and two dense layers of BERT, for an ARM processor, by instruction counts.
 
     python benchmarks/arm.py [--mcpu cortex-a76] [--devices qemu-aarch64] [--trials 8] [--only TEXT]
 
-Programs are built for the processor here and run on the device, which verifies each against the plain loops in double precision; no tensor travels. The table
-has the instructions of one run, for the first program, which is chosen without measuring, and for the best, and multiply-adds for each instruction.
+Programs are built here for the processor and run on the device, which compares each with plain loops in double precision; no tensors are sent. The table has
+the instructions of one run, for the first program (the pick without measuring) and for the best one, and the best one's multiply-adds per instruction.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ def tasks(target: str) -> list[ansor.SearchTask]:
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mcpu", default="cortex-a76")
-    parser.add_argument("--devices", default=None, help="the target's own by default")
+    parser.add_argument("--devices", default=None, help="devices (default: the target's own)")
     parser.add_argument("--trials", type=int, default=8)
     parser.add_argument("--only", default="", help="only tasks whose names contain this")
     asked = parser.parse_args()
     table = Table(box=None, pad_edge=False)
-    for heading in ("task", "MFLOP", "first", "best", "multiply-adds an instruction", "trials", "failed", "tensor bytes sent"):
+    for heading in ("task", "MFLOP", "first", "best", "multiply-adds per instruction", "trials", "failed", "tensor bytes sent"):
         table.add_column(heading, justify="left" if heading == "task" else "right")
     chosen = [task for task in tasks(f"arm -mcpu={asked.mcpu} -threads=1") if asked.only in task.name]
     for number, task in enumerate(chosen, 1):

@@ -1,4 +1,4 @@
-"""Templates for `autotvm_tuners.py`, written as AutoTVM's users would write them."""
+"""Templates for `autotvm_tuners.py`, written in the style of AutoTVM's users."""
 
 from __future__ import annotations
 

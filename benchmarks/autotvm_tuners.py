@@ -1,15 +1,15 @@
-"""How soon AutoTVM's tuners find the best configurations of a template.
+"""How quickly AutoTVM's tuners find the best configurations of a template.
 
     python benchmarks/autotvm_tuners.py                        # all three parts, some 4,000 measurements: an hour or two
     python benchmarks/autotvm_tuners.py --parts exhaustive     # 100 measurements
     python benchmarks/autotvm_tuners.py --parts search --seeds 2 --trials 64
 
-exhaustive: a matrix product with 100 configurations, each measured; then how near every tuner is to the best of them after some trials.
-search: a convolution with more than 10,000 configurations; the best after some trials relative to the best found by any tuner, the median over seeds.
-transfer: trials to reach 95 % of the best of another convolution, for XGBTuner with and without a log of the first one, the mean over seeds.
+exhaustive: all 100 configurations of a matrix product; then how close each tuner comes to the best of them after some trials.
+search: a convolution with more than 10,000 configurations; the best after some trials relative to the best found by any tuner (medians over seeds).
+transfer: trials to reach 95 % of the best for another convolution, for XGBTuner with and without a log of the first one (means over seeds).
 
-A configuration is measured once: its result is a line of the table, an AutoTVM log, and is looked up there the next time. So tuners are compared on the same
-numbers, an interrupted run continues where it ended, and a second run measures nothing.
+Each configuration is measured once. Its result goes into the table, an AutoTVM log, and is looked up there afterwards. So all tuners see the same numbers, an
+interrupted run continues where it left off, and a second run measures nothing.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ Make = Callable[[autotvm.Task, int], Tuner]
 
 
 class MeasuredOnce:
-    """A builder and a runner in one that measure what the table does not have, and add it.
+    """A builder and a runner in one, which measure configurations that the table lacks, and add them.
 
-    measured: their number, which `report` gets from time to time.
+    measured: how many were measured; `report` gets this number from time to time.
     """
 
     n_parallel = 8
@@ -62,7 +62,7 @@ class MeasuredOnce:
         self._builder = autotvm.LocalBuilder(timeout=20)
         self._runner = autotvm.LocalRunner(number=1, repeat=5, min_repeat_ms=10, cooldown_interval=0)
         self._known = Database()
-        self._ready = ""  # the task that builder and runner are set up for
+        self._ready = ""  # the task for which builder and runner are set up
         self.measured = 0
         for inp, result in autotvm.load_from_file(path) if path.exists() else ():
             self._known.save(inp, result)
@@ -89,7 +89,7 @@ class MeasuredOnce:
         """Does nothing: the builder and runner stay open between batches of one task; `finish` closes them."""
 
     def finish(self) -> None:
-        """End processes."""
+        """End the processes."""
         self._runner.close()
         self._builder.close()
         self._ready = ""
@@ -111,13 +111,13 @@ class MeasuredOnce:
             self._report(self.measured)
 
     def costs(self, task: autotvm.Task) -> list[float]:
-        """Seconds of all known configurations of a task that worked."""
+        """Seconds of all known valid configurations of a task."""
         found = self._known.filter(lambda inp, _: inp.task == task and inp.target == task.target)
         return [result.mean_cost for _, result in found if result.error_no == MeasureErrorNo.NO_ERROR]
 
 
 class BestSoFar:
-    """A callback: the best seconds after each trial."""
+    """A callback that records the best seconds after each trial."""
 
     def __init__(self) -> None:
         self.curve: list[float] = []
@@ -127,19 +127,19 @@ class BestSoFar:
             self.curve.append(min(result.mean_cost, self.curve[-1] if self.curve else result.mean_cost))
 
     def after(self, trials: int) -> float:
-        """The best of this many trials, or of all if there were fewer."""
+        """The best seconds after this many trials, or after all if there were fewer."""
         return self.curve[min(trials, len(self.curve)) - 1]
 
 
 def curve(tuner: Tuner, once: MeasuredOnce, trials: int) -> BestSoFar:
-    """Run a tuner."""
+    """Run a tuner; returns its curve."""
     found = BestSoFar()
     tuner.tune(trials, once.option, callbacks=[found])
     return found
 
 
 def xgb(features: XGBoostCostModel) -> Make:
-    """XGBTuner with features that all seeds share, as computing them takes most of its time."""
+    """XGBTuner with features shared by all seeds, because computing them takes most of its time."""
 
     def make(task: autotvm.Task, seed: int) -> Tuner:
         model = XGBoostCostModel(task, features.feature_type, upper_model=features, seed=seed)
@@ -149,7 +149,7 @@ def xgb(features: XGBoostCostModel) -> Make:
 
 
 def tuners(task: autotvm.Task, feature_type: str) -> dict[str, Make]:
-    """By name."""
+    """The tuners by name."""
     return {
         "GridSearch": lambda task, seed: autotvm.GridSearchTuner(task),
         "Random": lambda task, seed: autotvm.RandomTuner(task, seed=seed),
@@ -159,7 +159,7 @@ def tuners(task: autotvm.Task, feature_type: str) -> dict[str, Make]:
 
 
 def exhaustive(once: MeasuredOnce, given: argparse.Namespace) -> None:
-    """Part one."""
+    """The part `exhaustive`."""
     task = autotvm.task.create("bench/matmul", (given.size,) * 3, given.target)
     trials = min(given.trials or len(task.config_space), len(task.config_space))
     curve(autotvm.GridSearchTuner(task), once, trials)
@@ -173,7 +173,7 @@ def exhaustive(once: MeasuredOnce, given: argparse.Namespace) -> None:
 
 
 def search(once: MeasuredOnce, given: argparse.Namespace) -> None:
-    """Part two."""
+    """The part `search`."""
     task, trials = autotvm.task.create("bench/conv2d", LAYER, given.target), given.trials or 256
     curves = {name: [curve(make(task, seed), once, trials) for seed in range(given.seeds)]
               for name, make in tuners(task, given.features).items() if name != "GridSearch"}  # fmt: skip
@@ -184,7 +184,7 @@ def search(once: MeasuredOnce, given: argparse.Namespace) -> None:
 
 
 def transfer(once: MeasuredOnce, given: argparse.Namespace) -> None:
-    """Part three."""
+    """The part `transfer`."""
     first, task = (autotvm.task.create("bench/conv2d", layer, given.target) for layer in (LAYER, OTHER_LAYER))
     trials, records = given.trials or 256, min(HISTORY, 4 * given.trials if given.trials else HISTORY)
     log: list[tuple[autotvm.MeasureInput, autotvm.MeasureResult]] = []
@@ -206,7 +206,7 @@ def transfer(once: MeasuredOnce, given: argparse.Namespace) -> None:
 
 
 def show(title: str, steps: Sequence[int], rows: dict[str, list[str]]) -> None:
-    """Print a table of shares of the best, by tuner and trials."""
+    """Print a table of speeds relative to the best, by tuner and trials."""
     shown = table("", ("tuner",), [f"{step} trials" for step in steps])
     for name, shares in rows.items():
         shown.add_row(name, *shares)
@@ -215,13 +215,13 @@ def show(title: str, steps: Sequence[int], rows: dict[str, list[str]]) -> None:
 
 def main() -> int:
     options = parser(__doc__)
-    options.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="what to run (default: all)")
+    options.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="parts to run (default: all)")
     options.add_argument("--target", default="llvm -threads=1", help="target text (default: %(default)s)")
     options.add_argument("--seeds", type=int, default=5, help="runs of each tuner (default: %(default)s)")
     options.add_argument("--trials", type=int, default=0, help="trials of each run (default: 100 for the first part, 256 for the others)")
-    options.add_argument("--size", type=int, default=512, help="of the matrices of the first part (default: %(default)s)")
-    options.add_argument("--features", choices=FEATURE_TYPES, default="itervar", help="what XGBTuner learns from (default: %(default)s)")
-    options.add_argument("--table", type=Path, default=TABLE, help="where results are kept (default: %(default)s)")
+    options.add_argument("--size", type=int, default=512, help="size of the matrices in the first part (default: %(default)s)")
+    options.add_argument("--features", choices=FEATURE_TYPES, default="itervar", help="features that XGBTuner learns from (default: %(default)s)")
+    options.add_argument("--table", type=Path, default=TABLE, help="file of results (default: %(default)s)")
     given = options.parse_args()
     print(machine_line(), flush=True)
     started = time.monotonic()

@@ -1,9 +1,9 @@
-"""Calls that are split into batches (`ansor.compile_batches`), compared with networks that are compiled for exactly that many rows. Nothing is tuned.
+"""Compares calls that are split into batches (`ansor.compile_batches`) with networks compiled for exactly that many rows. Nothing is tuned.
 
     python benchmarks/batches.py [resnet18 bert] [--rows 3 7 13] [--largest 8] [--threads 1]
 
-`split / exact`: how much longer a row takes in split calls, the median of single turns; 1.00 is equal. Weights are random, and nothing is cached.
-Exits with 1 if a result differs from PyTorch's.
+`split / exact`: the time of a split call over that of the exact network, median over turns. Weights are random, and nothing is cached. Exits with 1 if a result
+differs from PyTorch's.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ TOLERANCE = 1e-3
 
 def main() -> int:
     options = parser(__doc__)
-    options.add_argument("names", nargs="*", choices=[*NETWORKS, []], metavar="network", help="(default: resnet18 and bert)")
-    options.add_argument("--rows", type=int, nargs="+", default=[3, 7, 13], help="(default: 3 7 13)")
-    options.add_argument("--largest", type=int, default=8, help="rows that are computed at once (default: %(default)s)")
-    options.add_argument("--turns", type=int, default=9, help="(default: %(default)s)")
+    options.add_argument("names", nargs="*", choices=[*NETWORKS, []], metavar="network", help="networks (default: resnet18 and bert)")
+    options.add_argument("--rows", type=int, nargs="+", default=[3, 7, 13], help="numbers of rows (default: 3 7 13)")
+    options.add_argument("--largest", type=int, default=8, help="most rows computed at once (default: %(default)s)")
+    options.add_argument("--turns", type=int, default=9, help="turns of the comparison (default: %(default)s)")
     add_target(options)
     given = options.parse_args()
     warnings.simplefilter("ignore")

@@ -1,12 +1,12 @@
-"""Whole trials on boards whose connections have faults: their outcomes, by kind.
+"""Runs whole trials on boards with faulty connections, and counts their outcomes by kind.
 
     python benchmarks/board_faults.py [--schedules 1000] [--jobs 6] [--minutes 30] [--seed 1]
 
-Each schedule draws faults (bytes that are lost, flipped, cut, late or repeated, silence, broken connections), and a program that is right, is wrong, traps or
-writes past its output. They run on QEMU behind its GDB server, on Spike behind remote bitbang and on the monitor behind a serial line. After each one, a right
-program has to run without faults. Exits with 1 if a wrong result was accepted, a link did not recover, or the time was up before all schedules had run.
+Each schedule draws faults (bytes that are lost, flipped, cut, late or repeated, silence, broken connections), and a program that is correct, is wrong, traps or
+writes past its output. They run on QEMU behind its GDB server, on Spike behind remote bitbang and on the monitor behind a serial line. After each schedule, a
+correct program has to run without faults. Exits with 1 if a wrong result was accepted, a link did not recover, or not all schedules ran in time.
 
-Most of the time is spent waiting for answers that do not come, so several jobs run in parallel, each with simulators of its own. The schedules depend only on
+Most of the time is spent waiting for answers that do not arrive, so several jobs run in parallel, each with its own simulators. The schedules depend only on
 the seed, not on the number of jobs.
 """
 
@@ -28,7 +28,7 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.measure.boards.schedules import PROGRAMS, WIRES, Found, run_schedules
 
-PARTS = {"gdb": 20, "bitbang": 10, "serial": 10}  # schedules of one simulator
+PARTS = {"gdb": 20, "bitbang": 10, "serial": 10}  # schedules per simulator
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Part:
     seed: int
 
     def run(self, until: float) -> Found:
-        """Run the schedules while `time.monotonic()` is below `until`."""
+        """Run the schedules until `time.monotonic()` reaches `until`."""
         with tempfile.TemporaryDirectory() as folder:
             return run_schedules(self.wire, self.schedules, self.seed, Path(folder), until)
 
@@ -56,14 +56,14 @@ def planned(schedules: int, wires: Sequence[str], seed: int) -> list[Part]:
 
 
 def run_parts(parts: Sequence[Part], jobs: int, until: float) -> dict[str, Found]:
-    """The results by wire. Each job is a process, because shortened waits apply to a whole process."""
+    """The results by wire. Each job is a separate process, because shortened waits apply to a whole process."""
     total = {part.wire: Found() for part in parts}
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
         running = {pool.submit(part.run, until): part for part in parts}
         for done in as_completed(running):
             part, found = running[done], done.result()
             total[part.wire] = total[part.wire].joined(found)
-            what = f"{found.kinds.total()} schedules, {found.again} faults; wrong {len(found.wrong)}, not back {len(found.lost)}"
+            what = f"{found.kinds.total()} schedules, {found.again} faults; wrong {len(found.wrong)}, not recovered {len(found.lost)}"
             print("\n  ".join([f"{part.wire}, seed {part.seed}: {what}", *found.wrong, *found.lost]), flush=True)
     return total
 
@@ -91,11 +91,11 @@ def main() -> int:
     began = time.monotonic()
     total = run_parts(planned(given.schedules, given.wires, given.seed), given.jobs, began + 60 * given.minutes)
     Console(width=120).print(table_of(total))
-    bad = [f"{wire}: {what}: {text}" for wire, one in total.items() for what, texts in (("wrong", one.wrong), ("not back", one.lost)) for text in texts]
+    bad = [f"{wire}: {what}: {text}" for wire, one in total.items() for what, texts in (("wrong", one.wrong), ("not recovered", one.lost)) for text in texts]
     for text in bad:
         print(text)
     missing = given.schedules - sum(one.kinds.total() for one in total.values())
-    print(f"{(time.monotonic() - began) / 60:.1f} minutes" + (f"; {missing} schedules had no time" if missing else ""))
+    print(f"{(time.monotonic() - began) / 60:.1f} minutes" + (f"; {missing} schedules did not run in time" if missing else ""))
     return 1 if bad or missing else 0
 
 

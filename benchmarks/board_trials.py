@@ -3,9 +3,9 @@
     python benchmarks/board_trials.py [--trials 192] [--rounds 3] [--ways QEMU]
 
 Layers of 8-bit integers are tuned alternately, from scratch and with another seed in each round; the table has medians over rounds. Convolutions take longer
-to compile, large layers longer to emulate. Needs qemu-system-arm, and spike with dtc.
+to compile, large layers longer to emulate. It needs qemu-system-arm, and spike with dtc.
 
-Each figure is from a process of its own, which has compiled nothing before.
+Each figure comes from a separate process, which has compiled nothing before.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def dense(n: int, k: int, m: int) -> list[Tensor]:
 
 
 def square(target: str) -> SearchTask:
-    """64 vectors at a time: no layer of a network for boards, but long work for an emulator."""
+    """64 vectors at a time: not a layer of a typical network for boards, but long work for an emulator."""
     return SearchTask(tensors=dense(64, 256, 256), target=target, name="dense 64 times 256-256")
 
 
@@ -64,7 +64,7 @@ LAYERS: dict[str, Callable[[str], SearchTask]] = {
 
 @dataclass(frozen=True)
 class Way:
-    """A way to measure: on boards that run meanwhile, or on the target's own device. An idle Spike keeps a core busy, so it must not run during other ways."""
+    """A way to measure: on boards that it starts, or on the target's own device. An idle Spike keeps a core busy, so it must not run during other ways."""
 
     name: str
     target: str
@@ -73,7 +73,7 @@ class Way:
 
 @contextmanager
 def debugged(count: int) -> Iterator[tuple[str, ...]]:
-    """This many Cortex-M4 behind GDB."""
+    """Starts this many Cortex-M4 boards behind GDB."""
     with ExitStack() as stack:
         ports = [stack.enter_context(qemu("cortex-m4", "-icount", "shift=7")) for _ in range(count)]
         yield tuple(f"gdb://127.0.0.1:{port}" for port in ports)
@@ -81,7 +81,7 @@ def debugged(count: int) -> Iterator[tuple[str, ...]]:
 
 @contextmanager
 def bitbanged() -> Iterator[tuple[str, ...]]:
-    """A Spike behind remote bitbang."""
+    """Starts a Spike behind remote bitbang."""
     with running_spike(64, ("--isa=rv64gc",)) as spike:
         yield (spike,)
 
@@ -119,15 +119,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=192)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--ways", default="", help="only those with this in their names")
+    parser.add_argument("--ways", default="", help="only ways whose names contain this")
     given = parser.parse_args()
     ways = [way.name for way in WAYS if given.ways in way.name]
     if not ways:
-        parser.error(f"no way has {given.ways!r} in its name; they are: {'; '.join(way.name for way in WAYS)}")
-    table = Table(title=f"trials a second, {given.trials} trials, median of {given.rounds}")
+        parser.error(f"asked for ways with {given.ways!r} in their names, and found none; use a part of: {'; '.join(way.name for way in WAYS)}")
+    table = Table(title=f"trials per second, {given.trials} trials, median of {given.rounds}")
     table.add_column("layer")
     for way in ways:
-        in_a_process(way, 16, next(iter(LAYERS)), 0)  # so that compilers have built what they need once
+        in_a_process(way, 16, next(iter(LAYERS)), 0)  # builds once what compilers need
         table.add_column(way, justify="right")
     for layer in LAYERS:
         found: dict[str, list[float]] = {way: [] for way in ways}

@@ -1,4 +1,4 @@
-"""Mistakes in the outputs of a right program, made from the reference's outputs and the allowed error."""
+"""Puts mistakes into the outputs of a correct program, based on the reference's outputs and the allowed error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rounded(expected: Array, dtype: str) -> Array:
 
 
 def right(expected: Array, dtype: str, allowed: Bounds, rng: random.Random) -> Array:
-    """Outputs with up to the allowed error: some in all elements, some at the limit."""
+    """Correct outputs with errors up to the allowed one: random errors in all elements, or the same share of the bound in each."""
     best = rounded(expected, dtype)
     if best.dtype.kind != "f":
         return best
@@ -66,7 +66,7 @@ def _swapped(found: Array, expected: Array, allowed: Bounds, rng: random.Random)
 
 
 def _at_the_bound(found: Array, expected: Array, allowed: Bounds, rng: random.Random) -> None:
-    """The last value that is allowed, or the first that is not."""
+    """The last allowed value, or one of the next two."""
     place, side = _at(found, rng), rng.choice((-1.0, 1.0))
     if found.dtype.kind != "f":
         found[place] = found[place] + found.dtype.type(1)
@@ -104,7 +104,7 @@ CHANGES: dict[str, Change] = {
 
 
 def broken(expected: Array, dtype: str, allowed: Bounds, rng: random.Random) -> tuple[str, Array]:
-    """The name of a mistake, and outputs with it. Some are right after all: two equal elements swapped, half of the bound."""
+    """The name of a mistake, and outputs with it. Some are still correct: two equal elements swapped, an error of half the bound."""
     name = rng.choice(sorted(name for name in CHANGES if np.dtype(dtype).kind in "fiu" or name not in ("cancelling", "at the bound")))
     found = rounded(expected, dtype).reshape(-1)
     if rng.random() < 0.3:

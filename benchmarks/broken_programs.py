@@ -1,10 +1,10 @@
-"""Programs that were broken on purpose: does a device detect what this machine detects, and do right programs pass?
+"""Programs that are broken on purpose: does a device detect the same errors as this machine, and do correct programs pass?
 
     python benchmarks/broken_programs.py [--device native|qemu-aarch64|qemu-arm|qemu-riscv64] [--broken 1000] [--right 10000] [--seed 0]
 
-A mistake is made in the text of programs of several operators and dtypes, or in their outputs. Each runs as a trial program. The check of every element on
-the device must agree with `measure/verify.py` on the same outputs; sums of blocks must show every error of more than 16 times its bound, and none in a right
-program.
+Mistakes are put into the text of programs of several operators and dtypes, or into their outputs. Each runs as a trial program. The check of every element on
+the device must agree with `measure/verify.py` on the same outputs; sums of blocks must detect every error of more than 16 times its bound, and none in a
+correct program.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from ansor.te.tensor import Tensor
 
 Array = NDArray[np.generic]
 Bounds = NDArray[np.float64]
-TARGET = "cpu -mcpu=x86-64 -threads=1"  # vectors of 128 bits and no named instructions: C that builds for every processor
+TARGET = "cpu -mcpu=x86-64 -threads=1"  # 128-bit vectors and no intrinsics, so that the C builds for every processor
 DEVICES = {
     "native": (triple_here(), "native", ()),
     "qemu-aarch64": ("aarch64-linux-musl", "cortex_a76", ("qemu-aarch64", "-cpu", "cortex-a76")),
@@ -63,7 +63,7 @@ def product(dtype: str, n: int = 20, m: int = 24, k: int = 33, wide: str = "") -
 
 
 def softmax(rows: int = 12, columns: int = 40) -> list[Tensor]:
-    """Of each row."""
+    """Softmax of each row."""
     x = te.placeholder((rows, columns), name="X")
     return [x, te.nn.softmax(x)]
 
@@ -128,7 +128,7 @@ class Tally:
 
 
 class Bench:
-    """Builds trial programs and runs them on one device. Use it in a `with` statement of `bench`."""
+    """Builds trial programs and runs them on one device. `bench` opens it."""
 
     def __init__(self, device: str, folder: Path) -> None:
         triple, mcpu, self._before = DEVICES[device]
@@ -138,7 +138,7 @@ class Bench:
         self._count = 0
 
     def built(self, source: CSource) -> Path | None:
-        """The program of a source; None if it does not compile."""
+        """The path of the built program; None if the source does not compile."""
         self._count += 1
         making = self._toolchain.build([source], "program", self.folder / f"program{self._count}", timeout=120)
         return making.artifacts[0].path if making.artifacts else None
@@ -157,7 +157,7 @@ class Bench:
 
 @contextmanager
 def bench(device: str) -> Iterator[Bench]:
-    """A bench with a folder of its own."""
+    """A bench with its own folder."""
     folder = Path(tempfile.mkdtemp(prefix="ansor-broken-"))
     try:
         yield Bench(device, folder)
@@ -166,7 +166,7 @@ def bench(device: str) -> Iterator[Bench]:
 
 
 class Subject:
-    """One operator on a bench: its reference, right programs of it, and a program that writes whatever outputs it is given."""
+    """One operator on a bench: its reference, correct programs, and a program that writes the outputs that it is given."""
 
     def __init__(self, name: str, on: Bench, rng: random.Random) -> None:
         self.task = SearchTask(tensors=OPERATORS[name](), target=TARGET, name="operator")
@@ -181,14 +181,14 @@ class Subject:
         self._replay = self._replaying()
 
     def candidates(self, count: int) -> list[CSource]:
-        """Right programs by random schedules."""
+        """Correct programs with random schedules."""
         spaces = self.task.spaces
         draw = np.random.default_rng(self._rng.randrange(1 << 32))
         chosen = [spaces[self._rng.randrange(len(spaces))] for _ in range(count)]
         return [self.task.source(space.sketch, SampledSpace(space).sample(1, draw)[0]) for space in chosen]
 
     def kept(self, seed: int, candidate: CSource) -> tuple[Path, KeptFile]:
-        """Outputs of the reference for a seed."""
+        """The reference's outputs for a seed, as the file and its contents."""
         place = self.on.folder / f"kept {self.name} {seed}"
         measured = self.task.measure_task
         lines = [*input_lines(self.reference.arguments, self.sources(candidate, seed)), moves_line(seed, measured.rounding)]
@@ -197,7 +197,7 @@ class Subject:
         return place, read_kept(place.read_bytes(), self.outputs)
 
     def try_text(self, source: CSource, seed: int, kept: tuple[Path, KeptFile], tally: Tally, what: str) -> None:
-        """Build and run a program, and compare the device's verdict with ours."""
+        """Build and run a program, and compare the device's verdict with this machine's."""
         program = self.on.built(source)
         if program is None:
             tally.ended["does not compile"] += 1
@@ -206,7 +206,7 @@ class Subject:
         program.unlink()
 
     def try_program(self, program: Path, source: CSource, sources: dict[str, Source], seed: int, kept: tuple[Path, KeptFile], tally: Tally, what: str) -> None:
-        """The same for a program that is built already."""
+        """The same for a program that is already built."""
         measured, place = self.task.measure_task, self.on.folder / "outputs"
         requests = [SumsRequest(one.name, BLOCK, COUNT, key_of(seed, one.name)) for one in self.declared]
         lines = [*input_lines(source.arguments, sources), *check_lines(source, self.outputs, measured.reduction, measured.rounding),
@@ -228,7 +228,7 @@ class Subject:
         self.try_program(program, source, sources, seed, kept, tally, what)
 
     def allowed(self, kept: KeptFile, name: str) -> Bounds:
-        """How far each element of an output may be off; shape () if all the same."""
+        """The allowed error of each element of an output; shape () if it is the same for all."""
         one, measured = next(one for one in self.declared if one.name == name), self.task.measure_task
         if np.dtype(one.dtype).kind != "f":
             return np.zeros(())
@@ -285,7 +285,7 @@ class Subject:
 
 
 def _is_far(found: Array, expected: Array, allowed: Bounds) -> bool:
-    """Whether some error exceeds what the elements of its block may be off by together: 16 times its own, where all have the same."""
+    """Whether some error exceeds both 16 times its own bound and the sum of the bounds in its block."""
     if found.dtype.kind != "f":
         return True
     with np.errstate(invalid="ignore", over="ignore"):
@@ -296,7 +296,7 @@ def _is_far(found: Array, expected: Array, allowed: Bounds) -> bool:
 
 
 def _by_block(allowed: Bounds, shape: tuple[int, ...]) -> Bounds:
-    """For each element, the sum over its block."""
+    """For each element, the larger of 16 times its bound and the sum of the bounds in its block."""
     if not allowed.ndim:
         return np.asarray(FAR * allowed)
     sums = np.add.reduceat(allowed.reshape(-1), np.arange(0, allowed.size, BLOCK))
@@ -304,7 +304,7 @@ def _by_block(allowed: Bounds, shape: tuple[int, ...]) -> Bounds:
 
 
 def break_texts(subject: Subject, count: int, tally: Tally, rng: random.Random) -> None:
-    """At most `count` mutants of a few programs of an operator."""
+    """Try at most `count` mutants of a few programs of an operator."""
     programs = subject.candidates(PROGRAMS if count > 20 else 1)
     for number, program in enumerate(programs):
         seed = rng.randrange(1 << 30)
@@ -315,7 +315,7 @@ def break_texts(subject: Subject, count: int, tally: Tally, rng: random.Random) 
 
 
 def break_outputs(subject: Subject, count: int, tally: Tally, rng: random.Random) -> None:
-    """Mistakes in the outputs of right programs."""
+    """Try mistakes in the outputs of correct programs."""
     candidate = subject.candidates(1)[0]
     kept, seed = subject.kept(0, candidate), 0
     for number in range(count):
@@ -328,7 +328,7 @@ def break_outputs(subject: Subject, count: int, tally: Tally, rng: random.Random
 
 
 def run_right(subject: Subject, count: int, tally: Tally, rng: random.Random) -> None:
-    """Right programs: some with random schedules, others with errors that rounding may cause."""
+    """Try correct programs: some with random schedules, others with errors that rounding may cause."""
     programs = [(source, program) for source in subject.candidates(PROGRAMS if count > 20 else 1) if (program := subject.on.built(source)) is not None]
     for number in range(-(-count // 10)):
         seed = rng.randrange(1 << 30)
@@ -343,7 +343,7 @@ def run_right(subject: Subject, count: int, tally: Tally, rng: random.Random) ->
 
 
 def tried(device: str, count_broken: int, count_right: int, seed: int, names: Sequence[str] = tuple(OPERATORS)) -> tuple[Tally, Tally]:
-    """The outcomes of broken and of right programs of these operators, in these total numbers."""
+    """The outcomes of broken and of correct programs of these operators, in these total numbers."""
     rng, of_broken, of_right = random.Random(seed), Tally(), Tally()
     with bench(device) as on:
         for name in names:
@@ -356,11 +356,11 @@ def tried(device: str, count_broken: int, count_right: int, seed: int, names: Se
 
 
 def _lines(broken_ones: Tally, right_ones: Tally) -> Iterator[str]:
-    yield f"broken: {broken_ones.compared} ran to the end: {broken_ones.wrong} wrong, {broken_ones.right} right after all; others: {dict(broken_ones.ended)}"
+    yield f"broken: {broken_ones.compared} ran to the end: {broken_ones.wrong} wrong, {broken_ones.right} still correct; others: {dict(broken_ones.ended)}"
     yield f"        {len(broken_ones.disagreed)} on which the device and this machine disagree"
-    yield f"        {broken_ones.far} outputs beyond 16 times the bound, {len(broken_ones.missed)} of them not shown by sums of blocks"
+    yield f"        {broken_ones.far} outputs beyond 16 times the bound, {len(broken_ones.missed)} of them not detected by sums of blocks"
     alarms = len(right_ones.alarms) + len(broken_ones.alarms)
-    yield f"right:  {right_ones.compared} compared, {right_ones.wrong} called wrong, {alarms} false alarms of sums; others: {dict(right_ones.ended)}"
+    yield f"right:  {right_ones.compared} compared, {right_ones.wrong} reported as wrong, {alarms} false alarms of sums; others: {dict(right_ones.ended)}"
     yield f"mistakes: {dict(broken_ones.mistakes)}"
     yield from [*broken_ones.disagreed, *broken_ones.missed, *broken_ones.alarms, *right_ones.disagreed, *right_ones.alarms][:20]
 

@@ -1,4 +1,4 @@
-"""Mistakes in the text of a program: each mutant is the text with one place changed."""
+"""Puts mistakes into the text of a program: each mutant has one change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FLOAT = re.compile(r"\b0\.0f?\b|\(f32x\d+\)\{\}")
 
 @dataclass(frozen=True)
 class Mistake:
-    """A kind of mistake: where it can be made, and the replacement."""
+    """A kind of mistake: the places where it can be made, and the replacement."""
 
     name: str
     places: re.Pattern[str]

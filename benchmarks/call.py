@@ -1,10 +1,10 @@
-"""What a call costs: a kernel's C code alone, called from Python with arrays and with tensors, and the same in PyTorch and NumPy.
+"""The cost of a call: a kernel's C code alone, calls from Python with arrays and with tensors, and the same operator in PyTorch and NumPy.
 
     python benchmarks/call.py [--threads 1 2] [--repeats 9] [--clock wall]
 
-Microseconds of a call: the least and the median of several rows of calls. There are two columns for NumPy's arrays: as NumPy allocates them, and aligned, as
-kernels return them and use them without a copy. Programs are picked without measuring. `--clock cpu` counts processor time of all threads, for a machine
-with other work. NumPy uses the threads that it was started with.
+It prints microseconds per call: the minimum and the median of several series of calls. NumPy arrays have two columns: as NumPy allocates them, and aligned, as
+kernels return them and use them without a copy. Programs are picked without measuring. `--clock cpu` counts processor time of all threads, for a busy machine.
+NumPy uses the threads that it was started with.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ansor.measure.result_memory import aligned_empty
 
 Array = NDArray[np.generic]
 ROW_SECONDS = 0.02
-"""About how long a row of calls takes."""
+"""The approximate time of a series of calls."""
 WORK: tuple[tuple[str, str, tuple[int, ...]], ...] = (
     ("16 x 16 x 16", "matmul", (16, 16, 16)), ("64 x 64 x 64", "matmul", (64, 64, 64)), ("256 x 256 x 256", "matmul", (256, 256, 256)),
     ("convolution 3x3, 14 x 14, 64 to 64", "conv2d", (1, 14, 14, 64, 64)),
@@ -43,7 +43,7 @@ Row = Callable[[int], object]
 
 
 def in_a_row(call: Callable[[], object]) -> Row:
-    """A row of calls from Python."""
+    """A series of calls from Python."""
 
     def row(calls: int) -> None:
         for _ in range(calls):
@@ -53,7 +53,7 @@ def in_a_row(call: Callable[[], object]) -> Row:
 
 
 def bare(kernel: Kernel, values: list[Array]) -> Row:
-    """A row of calls from C."""
+    """A series of calls from C."""
     library = ctypes.CDLL(str(cached_library(find_compiler(), "repeat", REPEAT)))
     library.repeat.argtypes, library.repeat.restype = [ctypes.c_void_p] * 5 + [ctypes.c_long], None
     given = iter(values)
@@ -80,7 +80,7 @@ def aligned(value: Array) -> Array:
 
 
 def ways(name: str, kernel: Kernel) -> dict[str, Row]:
-    """Everything that is compared, by its heading. Constants are bound."""
+    """The series of calls to compare, by heading. Constants are bound."""
     rng = np.random.default_rng(0)
     every = {one.name: rng.random(one.shape, dtype=np.float32) for one in kernel.arguments if one.role != "output"}
     constants = {one.name: every[one.name] for one in kernel.arguments if one.role == "constant"}
@@ -97,10 +97,10 @@ def ways(name: str, kernel: Kernel) -> dict[str, Row]:
 
 
 def measured(rows: dict[str, Row], repeats: int, clock: Callable[[], float]) -> dict[str, list[float]]:
-    """Microseconds of a call in each row; the ways alternate."""
+    """Microseconds per call in each series; the ways alternate."""
     counts, times = {}, {name: [] for name in rows}  # type: dict[str, int], dict[str, list[float]]
     for name, row in rows.items():
-        row(3)  # the first two calls are slow, as they build what is needed once
+        row(3)  # the first two calls are slow: they build what is needed once
         start = time.perf_counter()
         row(10)
         counts[name] = max(10, round(ROW_SECONDS / ((time.perf_counter() - start) / 10)))
@@ -116,14 +116,14 @@ def measured(rows: dict[str, Row], repeats: int, clock: Callable[[], float]) -> 
 def main() -> int:
     options = parser(__doc__)
     options.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="threads of kernels and of PyTorch (default: 1 and 2)")
-    options.add_argument("--repeats", type=int, default=9, help="rows of calls of each way (default: %(default)s)")
-    options.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="what is counted (default: %(default)s)")
+    options.add_argument("--repeats", type=int, default=9, help="series of calls for each way (default: %(default)s)")
+    options.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="wall time or processor time (default: %(default)s)")
     given = options.parse_args()
     out, clock = console(), time.perf_counter if given.clock == "wall" else time.process_time
     headings = ["C alone", "NumPy", "aligned", "torch", "out=", "torch.mm", "conv2d of torch", "numpy @"]
     for threads in given.threads:
         use_threads(threads)
-        shown = table(f"threads: {threads}; microseconds of a call, least / median of {given.repeats}", ["work"], headings)
+        shown = table(f"threads: {threads}; microseconds per call, minimum / median of {given.repeats}", ["work"], headings)
         for title, name, sizes in WORK:
             kernel = ansor.auto_schedule(name, sizes, f"cpu -threads={threads}", trials=0)
             assert isinstance(kernel, Kernel)

@@ -1,4 +1,4 @@
-"""What the benchmarks share: comparing two programs, one thread for all libraries, tables. Interleaved timing is in `ansor.measure.interleaved`."""
+"""Shared code of the benchmarks: comparing two programs, one thread for all libraries, tables. Interleaved timing is in `ansor.measure.interleaved`."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from ansor.tasks.task import SearchTask
 
 
 def side_by_side(task: SearchTask, ours: Best, theirs: Best, turns: int, limit: float = 10.0) -> tuple[Ratio, float, float]:
-    """The speed of one program of a task relative to another, and the seconds of both, medians; after at most about `limit` seconds."""
+    """The speed of one program of a task relative to another, and the median seconds of both. It takes about `limit` seconds at most."""
     kernels = built([task, task], [ours, theirs], CToolchain(find_compiler(task.target.compiler)))
     times = interleaved(calls(task, dict(zip(("ours", "theirs"), kernels, strict=True))), turns, limit, warm=TURN_SECONDS)
     return ratio(times["ours"], times["theirs"]), times["ours"].median, times["theirs"].median
 
 
 def calls(task: SearchTask, kernels: Mapping[str, Kernel]) -> dict[str, Callable[[], object]]:
-    """Calls of kernels of one task on the same random numbers; constants are bound, and buffers are allocated and aligned, so that only kernels are timed."""
+    """Calls of kernels of one task on the same random numbers. Constants are bound, and buffers are allocated and aligned, so only the kernels are timed."""
     values = inputs_of(task)
     return {name: _call(kernel, values) for name, kernel in kernels.items()}
 
@@ -68,7 +68,7 @@ def use_threads(threads: int) -> None:
 
 
 def in_one_thread() -> None:
-    """Restart this program with libraries set to one thread: they read the setting when they are loaded, which has happened by now."""
+    """Restart this program with libraries set to one thread: they are loaded by now, and read the setting only while loading."""
     wanted = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     if any(os.environ.get(name) != value for name, value in wanted.items()):
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **wanted})
@@ -96,7 +96,7 @@ def add_target(options: argparse.ArgumentParser) -> None:
 
 
 def console() -> Console:
-    """Where tables are printed; lines into a file or a pipe are not cut."""
+    """The console for tables. Lines to a file or a pipe are not truncated."""
     made = Console(highlight=False)
     if not made.is_terminal:
         made.width = 200
@@ -119,7 +119,7 @@ def geomean(values: Sequence[float]) -> float:
 
 
 def machine_line() -> str:
-    """Where and when this was measured, and how busy the machine is: with a load near the number of cores, timings mean little."""
+    """Where and when this was measured, and the machine's load: if it is near the number of cores, timings mean little."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     return f"{provenance.here()}, load {load:.1f}"
 

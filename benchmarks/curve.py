@@ -1,4 +1,4 @@
-"""One run of a search: how good its best program was, after how many trials and how much time."""
+"""One run of a search: the time of its best program after each trial, and the time spent by then."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Declarations that could grow without bound: the processor time, memory and C size of each, up to the C of the program chosen with `trials=0`.
+"""Processor time, memory and C size of declarations that could make a compiler's work grow without bound, up to the C of the program that `trials=0` picks.
 
     python benchmarks/declarations_end.py [name ...]
 
-Each runs in a process of its own, for at most 60 s. The memory is the peak of that process; Python and NumPy take about 40 MB of it.
+Each runs in a separate process, for at most 60 s. The memory is the peak of that process; Python and NumPy take about 40 MB of it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Tensors = list[Tensor]
 
 
 def matmuls(count: int) -> Tensors:
-    """Dense layers of 64 with ReLU, one after the other."""
+    """A chain of dense layers of width 64, each with a ReLU."""
     given = [te.placeholder((8, 64), name="x")]
     value = given[0]
     for k in range(count):
@@ -36,7 +36,7 @@ def matmuls(count: int) -> Tensors:
 
 
 def row_sums(count: int) -> Tensors:
-    """Each row's sum, added to the row, repeatedly."""
+    """Adds each row's sum to the row, repeatedly."""
     x = value = te.placeholder((8, 64), name="x")
     for k in range(count):
         value = _row_sum(value, k)
@@ -59,7 +59,7 @@ def attention(batch: int = 8, length: int = 128, depth: int = 64) -> Tensors:
 
 
 def read_twice(count: int) -> Tensors:
-    """Stages that read the stage before twice at the same place."""
+    """Stages that read the same element of the previous stage twice."""
     x = te.placeholder((64,), name="x")
 
     def stage(t: Tensor, k: int) -> Tensor:
@@ -84,17 +84,17 @@ def _elementwise(value: Callable[[Tensor, Expr], Expr], length: int = 64) -> Ten
 
 
 def doubled(times: int) -> Tensors:
-    """`e = e * e + 1` of itself."""
+    """`e = e * e + 1`, repeated."""
     return _elementwise(lambda x, i: reduce(lambda e, _: e * e + 1.0, range(times), x[i]))
 
 
 def nested(times: int) -> Tensors:
-    """An addition to an addition to an addition."""
+    """Nested additions."""
     return _elementwise(lambda x, i: reduce(lambda e, k: e + float(k), range(times), x[i]))
 
 
 def choices(times: int) -> Tensors:
-    """A choice in the else branch of a choice, each guarding a read."""
+    """Nested conditionals in else branches, each of which guards a read."""
     def value(x: Tensor, i: Expr) -> Expr:
         return reduce(lambda e, k: te.if_then_else(i > k % 63, x[i - k % 63 - 1] * float(k), e), range(times), x[i])
 
@@ -107,12 +107,12 @@ def index(times: int) -> Tensors:
 
 
 def wide(terms: int) -> Tensors:
-    """A sum of many elements, written out."""
+    """A sum of many elements as one long expression."""
     return _elementwise(lambda x, i: reduce(lambda e, k: e + x[i + k], range(1, terms), x[i]), 64 + terms)
 
 
 def maxima(times: int) -> Tensors:
-    """The maximum of many."""
+    """The maximum of many values."""
     return _elementwise(lambda x, i: reduce(lambda e, k: te.max(e, x[i] * float(k)), range(times), x[i]))
 
 
@@ -123,7 +123,7 @@ def long_reduction(log2: int) -> Tensors:
 
 
 def huge(*shape: int) -> Tensors:
-    """A constant in every element."""
+    """A huge tensor with the same value in every element."""
     x = te.placeholder((1,), name="x")
     return [x, te.compute(shape, lambda *at: x[0] + 1.0, name="y")]
 
@@ -162,7 +162,7 @@ def run(name: str) -> None:
     from ansor.run.zero_tuning import pick
     from ansor.tasks.task import SearchTask
 
-    pretrained()  # read once in a process
+    pretrained()  # loaded once per process, so its time is not counted
     start = time.process_time()
     said, sketches, lines = "", 0, 0
     try:
@@ -178,7 +178,7 @@ def run(name: str) -> None:
 
 
 def main(names: list[str]) -> None:
-    """Prints the table."""
+    """Print the table."""
     print(f"| {'declaration':28s} | seconds | memory, MB | sketches | C, kB | |\n|{'-' * 30}|---:|---:|---:|---:|---|")
     for name in names or DECLARATIONS:
         try:

@@ -1,9 +1,9 @@
-"""Does it matter how a declaration is written? Twenty operators in sixteen disguises, and in several disguises at once.
+"""Does it matter how a declaration is written? Rewrites twenty operators in sixteen equivalent ways ("disguises"), and in several at once.
 
     python benchmarks/disguises.py [--seeds 5] [--picks]
 
-A row for each disguise: for how many operators the key equals that of the plain declaration, as it is written and in the normal form. `--picks`: also for how
-many the picked program is the same C except for names, which takes minutes.
+Each row is a disguise: it says for how many operators the key equals that of the plain declaration, as written and in the normal form. `--picks`: also for how
+many operators the picked program is the same C except for names; this takes minutes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ NAMES = re.compile(r"[A-Za-z_]\w*")
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5, help="rounds of disguises over each other (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=5, help="number of combined disguises (default: %(default)s)")
     parser.add_argument("--picks", action="store_true")
     given = parser.parse_args()
     table = Table(title=f"{len(OPERATORS)} operators: the same as the plain declaration")
@@ -69,7 +69,7 @@ def main() -> int:
         counts = [str(sum(one[column] for one in found)) for column in range(3 if given.picks else 2)]
         table.add_row(" + ".join(names), *counts)
     Console(width=160).print(table)
-    print(f"in the normal form {missed} of {len(worn) * len(OPERATORS)} differ")
+    print(f"{missed} of {len(worn) * len(OPERATORS)} differ in the normal form")
     return 1 if missed > 0.05 * len(worn) * len(OPERATORS) else 0
 
 

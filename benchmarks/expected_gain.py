@@ -1,9 +1,9 @@
-"""Fits the constants of ansor.search.expected_gain to record files, and shows how well they predict, and what the scheduler achieves with them.
+"""Fits the constants of ansor.search.expected_gain to record files, and shows how well they predict and how well the scheduler does with them.
 
     python benchmarks/expected_gain.py build/records/*.jsonl
 
-Nothing is measured: recorded trials are replayed. Prints the constants (to be copied by hand), expected and observed gains, and what one network of all
-these operators would have reached with three ways to share trials.
+Nothing is measured: recorded trials are replayed. It prints the constants (to be copied by hand), expected and observed gains, and the times that one network
+of all these operators would have reached with three ways to share trials.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from ansor.search.task_scheduler import TaskInfo, TaskScheduler
 from ansor.support.text import counted
 
 FEWEST = 64
-"""A file with fewer trials does not show how curves continue."""
+"""Workloads with fewer trials are left out: they do not show how curves continue."""
 STEP, AHEAD = 8, (16, 32, 64)
 LONG = 64
-"""Trials without a better program after which a moment is used to fit the patience."""
+"""The patience is fitted to moments after at least this many trials without a better program."""
 PATIENCES: tuple[float, ...] = (16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 128, 256, 1_000_000)
 FOLDS = 8
 BUDGETS = (500, 1000, 2000)
@@ -47,12 +47,12 @@ class Curve:
     spent: Floats
 
     def since(self, trials: int) -> int:
-        """Trials after the best of the first `trials`."""
+        """The number of trials after the best of the first `trials`."""
         return trials - 1 - int(np.argmax(self.best == self.best[trials - 1]))
 
 
 def curves_of(path: Path) -> Iterator[Curve]:
-    """One curve for each workload of a file that has enough trials."""
+    """A curve for each workload of a file with enough trials."""
     records = load(path).records
     for workload in dict.fromkeys((record.workload, record.target) for record in records):
         found = [record for record in records if (record.workload, record.target) == workload]
@@ -63,7 +63,7 @@ def curves_of(path: Path) -> Iterator[Curve]:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Moments of all curves: what was known (`trials`, `since`), how many trials followed (`more`), the share they saved (`seen`). Curves weigh the same."""
+    """Moments of all curves: what was known (`trials`, `since`), how many trials followed (`more`), the share they saved (`seen`). Curves have equal weight."""
 
     curve: NDArray[np.int64]
     trials: Floats
@@ -88,13 +88,13 @@ def points_of(curves: Sequence[Curve]) -> Points:
 
 
 def predicted(points: Points, slope: float, patience: float) -> Floats:
-    """`expected_gain` of all points, with other constants."""
+    """`expected_gain` at all points, with these constants."""
     found: Floats = -np.expm1(-slope / (1 + (points.since / patience) ** 4) * np.log1p(points.more / points.trials))
     return found
 
 
 def slope_of(points: Points, patience: float, among: NDArray[np.bool_]) -> float:
-    """The slope for which expected gains have the mean of observed gains, by bisection."""
+    """The slope at which the means of expected and observed gains agree, by bisection."""
     weight = points.weight * among
     low, high = 0.0, 1.0
     for _ in range(50):
@@ -131,9 +131,9 @@ def in_use(points: Points) -> Floats:
 
 
 def show_calibration(points: Points, out: Callable[[object], None]) -> None:
-    """Mean gains, by the number of trials that followed, the number before, and the expected gain."""
+    """Print mean gains, by the number of trials that followed, the number before, and the expected gain."""
     expected, held_out = in_use(points), unseen(points)
-    shown = common.table("gain of the next trials, %", ["next", "after"], ["moments", "operators", "expected", "by fit to others", "seen", "none seen"])
+    shown = common.table("gain of the next trials, %", ["next", "after"], ["moments", "operators", "expected", "fitted to others", "observed", "no gain"])
     parts = [
         (f"{more}", text, (points.more == more) & among)
         for more in AHEAD
@@ -193,13 +193,13 @@ class Replay:
 
 
 def in_turns(replay: Replay) -> Iterator[int]:
-    """The same number of trials for each."""
+    """Gives each operator the same number of trials."""
     while left := replay.open():
         yield min(left, key=lambda index: (replay.trials[index], index))
 
 
 def by_trend(replay: Replay) -> Iterator[int]:
-    """The formula of the Ansor paper, which was used before: a fifth the trend of three rounds, four fifths best time / rounds; blind to cost."""
+    """The formula of the Ansor paper: a fifth the trend of three rounds, four fifths best time / rounds. It ignores the cost of trials."""
 
     def gain(index: int) -> float:
         best = replay.rounds[index]
@@ -223,9 +223,9 @@ def by_expected_gain(replay: Replay) -> Iterator[int]:
 
 
 def show_replay(curves: Sequence[Curve], out: Callable[[object], None]) -> None:
-    """Sum of best times relative to the least in the records, with the operators' own times, and with times scaled to be equal."""
+    """Print the sum of best times relative to that in the records, with the operators' own times, and with times scaled to be equal."""
     shown = common.table(f"one network of {counted(len(curves), 'operator')}: sum of best times / sum of all recorded best times", ["operators", "budget"],
-                         ["equal shares", "by trend (before)", "by expected gain"])  # fmt: skip
+                         ["equal shares", "by trend", "by expected gain"])  # fmt: skip
     equal = [Curve(curve.name, curve.best / curve.best[-1], curve.spent) for curve in curves]
     whole = sum(float(curve.spent[-1]) for curve in curves)
     limits = [(f"{trials} trials", float(trials), False) for trials in BUDGETS]
@@ -239,14 +239,14 @@ def show_replay(curves: Sequence[Curve], out: Callable[[object], None]) -> None:
 
 
 def main() -> None:
-    """Constants, calibration, replay."""
+    """Print constants, calibration and replay."""
     options = common.parser(__doc__)
-    options.add_argument("records", nargs="+", type=Path, metavar="RECORDS", help="record files, one operator or more each")
+    options.add_argument("records", nargs="+", type=Path, metavar="RECORDS", help="record files of one or more operators")
     given = options.parse_args()
     out = common.console().print
     curves = [curve for path in given.records for curve in curves_of(path)]
     if not curves:
-        options.error(f"no workload of these files has {FEWEST} trials or more; tune with --trials {FEWEST}")
+        options.error(f"asked to fit record files in which no workload has {FEWEST} trials or more; tune with --trials {FEWEST}")
     points = points_of(curves)
     slope, patience = fitted(points, np.ones(len(points.seen), bool))
     out(f"{counted(len(curves), 'curve')} of {FEWEST} trials or more, {len(points.seen)} moments")

@@ -1,13 +1,13 @@
 """Overhead, scaling and fault tolerance of a farm. Everything runs on this machine: a scheduler and workers, started as users start them.
 
-    python benchmarks/farm.py faults [--trials 1000]         workers killed and cut off at random moments: each trial once, or reported
+    python benchmarks/farm.py faults [--trials 1000]         workers killed and cut off at random moments: each trial is measured once, or reported
     python benchmarks/farm.py overhead [--trials 200]        extra milliseconds for a trial, compared with using the same device directly
     python benchmarks/farm.py scaling [--milliseconds 200]   1, 2, 4, 8 devices that only wait
     python benchmarks/farm.py boards [--trials 400]          ResNet-18 on one and on four emulated boards that answer late
-    python benchmarks/farm.py thousand [--devices 1000]      Dask's scheduler with this many workers: jobs per second, processor time for each
+    python benchmarks/farm.py thousand [--devices 1000]      Dask's scheduler with this many workers: jobs per second, processor time per job
 
-The first three use simulated devices, which wait and return a cost. They exit with 1 if a farm falls short: a trial neither measured exactly once nor
-reported, more than 15 ms of overhead for a trial, less than 0.9 of linear scaling. Every run starts without records or caches.
+The first three use simulated devices, which wait and return a cost. They exit with 1 if a trial is neither measured exactly once nor reported, if the overhead
+of a trial exceeds 15 ms, or if scaling is less than 0.9 of linear. Every run starts without records or caches.
 """
 
 from __future__ import annotations
@@ -65,20 +65,20 @@ def measured(devices: str | Sequence[str], jobs: Sequence[Job]) -> tuple[list[Ob
 
 
 def faults(folder: Path, trials: int) -> bool:
-    """Four workers with two keys, of which two are killed, and one is disconnected and comes back; compared with a run without faults."""
+    """Kill two of four workers with two keys, and disconnect a third, which comes back. Compare with a run without faults; true if nothing is wrong."""
     undisturbed = run_jobs(folder / "undisturbed", trials, 10, faults=False)
     disturbed = run_jobs(folder / "disturbed", trials, 10, faults=True)
     right = True
     for key, ran in disturbed.items():
         again, wrong = sum(ran.begun.values()) - len(ran.begun), what_is_wrong(ran, undisturbed[key])
-        console().print(f"{key}: {len(ran.outcomes)} trials, {len(ran.costs)} with a cost, {len(ran.reported)} reported; {again} begun again", soft_wrap=True)
-        console().print("\n".join(f"{key}: {one}" for one in wrong) or f"{key}: each exactly once or reported, the same as undisturbed", soft_wrap=True)
+        console().print(f"{key}: {len(ran.outcomes)} trials, {len(ran.costs)} with a cost, {len(ran.reported)} reported; {again} restarted", soft_wrap=True)
+        console().print("\n".join(f"{key}: {one}" for one in wrong) or f"{key}: each trial once or reported, costs as without faults", soft_wrap=True)
         right = right and not wrong
     return right
 
 
 def overhead(folder: Path, trials: int) -> bool:
-    """Alternates between the device itself and a farm. True if the overhead is at most MOST_OVERHEAD_MS with one job in flight, which is the worse case."""
+    """Alternate between the device itself and a farm. True if the overhead with one job in flight, the worst case, is at most MOST_OVERHEAD_MS."""
     folder.mkdir(exist_ok=True)
     text = f"pretended:direct,{folder},20"
     jobs = [job(folder, str(number + 1)) for number in range(trials)]
@@ -93,18 +93,18 @@ def overhead(folder: Path, trials: int) -> bool:
             rows["directly"].append((time.monotonic() - started) / (trials - 1))
             for name, slots in (("one job in flight", 1), ("two", 2)):
                 rows[name].append(measured(f"farm://{cluster.url}?key=board&slots={slots}", jobs)[1] / (trials - 1))
-    table = Table("", "ms a trial", "more than directly")
+    table = Table("", "ms per trial", "overhead")
     direct = statistics.median(rows["directly"])
     for name, seconds in rows.items():
         table.add_row(name, f"{1e3 * statistics.median(seconds):.1f}", f"{1e3 * (statistics.median(seconds) - direct):.1f}")
     console().print(table)
     more = 1e3 * (statistics.median(rows["one job in flight"]) - direct)
-    console().print(f"{more:.1f} ms a trial; the limit is {MOST_OVERHEAD_MS:g}")
+    console().print(f"overhead: {more:.1f} ms per trial; the limit is {MOST_OVERHEAD_MS:g}")
     return more <= MOST_OVERHEAD_MS
 
 
 def scaling(folder: Path, milliseconds: float, trials: int = 40) -> bool:
-    """The number of trials grows with the devices, so each device takes the same time. True if the rate grows by at least LEAST_SCALING of their number."""
+    """Measure the rate with more and more devices, and as many trials for each. True if all rates are at least LEAST_SCALING of linear."""
     table = Table("devices", "trials/s", "of linear")
     folder.mkdir(exist_ok=True)
     with Cluster(folder / "farm") as cluster:
@@ -123,13 +123,13 @@ def scaling(folder: Path, milliseconds: float, trials: int = 40) -> bool:
 
 
 def boards(folder: Path, trials: int, delay: float, pixels: int, agents: bool, seed: int = 0) -> None:
-    """The same tasks with one board and with four: emulators, or agents that use them; they answer late. An emulator counts the best programs."""
+    """Tune the same tasks with one board and with four: emulators, or agents that use them, which answer late. An emulator counts the best programs."""
     import torch
 
     tasks, weights = extract_tasks(NETWORKS["resnet18"].model(), (torch.zeros(1, 3, pixels, pixels),), BOARD)
     rows: list[tuple[float, float]] = []
     for task in tasks:
-        pick(task)  # so that what is derived once for each task is part of neither
+        pick(task)  # so that neither run includes what is derived once per task
     with Cluster(folder / "farm") as cluster:
         for count in (1, 4):
             for number in range(count):
@@ -167,8 +167,8 @@ def main() -> int:
     parser.add_argument("--milliseconds", type=float, default=200.0)
     parser.add_argument("--delay", type=float, default=0.4, help="delay of a board's answer, in seconds")
     parser.add_argument("--pixels", type=int, default=32, help="size of the images for `boards`; emulators take long for larger ones")
-    parser.add_argument("--agents", action="store_true", help="boards are agents that run programs under an emulator that counts, instead of emulators")
-    parser.add_argument("--seed", type=int, default=0, help="of the search, for `boards`")
+    parser.add_argument("--agents", action="store_true", help="use agents that run programs under a counting emulator as boards, instead of emulators")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the search, for `boards`")
     parser.add_argument("--devices", type=int, default=1000)
     asked = parser.parse_args()
     os.environ["ANSOR_FARM"] = "/nonexistent"

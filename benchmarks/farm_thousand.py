@@ -1,4 +1,4 @@
-"""Dask's scheduler with a thousand real workers, in a few processes, whose jobs only wait. See `farm.py`."""
+"""Dask's scheduler with a thousand real workers in a few processes. Jobs only wait. See `farm.py`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JOB_SECONDS = 1.0
 
 
 def thousand(devices: int, jobs: int) -> None:
-    """Start the workers, submit jobs as many clients would, and print the scheduler's load."""
+    """Start the workers, submit jobs at the rate of many clients, and print the scheduler's load."""
     here = str(Path(__file__).resolve())
     scheduler = subprocess.Popen([sys.executable, here, "scheduler"], stdout=subprocess.PIPE, text=True)
     assert scheduler.stdout is not None
@@ -50,9 +50,9 @@ def _measure(address: str, devices: int, jobs: int, scheduler: int) -> None:
         seconds, used = time.monotonic() - started, _processor_seconds(scheduler) - before
     assert done == jobs, done
     memory = int(Path(f"/proc/{scheduler}/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
-    console().print(f"{devices} devices: the scheduler takes {idle:.2f} of a processor while nothing runs, and {memory:.0f} MB")
-    console().print(f"{jobs} jobs of {JOB_SECONDS:g} s and 50 kB in {seconds:.1f} s: {jobs / seconds:.0f} a second")
-    console().print(f"{1e3 * used / jobs:.2f} ms of the scheduler's processor each")
+    console().print(f"{devices} devices: while no job runs, the scheduler uses {idle:.2f} of a processor and {memory:.0f} MB")
+    console().print(f"{jobs} jobs of {JOB_SECONDS:g} s and 50 kB in {seconds:.1f} s: {jobs / seconds:.0f} per second")
+    console().print(f"{1e3 * used / jobs:.2f} ms of the scheduler's processor time per job")
 
 
 def _wait(seconds: float, number: int, content: bytes) -> int:

@@ -1,13 +1,13 @@
-"""How near a short tuning run comes to a long one.
+"""How close a short tuning run comes to a long one.
 
-    python benchmarks/few_trials.py                                       # 64 trials against 1000, twelve operators: half an hour
+    python benchmarks/few_trials.py                                       # 64 trials compared with 1000, twelve operators: half an hour
     python benchmarks/few_trials.py --only softmax --long 256
-    python benchmarks/few_trials.py --records build/few                   # what is recorded there is not measured again
+    python benchmarks/few_trials.py --records build/few                   # recorded trials are not measured again
 
-Each operator is tuned twice, with different seeds, and the fastest programs of both runs are timed alternately in one process, with constants bound: times in
-the runs' own records are the least of many, and minutes apart. `share`: speed of the short run's program relative to the long one's, median and middle 80 % of
-the turns; the last two columns are the seconds of the runs. No operator is in the data set that the package's model learned from, but their families are, and
-the search was developed with them: `pristine.py` has others.
+Each operator is tuned twice, with different seeds. The fastest programs of both runs are then timed alternately in one process, with constants bound, because
+the times in the records are minima of many, and minutes apart. `share`: speed of the short run's program relative to the long one's, median and middle 80 % of
+the turns; the last two columns are the seconds of the runs. The package's model was not trained on these operators, but on others of their families, and the
+search was developed with them: `pristine.py` has operators for which neither is true.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ LONG_SEED = 1000
 
 def main() -> int:
     options = parser(__doc__)
-    options.add_argument("--only", nargs="+", metavar="OPERATOR", help="of the twelve (default: all)")
-    options.add_argument("--trials", type=int, default=64, help="of the short runs (default: %(default)s)")
-    options.add_argument("--long", type=int, default=1000, metavar="TRIALS", help="of the long runs (default: %(default)s)")
-    options.add_argument("--seed", type=int, default=0, help="of the short runs (default: %(default)s)")
+    options.add_argument("--only", nargs="+", metavar="OPERATOR", help="some of the twelve operators (default: all)")
+    options.add_argument("--trials", type=int, default=64, help="trials of the short runs (default: %(default)s)")
+    options.add_argument("--long", type=int, default=1000, metavar="TRIALS", help="trials of the long runs (default: %(default)s)")
+    options.add_argument("--seed", type=int, default=0, help="seed of the short runs (default: %(default)s)")
     options.add_argument("--records", metavar="FOLDER", help="continue from and append to record files in this folder")
-    options.add_argument("--turns", type=int, default=100, help="of each comparison (default: %(default)s)")
+    options.add_argument("--turns", type=int, default=100, help="turns of each comparison (default: %(default)s)")
     add_target(options)
     given = options.parse_args()
     in_one_thread()
     out, target, operators = console(), target_of(given), twelve_operators.OPERATORS
     unknown = next((name for name in given.only or () if name not in operators), None)
     if unknown is not None:
-        options.error(f"asked for {unknown}, which is none of {', '.join(operators)}")
-    shown = table(f"best of {given.trials} trials against the best of {given.long}, {target}", ["operator"],
+        options.error(f"asked for the operator {unknown}, which does not exist; use some of {', '.join(operators)}")
+    shown = table(f"best of {given.trials} trials compared with the best of {given.long}, {target}", ["operator"],
                   [f"{given.trials} trials, ms", f"{given.long} trials, ms", "share", "seconds", "seconds"])
     shares = []
     for name in given.only or operators:
@@ -57,7 +57,7 @@ def main() -> int:
         print(f"{name}: {share}", file=sys.stderr, flush=True)
     out.print(shown)
     out.print(LEGEND)
-    out.print(f"geomean of {len(shares)}: {geomean(shares):.3f}, least {min(shares):.2f}. {machine_line()}")
+    out.print(f"geomean of {len(shares)}: {geomean(shares):.3f}, minimum {min(shares):.2f}. {machine_line()}")
     return 0
 
 

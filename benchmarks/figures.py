@@ -1,16 +1,16 @@
-"""Where and when the figures in README and docs were measured, and whether the model has changed since.
+"""Records where and when the figures in README and docs were measured, and whether the model has changed since.
 
-    python benchmarks/figures.py                  # all of them, with their commands; those of an earlier model are marked
-    python benchmarks/figures.py --older          # only those
-    python benchmarks/figures.py --run pristine   # run the command of some, keep what it prints in build/figures, write its table and its line into the page
-    python benchmarks/figures.py --write          # write the lines again, as the model has changed
+    python benchmarks/figures.py                  # list all figures with their commands; those of an earlier model are marked
+    python benchmarks/figures.py --older          # list only those of an earlier model
+    python benchmarks/figures.py --run farm       # run the commands of these figures, keep their output in build/figures, write tables and lines into the pages
+    python benchmarks/figures.py --write          # write all lines again, after a change of the model
 
 `docs/figures.json` has an entry for each: page and heading, the command, commit, machine, date, and the digest of the model in the package (`null` if no model
-takes part, "none" before there was one). The page has a line with these facts under the heading. A test fails if a page has a table of figures without such a
-line, or with a wrong one: figures of an earlier model have to say so. `before`: the commit of the measurement is not known, but it was before this one.
-Without a commit, the figures were not measured yet.
+is involved, "none" before there was one). The page has a line with these facts under the heading. A test fails if a page has a table of figures with a wrong
+line or none: figures of an earlier model have to say so. `before`: the commit of the measurement is not known, but it was before this one. Figures without a
+commit have not been measured yet.
 
-Where a command has `--markdown FILE`, the page's table stands between two comments with the name, and is written by `--run`.
+If a command has `--markdown FILE`, the page's table is between two comments with the name, and `--run` writes it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ FILE = ROOT / "docs" / "figures.json"
 OUTPUTS = ROOT / "build" / "figures"
 WIDTH = 160
 TABLE = "{table}"
-"""Stands for the file that a command writes its table to."""
+"""Placeholder for the file that a command writes its table to."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Some figures of a page, measured by one command. model: a digest; None where the package's model takes no part."""
+    """Some figures of a page, measured by one command. model: a digest; None if the package's model is not involved."""
 
     name: str
     page: str
@@ -52,7 +52,7 @@ class Figures:
 
     @property
     def is_older(self) -> bool:
-        """Whether none of the package's models is that of the figures."""
+        """Whether the figures were measured with a model that is no longer in the package."""
         return bool(self.commit) and self.model is not None and self.model not in map(package_version, FILES)
 
     @property
@@ -76,13 +76,13 @@ def save(entries: Sequence[Figures]) -> None:
 
 
 def sections(text: str) -> Iterator[tuple[str, str]]:
-    """Headings of a page with what is under each, down to the next one."""
+    """The headings of a page, each with the text below it, up to the next heading."""
     parts = re.split(r"^#+ (.*)$", text, flags=re.MULTILINE)
     yield from zip(parts[1::2], parts[2::2], strict=True)
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines about figures in a text, each without its breaks."""
+    """The lines about figures in a text, each without line breaks."""
     return [" ".join(paragraph.split()) for paragraph in re.findall(r"^Figures `[^`]*`: measured .*?(?=\n\n|\n*\Z)", text, re.MULTILINE | re.DOTALL)]
 
 
@@ -95,7 +95,7 @@ def with_line(text: str, figures: Figures) -> str:
 
 
 def with_table(text: str, figures: Figures, table: str) -> str:
-    """The page with another table between its comments; unchanged without these."""
+    """The page with this table between the figures' comments; unchanged if it has no such comments."""
     begin, end = f"<!-- {figures.name} -->", f"<!-- end of {figures.name} -->"
     before, found, rest = text.partition(begin)
     _, closed, after = rest.partition(end)
@@ -103,14 +103,14 @@ def with_table(text: str, figures: Figures, table: str) -> str:
 
 
 def measured(figures: Figures, where: Measured) -> Figures:
-    """The entry of figures that were measured now."""
+    """The entry of figures that have just been measured."""
     model = None if figures.model is None else where.model
     machine = f"{'one thread' if '--threads 2' not in figures.command else 'two threads'} of {where.machine}"
     return replace(figures, commit=where.commit, machine=machine, date=where.date, model=model, before=False)
 
 
 def run(figures: Figures) -> Figures:
-    """Run the command, keep what it prints, write table and line into the page."""
+    """Run the command, keep its output, and write the table and the line into the page. Raises SystemExit if code has changes, or the command fails."""
     OUTPUTS.mkdir(parents=True, exist_ok=True)
     table, where = OUTPUTS / f"{figures.name}.md", here()
     if where.commit.endswith(("+", "unknown")):
@@ -118,8 +118,8 @@ def run(figures: Figures) -> Figures:
     command = [str(table) if word == TABLE else word for word in shlex.split(figures.command)]
     with (OUTPUTS / f"{figures.name}.txt").open("w") as out:
         status = subprocess.run([sys.executable, *command[1:]], cwd=ROOT, stdout=out, check=False).returncode
-    if status not in (0, 1):  # 1: an aim was missed
-        raise SystemExit(f"{figures.command} ended with status {status}; what it printed is in {OUTPUTS / f'{figures.name}.txt'}")
+    if status not in (0, 1):  # 1: a target was missed
+        raise SystemExit(f"{figures.command} ended with status {status}; its output is in {OUTPUTS / f'{figures.name}.txt'}")
     found, page = measured(figures, where), ROOT / figures.page
     text = with_line(page.read_text(), found)
     page.write_text(with_table(text, found, table.read_text()) if TABLE in figures.command else text)
@@ -134,13 +134,13 @@ def shown(entries: Sequence[Figures]) -> Iterator[str]:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--older", action="store_true", help="only those of an earlier model")
+    options.add_argument("--older", action="store_true", help="list only figures of an earlier model")
     options.add_argument("--write", action="store_true", help="write all lines again")
-    options.add_argument("--run", nargs="+", metavar="NAME", help="measure these again")
+    options.add_argument("--run", nargs="+", metavar="NAME", help="measure these figures again")
     given, entries = options.parse_args(), load()
     names = [one.name for one in entries]
     if unknown := [name for name in given.run or () if name not in names]:
-        options.error(f"asked for {unknown[0]}, which is none of {', '.join(names)}")
+        options.error(f"asked for the figures {unknown[0]}, which do not exist; use some of {', '.join(names)}")
     for name in given.run or ():
         entries = tuple(run(one) if one.name == name else one for one in entries)
         save(entries)

@@ -1,8 +1,8 @@
-"""The operators of the suite with every operand an input, even weights: what the model picks without a trial, compared with PyTorch eager, one thread each.
+"""The suite's operators with all operands as inputs, even weights: the model's picks without a trial, compared with PyTorch eager, on one thread each.
 
     python benchmarks/given_weights.py [--trials 0] [--seconds 1.5] [NAME ...]
 
-Each row: PyTorch's best time over ours, timed alternately. The model learned only from operators with constants; marks say from which.
+Each row has PyTorch's best time over ours, timed alternately. The model was trained only on operators with constants; marks say on which.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from suite import ROWS, Row
 
 
 def given(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The same declaration without constants."""
+    """The same declaration with inputs in place of constants."""
     made: dict[int, Tensor] = {}
 
     def visit(tensor: Tensor) -> Tensor:
@@ -50,7 +50,7 @@ def given(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 def speed(row: Row, trials: int, seconds: float) -> float:
-    """PyTorch's best time over ours."""
+    """PyTorch's best time over ours, for one row."""
     operator = row.operator()
     task = ansor.SearchTask(tensors=given(operator.declare()), name=row.name, target="cpu -threads=1")
     program = ansor.auto_schedule(task, trials=trials, progress=False)
@@ -76,7 +76,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="rows of the suite, all by default")
     parser.add_argument("--trials", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=1.5, help="of timing for each row")
+    parser.add_argument("--seconds", type=float, default=1.5, help="seconds of timing for each row")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     found = []
@@ -85,9 +85,9 @@ def main() -> int:
             found.append(speed(row, asked.trials, asked.seconds))
             print(f"{row.name:30}{found[-1]:6.2f}{mark(row.operator().declare())}", flush=True)
     if not found:
-        parser.error(f"no such row; there are {', '.join(row.name for row in ROWS)}")
-    print(f"{len(found)} rows: geometric mean {math.exp(sum(map(math.log, found)) / len(found)):.2f}, least {min(found):.2f}")
-    print(f"{LEGEND}. It learned from operators whose weights are constants\n{here()}")
+        parser.error(f"asked for {' and '.join(asked.names)}, which the suite does not have; use some of {', '.join(row.name for row in ROWS)}")
+    print(f"{len(found)} rows: geometric mean {math.exp(sum(map(math.log, found)) / len(found)):.2f}, minimum {min(found):.2f}")
+    print(f"{LEGEND}. It was trained on operators with constant weights\n{here()}")
     return 0
 
 

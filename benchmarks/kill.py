@@ -1,11 +1,11 @@
-"""Kill tuning runs at random moments, and check that nothing is lost.
+"""Kills tuning runs at random moments, and checks that nothing is lost.
 
     python benchmarks/kill.py                    # 20 kills
     python benchmarks/kill.py --kills 3 --trials 24 --longest 3
 
-A child process tunes a small matrix product and appends to a record file; it gets SIGKILL at a random moment, from importing NumPy to writing
-a record. After each kill the file has to load, every trial that the child reported has to be in it, no program may be in it twice, and no
-process of the child may survive. The last run is not killed: it has to end with exactly the budget.
+A child process tunes a small matrix product and appends to a record file. It gets SIGKILL at a random moment, from importing NumPy to writing a record. After
+each kill, the file has to load, with every trial that the child reported and no program twice, and no process of the child may survive. The last run is not
+killed: it has to use exactly the budget.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ansor.te.tensor import Tensor
 SIZE = 48
 MEASURED = "measured"
 DYING_SECONDS = 10.0
-"""How long the worker and the compilers may live after the kill."""
+"""How long the worker and the compilers may survive the kill."""
 
 
 def declared() -> list[Tensor]:
@@ -43,7 +43,7 @@ def declared() -> list[Tensor]:
 
 
 def tune(records: Path, trials: int) -> None:
-    """The child: prints a word after every trial, which is recorded by then."""
+    """The child: prints a line after every trial, once it is recorded."""
     from ansor import api
     from ansor.run.states import Progress
 
@@ -55,7 +55,7 @@ def tune(records: Path, trials: int) -> None:
 
 @dataclass(frozen=True)
 class Life:
-    """A child's life: its seconds, its exit status, the trials that it reported, and its processes that outlived it."""
+    """A child's life: seconds, exit status, the number of trials that it reported, and of processes that outlived it."""
 
     seconds: float
     status: int
@@ -82,7 +82,7 @@ def live(records: Path, trials: int, seconds: float | None) -> Life:
 
 
 def orphans_of(session: int) -> int:
-    """Processes of a session that are still there after they had time to notice the end of its leader."""
+    """The number of processes of a session that still run DYING_SECONDS after its leader ended."""
     deadline = time.monotonic() + DYING_SECONDS
     while (left := _of_session(session)) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -102,20 +102,20 @@ def _session(process: Path) -> int | None:
 
 
 def faults(loaded: Loaded, before: int, life: Life, allowed_torn: int) -> list[str]:
-    """What is wrong with a file after a life; `before`: trials in it when the child started."""
+    """What is wrong with a file after a child's life. before: trials in it when the child started."""
     found = []
     count = len(loaded.records)
     if count < before + life.told:
-        found.append(f"{before} trials before and {life.told} told of, but {count} recorded")
+        found.append(f"{before} trials before and {life.told} reported, but {count} recorded")
     if count > before + life.told + 1:
-        found.append(f"{count - before} trials recorded, but only {life.told} told of")
+        found.append(f"{count - before} trials recorded, but only {life.told} reported")
     repeated = [key for key, times in Counter((record.sketch, record.row) for record in loaded.records).items() if times > 1]
     if repeated:
         found.append(f"{len(repeated)} programs measured twice")
     if set(loaded.skipped) - {"torn line"} or loaded.skipped.get("torn line", 0) > allowed_torn:
-        found.append(f"left out: {loaded.skipped}")
+        found.append(f"skipped: {loaded.skipped}")
     if life.orphans:
-        found.append(f"{life.orphans} processes live on")
+        found.append(f"{life.orphans} processes survived")
     return found
 
 
@@ -126,10 +126,10 @@ def recorded(records: Path) -> Loaded:
 
 def main() -> int:
     options = parser(__doc__)
-    options.add_argument("--kills", type=int, default=20, help="(default: %(default)s)")
-    options.add_argument("--trials", type=int, default=400, help="budget that all runs share (default: %(default)s)")
-    options.add_argument("--longest", type=float, default=6.0, help="seconds a child has at most (default: %(default)s)")
-    options.add_argument("--seed", type=int, default=0, help="of the moments (default: %(default)s)")
+    options.add_argument("--kills", type=int, default=20, help="number of kills (default: %(default)s)")
+    options.add_argument("--trials", type=int, default=400, help="budget shared by all runs (default: %(default)s)")
+    options.add_argument("--longest", type=float, default=6.0, help="the longest life of a child in seconds (default: %(default)s)")
+    options.add_argument("--seed", type=int, default=0, help="seed of the moments (default: %(default)s)")
     options.add_argument("--child", metavar="RECORDS", help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.child:
@@ -142,7 +142,7 @@ def main() -> int:
 def killed(records: Path, kills: int, trials: int, longest: float, moment: Callable[[float, float], float]) -> int:
     """Kill, check, kill, ..., finish, check; returns the exit status."""
     out = console()
-    shown = table(f"kill -9 at {kills} moments, budget {trials}", ["run"], ["lived", "status", "trials before", "told of", "recorded", "torn lines", "faults"])
+    shown = table(f"kill -9 at {kills} moments, budget {trials}", ["run"], ["lived", "status", "trials before", "reported", "recorded", "torn lines", "faults"])
     wrong, torn = False, 0
     for number in range(kills + 1):
         last = number == kills
@@ -155,7 +155,7 @@ def killed(records: Path, kills: int, trials: int, longest: float, moment: Calla
             found.append(f"{len(loaded.records)} trials of {trials}, status {life.status}")
         wrong |= bool(found)
         shown.add_row(
-            "left alone" if last else f"kill {number + 1}", short(life.seconds), str(life.status), str(before), str(life.told),
+            "not killed" if last else f"kill {number + 1}", short(life.seconds), str(life.status), str(before), str(life.told),
             str(len(loaded.records)), str(torn), "; ".join(found) or "none",
         )  # fmt: skip
     out.print(shown)

@@ -1,8 +1,8 @@
-"""Each operator in three forms: declared in `te`, as the PyTorch call that users write, and as ONNX nodes.
+"""Each operator in three forms: declared in `te`, as the usual PyTorch call, and as ONNX nodes.
 
-Every function here makes an `Operator` of given sizes. Convolutions are NCHW, so that all sides get the same tensors. Weights of networks are constants: each
-side gets them the way its users give them, ahead of time (ours binds and packs them, Inductor freezes them, ONNX Runtime has them as initialisers), except
-PyTorch eager, whose functional calls take them anew each time.
+Every function here makes an `Operator` of given sizes. Convolutions are NCHW, so that all sides get the same tensors. Weights of networks are constants. Each
+side gets them ahead of time, as its users do: ours binds and packs them, Inductor freezes them, ONNX Runtime has them as initialisers. Only PyTorch eager gets
+them with each call.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Node:
 class Operator:
     """One operator of one size.
 
-    declare: ours, inputs before constants; inputs: the arguments of each call, by name; constants: known ahead; function: PyTorch's, of inputs and constants
-    in order; nodes: ONNX, which also reads `shapes` (int64 vectors); exact: in double precision, where `function` has no such variant; bound: our constants
-    where they are not those of PyTorch (a batch norm's four vectors are two for us).
+    declare: our declaration, inputs before constants; inputs: the arguments of each call, by name; constants: known ahead of time; function: PyTorch's, which
+    takes inputs and constants in order; nodes: ONNX nodes, which also read `shapes` (int64 vectors); exact: a function in double precision, if `function` does
+    not support it; bound: our constants, if they differ from PyTorch's (a batch norm's four vectors are two for us).
     """
 
     declare: Callable[[], list[Tensor]]
@@ -82,7 +82,7 @@ def _operator(inputs: Tensors, constants: Tensors, build: Callable[..., Tensor],
 
 
 def conv(n: int, ci: int, sizes: tuple[int, ...], co: int, kernel: int, stride: int = 1, padding: int = 0, dilation: int = 1, groups: int = 1) -> Operator:
-    """Convolution over one, two or three dimensions, channels first, weights constant. Groups as many as channels: depthwise."""
+    """Convolution over one, two or three dimensions, channels first, with constant weights. It is depthwise if there are as many groups as channels."""
     data, weight = _random(n, ci, *sizes), _random(co, ci // groups, *(kernel,) * len(sizes), seed=1)
     ours = (nn.conv1d, nn.conv2d, nn.conv3d)[len(sizes) - 1]
     theirs = (F.conv1d, F.conv2d, F.conv3d)[len(sizes) - 1]
@@ -105,7 +105,7 @@ def _conv_node(op: str, rank: int, stride: int, padding: int, dilation: int = 1,
 
 
 def transposed_conv(n: int, ci: int, size: int, co: int, kernel: int, stride: int, padding: int) -> Operator:
-    """Transposed 2-d convolution, NCHW, weights IOHW and constant."""
+    """Transposed 2-d convolution, NCHW, with constant weights IOHW."""
     data, weight = _random(n, ci, size, size), _random(ci, co, kernel, kernel, seed=1)
     return _operator(
         {"data": data}, {"weight": weight}, lambda x, w: nn.conv2d_transpose(x, w, stride, padding),
@@ -114,10 +114,10 @@ def transposed_conv(n: int, ci: int, size: int, co: int, kernel: int, stride: in
 
 
 def capsule(n: int, size: int, ci: int, co: int, kernel: int, stride: int, padding: int, edge: int = 4) -> Operator:
-    """2-d convolution of edge x edge matrices: data [N, H, W, I, K, CI], weights [KH, KW, K, J, CI, CO] constant, output [N, H, W, I, J, CO].
+    """2-d convolution of edge x edge matrices: data [N, H, W, I, K, CI], constant weights [KH, KW, K, J, CI, CO], output [N, H, W, I, J, CO].
 
-    The other libraries do not have it as one operator. There each row of a matrix is an image: a plain convolution of N * I images from K * CI to J * CO
-    channels, with the weights reordered ahead of time, between a transposition of the data and one of the result.
+    The other libraries lack this operator. They treat each row of a matrix as an image: they transpose the data, run a plain convolution of N * I images from
+    K * CI to J * CO channels, with weights reordered ahead of time, and transpose the result.
     """
     data, weight = _random(n, size, size, edge, edge, ci), _random(kernel, kernel, edge, edge, ci, co, seed=1)
     images, out = n * edge, (size + 2 * padding - kernel) // stride + 1
@@ -149,7 +149,7 @@ def matrix_norm(n: int, rows: int, columns: int) -> Operator:
 
 
 def matmul(n: int, m: int, k: int) -> Operator:
-    """A [n, k] times B [k, m]. Both are arguments of each call, so any packing happens inside it."""
+    """A [n, k] times B [k, m]. Both are arguments of each call, so calls include any packing."""
     return _operator({"A": _random(n, k), "B": _random(k, m, seed=1)}, {}, nn.matmul, torch.mm, [Node("MatMul", ("A", "B"))])
 
 
@@ -159,7 +159,7 @@ def matrix_vector(n: int, k: int) -> Operator:
 
 
 def int8_matmul(size: int) -> Operator:
-    """A times B, square, int8 to int32; both are arguments of each call."""
+    """A times B, square, int8 to int32. Both are arguments of each call."""
     draw = torch.Generator().manual_seed(0)
     a, b = (torch.randint(-128, 128, (size, size), dtype=torch.int8, generator=draw) for _ in range(2))
     return _operator(
@@ -178,7 +178,7 @@ def batch_matmul(batch: int, n: int, m: int, k: int, transpose_b: bool = False) 
 
 
 def dense(rows: int, inputs: int, outputs: int) -> Operator:
-    """A linear layer with bias; weight and bias constant."""
+    """A linear layer with constant weight and bias."""
     constants = {"weight": _random(outputs, inputs, seed=1), "bias": _random(outputs, seed=2)}
     return _operator({"data": _random(rows, inputs)}, constants, nn.dense, F.linear, [Node("Gemm", ("data", "weight", "bias"), attributes={"transB": 1})])
 
@@ -189,7 +189,7 @@ def softmax(*shape: int) -> Operator:
 
 
 def layer_norm(rows: int, columns: int) -> Operator:
-    """Layer norm over the last dimension; scale and shift constant."""
+    """Layer norm over the last dimension, with constant scale and shift."""
     constants = {"gamma": _random(columns, seed=1), "beta": _random(columns, seed=2)}
     return _operator(
         {"data": _random(rows, columns)}, constants, lambda x, g, b: nn.layer_norm(x, g, b, epsilon=EPSILON),
@@ -204,7 +204,7 @@ def gelu(rows: int, columns: int) -> Operator:
 
 
 def conv_bn_relu(n: int, ci: int, size: int, co: int, kernel: int, stride: int = 1, padding: int = 0) -> Operator:
-    """2-d convolution, batch norm with given statistics, ReLU; NCHW. For us the batch norm is one scale and one shift per channel, computed ahead."""
+    """2-d convolution, batch norm with given statistics, and ReLU; NCHW. Ours has the batch norm as a scale and a shift per channel, computed ahead of time."""
     weight = _random(co, ci, kernel, kernel, seed=1)
     gamma, beta, mean = (_random(co, seed=seed) for seed in (2, 3, 4))
     variance = _random(co, seed=5) + 1.5
@@ -227,7 +227,7 @@ def conv_bn_relu(n: int, ci: int, size: int, co: int, kernel: int, stride: int =
 
 
 def attention_scores(n: int, length: int, heads: int, depth: int) -> Operator:
-    """Queries and keys [n, length, heads, depth], transposed, multiplied for each head, softmax: [n, heads, length, length]."""
+    """Attention scores: transposes queries and keys [n, length, heads, depth], multiplies them for each head, softmax: [n, heads, length, length]."""
     shape = (n, length, heads, depth)
 
     def build(q: Tensor, k: Tensor) -> Tensor:
@@ -239,7 +239,7 @@ def attention_scores(n: int, length: int, heads: int, depth: int) -> Operator:
         Node("MatMul", ("q_heads", "k_heads"), "scores"),
         Node("Softmax", ("scores",), attributes={"axis": -1}),
     ]
-    scale = math.sqrt(1 / depth)  # so that a softmax of them is not concentrated in one element
+    scale = math.sqrt(1 / depth)  # keeps the softmax from concentrating in one element
     return _operator(
         {"q": scale * _random(*shape), "k": _random(*shape, seed=1)}, {}, build,
         lambda q, k: torch.softmax(q.permute(0, 2, 1, 3) @ k.permute(0, 2, 3, 1), -1), nodes,

@@ -1,4 +1,4 @@
-"""Eight operators, and the result of 128 trials of TVM's MetaSchedule for each; `short_time.py` says how that was measured."""
+"""Eight operators, each with the result of 128 trials of TVM's MetaSchedule. `short_time.py` says how it was measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansor.zoo import operators
 
 @dataclass(frozen=True)
 class Rival:
-    """The other tuner's result: its seconds, and the GFLOP/s of its best program."""
+    """The other tuner's result: the seconds of tuning, and the GFLOP/s of its best program."""
 
     tensors: Callable[[], list[Tensor]]
     gflops: float

@@ -1,11 +1,11 @@
-"""Kernels of bytes with requantisation on boards, in instructions: tuned, against the plain loops of their declarations, reference loops as in TensorFlow Lite
-Micro, and optimised C.
+"""Counts instructions of int8 kernels with requantisation on boards: tuned kernels compared with the plain loops of their declarations, with reference loops as
+in TensorFlow Lite Micro, and with optimised C.
 
     python benchmarks/micro_baselines.py [WORDS ...] [--trials 64] [--seeds 3]
 
 WORDS: rows whose names or boards contain one of them; all by default. The C is in micro_kernels/, written by hand from published descriptions of common
-kernels; it gets its weights in its own order, and its sizes as constants. Every result is checked. Costs are exact, so other work on the machine does not
-matter. Needs the simulators.
+kernels. It gets its weights in its own order, and its sizes as constants. Every result is checked. Costs are exact, so other work on the machine does not
+matter. It needs the simulators.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from ansor.tasks.task import SearchTask
 
 KERNELS = Path(__file__).parent / "micro_kernels"
 LARGEST = 2.0**HIGH_WORD / 10
-"""Multiplier of a rescale, so that results fill most of a byte."""
+"""The largest multiplier of a rescale; results then fill most of a byte."""
 RANGES = (("bias", -500.0, 500.0), ("multipliers", LARGEST / 2, LARGEST))
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """A layer: height, width, channels of the input and of the output; taps 0 for a dense layer."""
+    """A layer. into, out: channels of the input and of the output; taps: 0 for a dense layer."""
 
     height: int
     width: int
@@ -50,7 +50,7 @@ class Geometry:
 
     @property
     def reference(self) -> str:
-        """The C of its reference loops."""
+        """The C file of its reference loops."""
         return "depthwise_reference.c" if self.depthwise else "conv_reference.c" if self.taps else "dense_reference.c"
 
     @property
@@ -59,13 +59,13 @@ class Geometry:
         return (1, self.height, self.width, self.into) if self.taps else (1, self.into)
 
     def sizes(self) -> dict[str, int]:
-        """The sizes by their names in the C."""
+        """The sizes, by their names in the C code."""
         height, width = ((size + 2 * self.pad - self.taps) // self.stride + 1 for size in (self.height, self.width))
         named = {"HEIGHT": self.height, "WIDTH": self.width, "IN": self.into, "OUT": self.out, "TAPS_Y": self.taps, "TAPS_X": self.taps}
         return named | {"STRIDE": self.stride, "PAD": self.pad, "OUT_HEIGHT": height, "OUT_WIDTH": width}
 
     def operator(self, wide: bool) -> Convolution | Dense:
-        """The operator with constants of the right shapes; wide: weights of 16 bits."""
+        """The operator with constants of the right shapes. wide: weights have 16 bits."""
         form = Form(wide=True, multiple=2) if wide else SIGNED
         bias = np.zeros(self.out, np.int32)
         rescale = Rescale(bias, HIGH_WORD, 0, rounds=False)
@@ -77,7 +77,7 @@ class Geometry:
 
 
 class Rescaled(SearchTask):
-    """A task whose multipliers are those of a rescale: with the usual small integers every result would be 0 or -1."""
+    """A task with realistic multipliers of a rescale: with the usual small integers, every result would be 0 or -1."""
 
     @cached_property
     def measure_task(self) -> MeasureTask:
@@ -87,10 +87,10 @@ class Rescaled(SearchTask):
 
 @dataclass(frozen=True)
 class Row:
-    """A comparison. files: optimised C, of which the best counts, or the plain loops if there is none; most: the limit on the instructions of a tuned kernel,
-    relative to those.
+    """A comparison. files: optimised C; the best of them counts, or the plain loops if there are none. most: the limit on the instructions of a tuned kernel,
+    relative to the optimised C.
 
-    wide: weights have 16 bits, as `ansor.compile_int8` stores them for this board; those of the handwritten C, and of the plain loops, have 8.
+    wide: the tuned kernel's weights have 16 bits, as `ansor.compile_int8` stores them for this board; the handwritten C and the plain loops have 8-bit weights.
     as_declared: the optimised C takes the weights of a convolution as [y, x, in, out].
     """
 
@@ -159,8 +159,8 @@ def plain(task: SearchTask, entry: str = "plain") -> CSource:
 
 
 def by_hand(row: Row, task: SearchTask, file: str) -> CSource:
-    """Handwritten C with the sizes of a row. Its weights are [out, y, x, in] or, if the row says so of its optimised C, [y, x, in, out]; of a dense layer
-    [out, in]."""
+    """Handwritten C with the sizes of a row. It takes weights as [out, y, x, in], for a dense layer as [out, in], or as declared for depthwise layers and for
+    optimised C with `as_declared`."""
     given, turned = plain(task, "by_hand"), not row.geometry.depthwise and (not row.as_declared or file == row.geometry.reference)
     sizes = ", ".join(f"{name} = {size}" for name, size in row.geometry.sizes().items())
     arguments = tuple(replace(one, pack=_outputs_first(one)) if one.name == "weights" and turned else one for one in given.arguments)
@@ -176,7 +176,7 @@ def _outputs_first(weights: Argument) -> Pack:
 
 
 def counted(task: SearchTask, source: CSource) -> float:
-    """Instructions of one run, whose results are checked."""
+    """Instructions of one run; its results are checked."""
     with Measurer(task.target, None) as measurer, closing(measurer.measure([Candidate(task.measure_task, source, None)])) as results:
         (found,) = results
     assert found.failure is None and found.cost is not None, found.failure

@@ -17,7 +17,7 @@ MEL_BINS, MEL_FRAMES = 80, 3000
 
 _BASIC = {"layer_type": "basic", "depths": [2, 2, 2, 2], "hidden_sizes": [64, 128, 256, 512], "embedding_size": 64}
 _B0 = {"width_coefficient": 1.0, "depth_coefficient": 1.0, "hidden_dim": 1280}
-_EAGER = {"attn_implementation": "eager"}  # what torch.onnx.export writes for every model
+_EAGER = {"attn_implementation": "eager"}  # torch.onnx.export supports it for every model
 _LLAMA = {"vocab_size": 32000, "hidden_size": 512, "intermediate_size": 1376, "num_hidden_layers": 8, "num_attention_heads": 8, "use_cache": False, **_EAGER}
 
 
@@ -81,7 +81,7 @@ class _Block3d(nn.Module):
 
 
 def resnet3d_18(classes: int = 400) -> nn.Module:
-    """For 16 frames of 112x112."""
+    """A 3-d ResNet-18 for 16 frames of 112x112."""
     layers: list[nn.Module] = [nn.Conv3d(3, 64, (3, 7, 7), (1, 2, 2), (1, 3, 3), bias=False), nn.BatchNorm3d(64), nn.ReLU()]
     for into, out, stride in ((64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1)):
         layers.append(_Block3d(into, out, stride))

@@ -1,4 +1,4 @@
-"""The result of a network in `networks.py`, and the file of results, with a line of JSON for each."""
+"""Results of networks in `networks.py`, and their file, which has a line of JSON for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansor.measure.interleaved import Ratio
 
 @dataclass(frozen=True)
 class Settings:
-    """What a result depends on besides the network."""
+    """The settings that a result depends on, besides the network."""
 
     target: str
     processor: str
@@ -24,7 +24,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Result:
-    """A network. seconds: of a call, by side; ratios: seconds of each rival over ours; ready: first and second `ansor.compile`; others: see `networks.py`."""
+    """A network's result. seconds: of a call, by side; ratios: seconds of each rival over ours; ready: seconds of the first and second `ansor.compile`; the
+    other fields: see `networks.py`."""
 
     name: str
     settings: Settings

@@ -6,11 +6,11 @@
     python benchmarks/networks.py resnet18 --kernels                       # a row for each kernel, too
     python benchmarks/networks.py --table --plot build/networks.svg        # runs nothing: shows the results file
 
-Each network is a process of its own. A finished one is a line in the results file; with the same settings it is not run again. Ratios are those of single
-turns: median, and the range of the middle 80 %; above 1, ours is faster. `error`: largest difference from PyTorch's output over its largest element.
+Each network runs in a separate process. A finished one is a line in the results file; with the same settings it is not run again. Ratios are taken turn by
+turn: median, and the range of the middle 80 %; above 1, ours is faster. `error`: largest difference from PyTorch's output over its largest element.
 `own`: share of a call's time that is spent in our kernels. `sum`: total time of the steps, timed one by one in their order, over the time of a call. `ready`:
-seconds of `ansor.compile` in a new process, the first time (or with the records of the tuning) and once more. `trials` are those of the whole network.
-Weights are random. Exits with 1 if a network is slower than ONNX Runtime, or wrong.
+seconds of `ansor.compile`, the first time (tuning included, if any) and once more in a new process. `trials` are those of the whole network. Weights are
+random. Exits with 1 if a network is slower than ONNX Runtime, or wrong.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def compiled(name: str, model: torch.nn.Module, inputs: Inputs, given: argparse.
 
 
 def show_kernels(network: CompiledNetwork, seconds: Sequence[float], states: Sequence[TaskState], out: Console) -> None:
-    """Print a row for each task: uses, their total seconds, share, rate."""
+    """Print a row for each task: its uses, their total seconds and share, and its rate."""
     uses: dict[str, list[float]] = defaultdict(list)
     for (name, _), one in zip(network.steps, seconds, strict=True):
         uses[name].append(one)
@@ -72,7 +72,7 @@ def show_kernels(network: CompiledNetwork, seconds: Sequence[float], states: Seq
 
 
 def run(name: str, given: argparse.Namespace, out: Console) -> Result:
-    """Compile, compare, time."""
+    """Compile a network, compare its output with PyTorch's, and time all sides."""
     use_threads(given.threads)
     model, inputs = NETWORKS[name].model(), NETWORKS[name].inputs(given.batch)
     begin = time.perf_counter()
@@ -111,7 +111,7 @@ def ready_again(name: str, given: argparse.Namespace, out: Console) -> float:
 
 
 def child(name: str, given: argparse.Namespace, what: str) -> object:
-    """Run a process of its own, whose last line is JSON."""
+    """The JSON in the last line that a separate process prints. Raises RuntimeError if the process fails."""
     command = [sys.executable, *sys.argv, "--child", what, "--only", name]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -133,7 +133,7 @@ def show(results: Sequence[Result], given: argparse.Namespace, out: Console) -> 
     out.print(shown)
     for side, title in zip(RIVALS, ("PyTorch eager", "ONNX Runtime"), strict=True):
         each = [one.ratios[side].median for one in results]
-        out.print(f"{title}: {geomean(each):.2f} times as fast (geometric mean of {len(each)}), {min(each):.2f} at least")
+        out.print(f"{title}: ours is {geomean(each):.2f} times as fast (geometric mean of {len(each)}), minimum {min(each):.2f}")
     out.print(machine_line())
 
 
@@ -145,15 +145,15 @@ def missed(one: Result) -> bool:
 def main() -> int:
     options = parser(__doc__)
     options.add_argument("names", nargs="*", choices=[*NETWORKS, []], metavar="network", help=f"of {', '.join(NETWORKS)} (default: all)")
-    options.add_argument("--batch", type=int, default=1, help="(default: %(default)s)")
+    options.add_argument("--batch", type=int, default=1, help="batch size (default: %(default)s)")
     options.add_argument("--trials", type=int, help="programs measured for a network (default without --minutes: 0)")
     options.add_argument("--minutes", type=float, help="wall time of tuning a network")
     options.add_argument("--turns", type=int, default=30, help="turns of the comparison (default: %(default)s)")
     options.add_argument("--records", metavar="FOLDER", help="continue from and append to a record file for each network")
-    options.add_argument("--results", type=Path, default=RESULTS, help="(default: %(default)s)")
-    options.add_argument("--kernels", action="store_true", help="a row for each kernel, too")
-    options.add_argument("--table", action="store_true", help="run nothing")
-    options.add_argument("--plot", type=Path, metavar="FILE", help="write a picture")
+    options.add_argument("--results", type=Path, default=RESULTS, help="file of results (default: %(default)s)")
+    options.add_argument("--kernels", action="store_true", help="also print a row for each kernel")
+    options.add_argument("--table", action="store_true", help="print the results file, run nothing")
+    options.add_argument("--plot", type=Path, metavar="FILE", help="plot the ratios")
     options.add_argument("--child", choices=("run", "again"), help=argparse.SUPPRESS)
     options.add_argument("--only", help=argparse.SUPPRESS)
     add_target(options)
@@ -168,7 +168,7 @@ def main() -> int:
 
 
 def compare(given: argparse.Namespace, out: Console) -> int:
-    """Run what is not in the results file, and show all of it."""
+    """Run the networks that the results file lacks, and show all results."""
     names = given.names or list(NETWORKS)
     known = {one.name: one for one in load(given.results) if one.settings == settings_of(given)}
     for name in names:
@@ -184,7 +184,7 @@ def compare(given: argparse.Namespace, out: Console) -> int:
             file.write(json.dumps(asdict(known[name])) + "\n")
     results = [known[name] for name in names if name in known]
     if not results:
-        out.print(f"{given.results} has no results of these settings")
+        out.print(f"asked for results with these settings in {given.results}, which has none; run without --table")
         return 1
     show(results, given, out)
     if given.plot:

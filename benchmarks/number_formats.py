@@ -1,16 +1,16 @@
-"""Networks in int8 and bfloat16 compared with float32, and with ONNX Runtime's int8, timed alternately in one process.
+"""Compares networks in int8 and bfloat16 with float32 and with ONNX Runtime's int8, timed alternately in one process.
 
     python benchmarks/number_formats.py                                    # ResNet-18, ResNet-50 and BERT, nothing tuned, one thread, batch 1
     python benchmarks/number_formats.py resnet50 --trials 200
     python benchmarks/number_formats.py bert --formats int8
 
-Each network is a process of its own. Weights are random. int8: one ONNX file in QDQ format, which onnxruntime quantises (activations uint8, weights int8 for
-each channel), for both; our call begins and ends with stored bytes, theirs with floats. Networks of tokens have floats between their products: ours is the
-graph that PyTorch's PT2E makes with its quantizer for x86, compiled by `ansor.compile`; theirs is the file with products by weights quantised in the same way.
-bfloat16: the module after `.bfloat16()`, compiled by `ansor.compile`.
-Ratios are those of single turns: median, and the range of the middle 80 %; above 1, the format named last is faster. `error`: largest difference from the
-float32 output over its largest element. `exact`: whether our int8 gives every byte of the integer reference; empty if there are floats in between. The lines
-below the table say what cannot be compiled.
+Each network runs in a separate process. Weights are random. int8: both use one ONNX file in QDQ format, quantised by onnxruntime (activations uint8, weights
+int8 per channel); our call takes and returns stored bytes, theirs floats. Networks of tokens have floats between their products: ours is the graph quantised by
+PyTorch's PT2E with its quantizer for x86, compiled by `ansor.compile`; theirs is an ONNX file in which only products by weights are quantised. bfloat16: the
+module after `.bfloat16()`, compiled by `ansor.compile`.
+Ratios are taken turn by turn: median, and the range of the middle 80 %; above 1, the format named last is faster. `error`: largest difference from the float32
+output over its largest element. `exact`: whether our int8 gives every byte of the integer reference; "-" if there are floats in between. The lines below the
+table say what cannot be compiled.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ Call = Callable[[], object]
 FORMATS = ("int8", "bf16")
 WARM = 0.05
 RATIOS = {"ORT int8 / int8": ("ORT int8", "int8"), "fp32 / int8": ("fp32", "int8"), "fp32 / bf16": ("fp32", "bf16")}
-"""Column -> the two sides whose seconds are divided."""
+"""For each column, the two sides whose seconds are divided."""
 
 
 class Options(TypedDict):
-    """The options of all compilations."""
+    """The options shared by all compilations."""
 
     target: str
     trials: int
@@ -58,7 +58,7 @@ class Options(TypedDict):
 
 @dataclass(frozen=True)
 class Result:
-    """seconds: of a call, by side; ratios: by column; errors: by side; exact: of int8; refused: side -> why it has no result."""
+    """A network's result. seconds: of a call, by side; ratios: by column; errors: by side; exact: for int8; refused: why a side has no result, by side."""
 
     name: str
     seconds: Mapping[str, float]
@@ -105,7 +105,7 @@ def pt2e(model: torch.nn.Module, inputs: Inputs) -> torch.fx.GraphModule:
 
 
 def integers_alone(made: IntegerProgram) -> tuple[Call, bool]:
-    """A call on stored bytes, and whether it gives every byte of the reference."""
+    """A call on stored bytes, and whether it gives every byte of the integer reference."""
     generator, tensors = np.random.default_rng(0), made.network.tensors
     given = {name: generator.integers(-128, 128, tensors[name].shape).astype(np.int8) for name in made.network.inputs}
     wanted, found = reference(made.network, given), made.on_host.run(given)
@@ -113,7 +113,7 @@ def integers_alone(made: IntegerProgram) -> tuple[Call, bool]:
 
 
 def run(name: str, given: argparse.Namespace) -> Result:
-    """Compile all formats, check, time."""
+    """Compile a network in all formats, check the results, and time all sides."""
     use_threads(given.threads)
     model, inputs = NETWORKS[name].model(), NETWORKS[name].inputs(1)
     options = Options(target=str(target_of(given)), trials=given.trials, progress=False)
@@ -154,14 +154,14 @@ def error(found: object, wanted: object) -> float:
 
 
 def child(name: str) -> Result:
-    """The result from a process of its own, whose last line is JSON."""
+    """The result of a network from a separate process, whose last line is JSON."""
     finished = subprocess.run([sys.executable, *sys.argv, "--child", name], stdout=subprocess.PIPE, text=True, check=True)
     fields = json.loads(finished.stdout.splitlines()[-1])
     return Result(**fields | {"ratios": {column: Ratio(**one) for column, one in fields["ratios"].items()}})
 
 
 def show(results: Sequence[Result], given: argparse.Namespace, out: Console) -> None:
-    """Print the table, and below it what is missing."""
+    """Print the table, and below it the formats that cannot be compiled."""
     sides = ("fp32", "int8", "ORT int8", "bf16")
     columns = [*sides, *RATIOS, "exact", *(f"error {side}" for side in FORMATS)]
     shown = table(f"{target_of(given)}, batch 1, medians of {given.turns} turns, middle 80 %", ["network"], columns)
@@ -180,7 +180,7 @@ def show(results: Sequence[Result], given: argparse.Namespace, out: Console) -> 
 def main() -> int:
     options = parser(__doc__)
     options.add_argument("names", nargs="*", choices=[*NETWORKS, []], metavar="network", help=f"of {', '.join(NETWORKS)} (default: {' '.join(CHOSEN)})")
-    options.add_argument("--formats", nargs="+", choices=FORMATS, default=FORMATS, help="compared with float32 (default: all)")
+    options.add_argument("--formats", nargs="+", choices=FORMATS, default=FORMATS, help="formats to compare with float32 (default: all)")
     options.add_argument("--trials", type=int, default=0, help="programs measured for a network in each format (default: %(default)s)")
     options.add_argument("--turns", type=int, default=30, help="turns of the comparison (default: %(default)s)")
     options.add_argument("--child", help=argparse.SUPPRESS)

@@ -1,4 +1,4 @@
-"""Parts of NumPy that TVM 0.9's tests use and later versions removed: `np.infty`, `np.reshape(newshape=)`, and lists of slices as an index."""
+"""Restores parts of NumPy that TVM 0.9's tests use and that NumPy has removed: `np.infty`, `np.reshape(newshape=)`, and lists of slices as an index."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INDEX = "_as_old_numpy_took_it"
 
 
 def install() -> None:
-    """Put the names back."""
+    """Restore the names."""
     vars(numpy)["infty"] = numpy.inf
     reshape = numpy.reshape
 
@@ -22,15 +22,15 @@ def install() -> None:
 
 
 def index(given: object) -> object:
-    """A list that holds slices is a tuple of indices; anything else stays."""
+    """Turns a list that contains slices into a tuple of indices; returns anything else as it is."""
     return tuple(given) if isinstance(given, list) and any(isinstance(one, slice) for one in given) else given
 
 
 class OldIndices(ast.NodeTransformer):
-    """`a[name]` becomes `a[index(name)]`."""
+    """Turns `a[name]` into `a[index(name)]`."""
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
-        """Only for names: an index that is written out in brackets is a tuple already."""
+        """Only names have to be changed: an index written in brackets is already a tuple."""
         self.generic_visit(node)
         if isinstance(node.slice, ast.Name):
             node.slice = ast.copy_location(ast.Call(ast.Name(INDEX, ast.Load()), [node.slice], []), node.slice)

@@ -1,4 +1,4 @@
-"""Runs the operator tests of the package onnx through `ansor.compile`: which pass, which partly run in PyTorch, which are refused.
+"""Runs the operator tests of the package onnx through `ansor.compile`, and says which pass, which partly run in PyTorch, and which are refused.
 
     python benchmarks/onnx_operators.py                       # every node test of one operator: some minutes, nothing is built
     python benchmarks/onnx_operators.py --expanded            # also operators that are expanded into the graphs that define them
@@ -7,8 +7,8 @@
 
 Each node test of `onnx.backend.test` is a model of one operator with inputs and outputs. Operands that shapes depend on are constants in exported models; the
 tests pass them as inputs, so here they become constants of the model. A line counts the tests of one operator: `own` run only in our kernels, `torch` at
-least partly in PyTorch, `refused` got a sentence of ours, `wrong` gave another result, `raw` an error that is not ours. `none` are not networks of tensors:
-training, sequences, optional values, strings, other domains, and dtypes that NumPy does not have. Exits with 1 if anything is wrong or raw.
+least partly in PyTorch; `refused` raised one of our errors; `wrong` gave another result; `raw` raised an error that is not ours. `none` are not networks of
+tensors: training, sequences, optional values, strings, other domains, and dtypes that NumPy lacks. Exits with 1 if anything is wrong or raw.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ NOT_OF_NETWORKS = ("Adagrad", "Adam", "Momentum", "Gradient", "SequenceInsert", 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A test, its operator, and its outcome; `said`: the reason."""
+    """The outcome of a test of an operator. said: the reason."""
 
     name: str
     operator: str
@@ -89,7 +89,7 @@ def _case(test: Any) -> Case | Outcome:
 
 
 def judged(case: Case, build: bool) -> Outcome:
-    """Compile and call one model, with as many of its inputs turned into constants as it needs."""
+    """Compile and call one model, after turning the inputs that have to be constants into constants."""
     model, inputs = case.model, dict(zip((one.name for one in case.model.graph.input), case.inputs, strict=False))
     while True:
         try:
@@ -114,7 +114,7 @@ def judged(case: Case, build: bool) -> Outcome:
 
 
 def _equal(found: NDArray[Any], wanted: NDArray[Any]) -> bool:
-    """Whether results are equal within the bounds of onnx's own runner."""
+    """Whether results are equal within the tolerances of onnx's own test runner."""
     return found.shape == wanted.shape and found.dtype == wanted.dtype and bool(np.allclose(found, wanted, rtol=1e-3, atol=1e-5, equal_nan=True))
 
 
@@ -145,10 +145,10 @@ def table(found: Sequence[Outcome]) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """See the top of this file."""
+    """Run the chosen tests, and print the table; see the module's docstring."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", nargs="*", default=[], help="tests whose names hold one of these words")
-    parser.add_argument("--expanded", action="store_true", help="also operators that are written as others")
+    parser.add_argument("--only", nargs="*", default=[], help="tests whose names contain one of these words")
+    parser.add_argument("--expanded", action="store_true", help="also operators that are expanded into others")
     parser.add_argument("--build", action="store_true", help="build kernels")
     asked = parser.parse_args(arguments)
     warnings.simplefilter("ignore")

@@ -1,15 +1,15 @@
-"""Runs PyTorch's own database of operators through `ansor.compile`: which run in our kernels, and whether all results are right.
+"""Runs PyTorch's own database of operators through `ansor.compile`, and says which run in our kernels and whether all results are right.
 
     python benchmarks/op_db.py                                # every operator: some minutes
     python benchmarks/op_db.py --only softmax linalg          # only operators whose names contain one of the words
     python benchmarks/op_db.py --numpy                        # run our declarations in NumPy, without building anything: a minute or two
-    python benchmarks/op_db.py --results build/op_db.jsonl    # a line for each operator, too
+    python benchmarks/op_db.py --results build/op_db.jsonl    # also a line for each operator
 
-Each entry of `torch.testing._internal.common_methods_invocations.op_db` that has samples of float32 is a module of that one operator, compiled for the first
-of them, with PyTorch's kernels left out and nothing measured. A line counts the operators of one group: `own` run only in our kernels, `mixed` partly
-in PyTorch, `torch` wholly there; `refused` got a sentence of ours; `wrong` gave another result than PyTorch, `raw` an error that is not ours,
-`late` no answer in time. `none` have nothing to compare: no sample of float32, or PyTorch itself raises an error. Random results are compared by
-shape and dtype. Exits with 1 if anything is wrong, raw or late.
+Each entry of `torch.testing._internal.common_methods_invocations.op_db` with float32 samples becomes a module with that one operator, compiled for the first
+sample, without PyTorch's kernels and without measuring. A line counts the operators of one group: `own` run only in our kernels, `mixed` partly in PyTorch,
+`torch` wholly in PyTorch; `refused` raised one of our errors; `wrong` gave another result than PyTorch; `raw` raised an error that is not ours; `late` did not
+answer in time. `none` have nothing to compare: no float32 sample, or an error in PyTorch itself. Random results are compared by shape and dtype. Exits with 1
+if anything is wrong, raw or late.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PREFIXES = ("nn.functional", "linalg", "special", "masked", "fft", "signal", "sp
 
 @dataclass(frozen=True)
 class Outcome:
-    """One operator, by its name and variant, and its outcome; `said`: the reason."""
+    """The outcome of one operator, by its name and variant. said: the reason."""
 
     name: str
     group: str
@@ -56,7 +56,7 @@ class Outcome:
 
 
 class Single(torch.nn.Module):
-    """One operator with the sample's own arguments, of which the tensors are the module's inputs."""
+    """A module with one operator. The sample's tensors are its inputs; all other arguments are fixed."""
 
     def __init__(self, operator: Callable[..., object], arguments: object) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class Single(torch.nn.Module):
 
 
 class Seen(TorchDispatchMode):  # type: ignore[no-untyped-call]  # PyTorch's own omission
-    """Detects whether an operator draws random numbers. The database seeds PyTorch for each, so the results of two calls do not show it."""
+    """Detects whether an operator draws random numbers. The database seeds PyTorch for each operator, so two calls give the same results."""
 
     random = False
 
@@ -91,7 +91,7 @@ def entries() -> dict[str, object]:
 
 
 def group_of(entry: object) -> str:
-    """The group of an operator, by its name, then by its kind in PyTorch's database."""
+    """The group of an operator, by its name, or else by its kind in PyTorch's database."""
     name = getattr(entry, "name", "")
     for prefix in PREFIXES:
         if name.startswith(prefix):
@@ -127,11 +127,11 @@ def judged(name: str, entry: object, by_numpy: bool) -> Outcome:
 
 
 def _sample(entry: object) -> tuple[Single, tuple[torch.Tensor, ...]] | str:
-    """The operator as a module, with its inputs; or why there is none."""
+    """The operator as a module, with its inputs; or the reason why there is none."""
     if torch.float32 not in getattr(entry, "dtypes", ()):
         return "no samples of float32"
     torch.manual_seed(0)
-    # All of them: a generator that is not exhausted would be closed while PyTorch is tracing, and be traced.
+    # Take all samples: PyTorch would close an unfinished generator while tracing, and trace that too.
     samples = list(entry.sample_inputs("cpu", torch.float32, requires_grad=False))  # type: ignore[attr-defined]
     if not samples:
         return "no samples of float32"
@@ -149,7 +149,7 @@ def _network(module: Single, tensors: tuple[torch.Tensor, ...], by_numpy: bool) 
 
 
 def _equal(wanted: object, found: object, tolerance: float) -> bool:
-    """Whether results have the same structure, shapes and dtypes, and values within this tolerance, relative to the largest; infinite: any values."""
+    """Whether results have the same number of leaves, shapes and dtypes, and values within this tolerance relative to the largest. Infinite: any values."""
     ones, tree = pytree.tree_flatten(wanted)
     others, other_tree = pytree.tree_flatten(found)
     return len(ones) == len(others) and all(map(lambda one, other: _equal_leaves(one, other, tolerance), ones, others))
@@ -182,7 +182,7 @@ def _shown(result: object) -> str:
 
 
 def work(connection: Connection, by_numpy: bool) -> None:
-    """A child process: names in, outcomes out."""
+    """The child process: receives names, sends outcomes."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     known = entries()
@@ -203,13 +203,13 @@ class Child:
         self.connection.recv()
 
     def end(self) -> None:
-        """End the process, and wait until it is gone."""
+        """End the process, and wait for it."""
         self.process.join(timeout=1.0)
         self.process.kill()
         self.process.join()
 
     def outcome(self, name: str, group: str, seconds: float) -> Outcome:
-        """The outcome of one operator; after `late` and `raw` the process is dead."""
+        """The outcome of one operator. If the operator was late or crashed the process, the process has ended."""
         self.connection.send(name)
         if not self.connection.poll(seconds):
             self.end()
@@ -242,11 +242,11 @@ def table(found: Sequence[Outcome]) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """See the top of this file."""
+    """Compile the chosen operators, and print the table; see the module's docstring."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", nargs="*", default=[], help="operators whose names hold one of these words")
+    parser.add_argument("--only", nargs="*", default=[], help="operators whose names contain one of these words")
     parser.add_argument("--numpy", action="store_true", help="run declarations in NumPy; build nothing")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="for one operator (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="time limit for one operator (default: %(default)s)")
     parser.add_argument("--results", type=Path, help="a file of JSON lines")
     asked = parser.parse_args(arguments)
     names = [name for name in entries() if not asked.only or any(word in name for word in asked.only)]

@@ -1,10 +1,10 @@
-"""The three sets of operators in figures, by families: those the model learned from, others that the project was tuned on, and those nothing was tuned on.
+"""The three sets of operators in figures, by family: those that the model was trained on, others that the project was tuned on, and those used for neither.
 
-    python benchmarks/operator_sets.py                # each operator of the benchmarks with its set, and how much of it the model knows
+    python benchmarks/operator_sets.py                # each operator of the benchmarks with its set, and how much of it the model was trained on
     python benchmarks/operator_sets.py --networks     # families in the networks that are in neither of the first two sets; some minutes
 
-A family is what `ansor.dataset.family` returns for a declaration, whatever its sizes. So an operator of the suite in a size that the model has not seen is in
-the first set. Tables mark what the model knows with the signs of `MARKS`.
+`ansor.dataset.family` returns the family of a declaration, which does not depend on sizes. So an operator of the suite belongs to the first set even if the
+model was trained on other sizes of it. Tables mark what the model was trained on with the signs of `MARKS`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Declaration = Callable[[], Sequence[Tensor]]
 
 MARKS = {OPERATOR: " *", FAMILY: " +", PARTS: " -", NOTHING: ""}
 LEGEND = (
-    "* the model in the package learned from programs of this operator; + of its family, in other sizes; "
-    "- of each of its reductions, in other families; no mark: of none of these"
+    "* the model in the package was trained on programs of this operator; + of its family, in other sizes; "
+    "- of each of its reductions, in other families; no mark: on none of these"
 )
 
 
 @dataclass(frozen=True)
 class OperatorSet:
-    """Some families. why: why a figure of one of them is worth more or less."""
+    """Some families. why: how much a figure for one of them says."""
 
     name: str
     why: str
@@ -72,23 +72,23 @@ SETS = (
     OperatorSet(
         "learned",
         "the model in the package was trained on measured programs of these families: four fifths of the tasks of `ansor.dataset.operators`, "
-        "in other sizes than the fifth that was held out. Its figures say how well programs are ranked that are similar to those seen before.",
+        "in other sizes than the fifth that was held out. Figures say how well the model ranks programs similar to those of its training.",
         _learned,
     ),
     OperatorSet(
         "tuned on",
-        "not trained on, but looked at while the project was made: `ESTIMATED`, `AGREED` and `SURE` of `ansor.run.zero_tuning`, the parameters of "
-        "the search, features, rules and algorithms were chosen by figures of the held-out tasks, the suite, `twelve_operators`, `short_time`, "
+        "not trained on, but used in development: `ESTIMATED`, `AGREED` and `SURE` of `ansor.run.zero_tuning`, the parameters of "
+        "the search, features, rules and algorithms were chosen by figures for the held-out tasks, the suite, `twelve_operators`, `short_time`, "
         "`disguises` and the networks. Most of these are in families of the first set; the others are this set.",
         _tuned_on,
     ),
     OperatorSet(
         "pristine",
-        "nothing was ever chosen on these families. A family moves to the set above when anything is changed because of one of its figures.",
+        "never used in development. A family moves to the set above when anything is changed because of one of its figures.",
         _pristine,
     ),
 )
-"""Each family belongs to the first set that has it."""
+"""Each family belongs to the first of these sets that has it."""
 
 OF_NETWORKS: Mapping[str, str] = {
     "[1 0]": "resnet18",
@@ -110,7 +110,7 @@ OF_NETWORKS: Mapping[str, str] = {
     "sum(([0+r0 r1] * [r0 r1 1]))": "whisper_encoder",
     "sum(([0+r0 1+r1 2+r2 r3] * [r0 r1 r2 r3 3]))": "resnet3d_18",
 }
-"""Families of the networks' kernels that are in neither of the first two sets otherwise, with the network: what `--networks` prints."""
+"""Families of the networks' kernels that the first two sets would otherwise lack, each with a network that has it, as printed by `--networks`."""
 
 
 @cache
@@ -119,18 +119,18 @@ def _families(one: OperatorSet) -> frozenset[tuple[str, ...]]:
 
 
 def set_of(tensors: Sequence[Tensor]) -> str:
-    """The name of the first set that has the family of a declaration. Raises LookupError if none has it: put it where it belongs."""
+    """The name of the first set that has the family of a declaration. Raises LookupError if none has it: add its operator to a set."""
     found = reductions(tensors)
     if "; ".join(found) in OF_NETWORKS:
         return "tuned on"
     for one in SETS:
         if found in one.families:
             return one.name
-    raise LookupError(f"the family {'; '.join(found)} is of no set of operators; put its operator where it belongs")
+    raise LookupError(f"asked for the set of the family {'; '.join(found)}, which is in none; add its operator to a set of benchmarks/operator_sets.py")
 
 
 def mark(tensors: Sequence[Tensor]) -> str:
-    """The sign after an operator's name in tables, for how much of it the model knows."""
+    """The sign after an operator's name in tables: how much of it the model was trained on."""
     return MARKS[known_to_model(tensors)]
 
 
@@ -159,7 +159,7 @@ def _networks() -> Iterator[str]:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--networks", action="store_true", help="the families of networks instead")
+    options.add_argument("--networks", action="store_true", help="print families of networks instead")
     given = options.parse_args()
     for line in _networks() if given.networks else _shown():
         print(line, flush=True)

@@ -1,20 +1,19 @@
-"""Single operators compared with PyTorch eager, PyTorch Inductor and ONNX Runtime: tune, then time all of them alternately in one process.
+"""Compares single operators with PyTorch eager, PyTorch Inductor and ONNX Runtime: tunes ours, then times all of them alternately in one process.
 
     python benchmarks/operators.py                                      # every row, 128 trials each, one thread
     python benchmarks/operators.py --only resnet matmul_512 --records build/records --trials 64
     python benchmarks/operators.py --only bert --rivals eager --results build/bert.jsonl
     python benchmarks/operators.py --table --plot docs/operators-1-thread.svg
 
-A finished row is a line in the results file; a row that is there with the same settings is not run again, so a run that was stopped continues where it was.
+Each finished row is a line in the results file. A row recorded with the same settings is not run again, so a stopped run continues where it left off.
 `--table` runs nothing: it prints the newest row of each operator for the target.
 
-All sides get the same tensors and threads, with weights of networks ahead of time as their users give them: ours packs constants, Inductor freezes
-them (`max-autotune`), ONNX Runtime has them as initialisers, PyTorch's functions take them in each call. Products of two matrices have no constants: any
-packing happens inside the timed call. Each call makes a new result, except that ONNX Runtime, called through its IO binding, writes to the same one.
-Ratios are those of the single turns: median, and the range of the middle 80 %. `error` is the largest difference from a computation in double
-precision, relative to its largest element; a side whose error is too large is shown as wrong and does not count. The peak is that of fp32 arithmetic,
-even for int8. Marks say what the model in the package learned from. `tuned in` is wall time from the declaration to the built kernel. Exits
-with 1 if an aim was missed.
+All sides get the same tensors and threads. Weights of networks are known ahead of time, and passed as users of each library do: ours packs constants, Inductor
+freezes them (`max-autotune`), ONNX Runtime has them as initialisers, PyTorch's functions take them in each call. Products of two matrices have no constants:
+the timed call includes any packing. Each call makes a new result, except that ONNX Runtime, called through its IO binding, writes to the same one.
+Ratios are taken turn by turn: median, and the range of the middle 80 %. `error` is the largest difference from a computation in double precision, relative to
+its largest element; a side whose error is too large is shown as wrong and does not count. The peak is that of fp32 arithmetic, even for int8. Marks say what
+the model in the package was trained on. `tuned in` is wall time from the declaration to the built kernel. Exits with 1 if a target was missed.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ STOPPED = "stopped by Ctrl-C"
 
 
 def ours(operator: Operator, target: Target, trials: int, records: Path | None, seed: int, out: Console) -> Ready | Failed:
-    """Our kernel, tuned, with constants bound."""
+    """Our tuned kernel, with constants bound."""
     begin = time.perf_counter()
     view = ProgressView(out)
 
@@ -100,7 +99,7 @@ def compared(row: Row, operator: Operator, sides: dict[str, Ready | Failed], set
 
 
 def error_of(one: Ready, exact: torch.Tensor) -> float:
-    """Largest difference over the largest element; a result of another shape, or NaN, is infinitely wrong."""
+    """The largest difference over the largest element; infinite for another shape or values that are not finite."""
     found = one.result().double()
     if found.shape != exact.shape or not bool(torch.isfinite(found).all()):
         return float("inf")
@@ -108,7 +107,7 @@ def error_of(one: Ready, exact: torch.Tensor) -> float:
 
 
 def wrong(error: float, fp32: bool) -> str:
-    """A sentence when an error is more than rounding; integers have no rounding."""
+    """A message if an error exceeds rounding errors, or else ""; integers have none."""
     limit = TOLERANCE if fp32 else 0.0
     return f"WRONG: error {error:.1e}, more than {limit:.0e}" if error > limit else ""
 
@@ -123,7 +122,7 @@ def run_row(row: Row, settings: Settings, target: Target, given: argparse.Namesp
 
 
 def run(rows: list[Row], settings: Settings, target: Target, given: argparse.Namespace, out: Console) -> None:
-    """Run the rows that the results file does not have, and write each when it is finished."""
+    """Run the rows that the results file lacks, and write each when it is finished."""
     finished = done(load(given.results), settings)
     missing = [row for row in rows if row.name not in finished]
     out.print(f"{len(rows)} rows, {len(rows) - len(missing)} of them in {given.results}; {given.trials} trials each, target {target}. {machine_line()}")
@@ -150,13 +149,13 @@ def _options() -> argparse.Namespace:
     options.add_argument("--list", action="store_true", help="print the names of the rows, run nothing")
     options.add_argument("--table", action="store_true", help="print what the results file has, run nothing")
     options.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the share of peak and the ratios to PyTorch eager")
-    options.add_argument("--rivals", type=_names, default=tuple(RIVALS), metavar="NAMES", help=f"with commas between (default: {','.join(RIVALS)})")
+    options.add_argument("--rivals", type=_names, default=tuple(RIVALS), metavar="NAMES", help=f"libraries, separated by commas (default: {','.join(RIVALS)})")
     options.add_argument("--trials", type=int, default=128, help="programs measured for each row (default: %(default)s)")
-    options.add_argument("--turns", type=int, default=200, help="turns of the comparison at most (default: %(default)s)")
-    options.add_argument("--seconds", type=float, default=8.0, help="of the comparison of one row, about (default: %(default)s)")
-    options.add_argument("--seed", type=int, default=0, help="of the search (default: %(default)s)")
+    options.add_argument("--turns", type=int, default=200, help="limit on the turns of a comparison (default: %(default)s)")
+    options.add_argument("--seconds", type=float, default=8.0, help="approximate seconds of a row's comparison (default: %(default)s)")
+    options.add_argument("--seed", type=int, default=0, help="seed of the search (default: %(default)s)")
     options.add_argument("--records", metavar="FOLDER", help="continue from and append to record files in this folder")
-    options.add_argument("--results", type=Path, metavar="FILE", default=RESULTS, help="where rows are kept (default: %(default)s)")
+    options.add_argument("--results", type=Path, metavar="FILE", default=RESULTS, help="file of results (default: %(default)s)")
     add_target(options)
     return options.parse_args()
 
@@ -164,7 +163,7 @@ def _options() -> argparse.Namespace:
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
     if unknown := [name for name in names if name not in RIVALS]:
-        raise argparse.ArgumentTypeError(f"no rival is called {', '.join(unknown)}; there are {', '.join(RIVALS)}")
+        raise argparse.ArgumentTypeError(f"asked for {', '.join(unknown)}, which is not a supported library; use some of {', '.join(RIVALS)}")
     return names
 
 
@@ -181,11 +180,11 @@ def main() -> int:
         try:
             run(rows, settings, target, given, out)
         except KeyboardInterrupt:
-            out.print(f"stopped; finished rows are in {given.results}, and the same command continues after them")
+            out.print(f"stopped; finished rows are in {given.results}, and the same command continues from there")
             return 130
     results = newest(load(given.results), settings.target) if given.table else done(load(given.results), settings)
     if not results:
-        out.print(f"{given.results} has no row for target {target}")
+        out.print(f"asked for rows for target {target} in {given.results}, which has none; run without --table")
         return 1
     return shown(rows, results, given, target, out)
 
@@ -197,7 +196,7 @@ def shown(rows: list[Row], results: dict[str, Result], given: argparse.Namespace
     title = f"{target.threads} thread(s), {' or '.join(map(str, trials))} trials, peak {max((one.peak_gflops for one in mine), default=0):.0f} GFLOP/s"
     known = {row.name: known_to_model(row.operator().declare()) for row in rows if row.name in results}
     out.print(results_table(title, rows, results, given.rivals, known))
-    out.print(f"{LEGEND}\nrows by what the model knows: {', '.join(f'{what} {count}' for what, count in Counter(known.values()).items())}")
+    out.print(f"{LEGEND}\nrows by what the model was trained on: {', '.join(f'{what} {count}' for what, count in Counter(known.values()).items())}")
     for problem in problems(mine):
         out.print(problem)
     lines = summary(rows, results, known)

@@ -1,4 +1,4 @@
-"""A table of counts of outcomes, by kind of case."""
+"""A table of outcome counts, by kind of case."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def outcome_lines(heading: str, cases: Sequence[tuple[str, str]], outcomes: Sequence[str]) -> list[str]:
-    """A line for each kind, and one for the total. cases: kind and outcome of each."""
+    """A line for each kind, and one for the total. cases: the kind and outcome of each case."""
     kinds = [*sorted({kind for kind, _ in cases}), "all"]
     width = max(map(len, (heading, *kinds))) + 2
     lines = [f"{heading:{width}s}" + "".join(f"{outcome:>9s}" for outcome in outcomes)]

@@ -1,4 +1,4 @@
-"""Plots the suite: for every operator the share of the machine's peak, and the speed relative to PyTorch eager, of ours and the other libraries."""
+"""Plots the suite: for every operator the share of the machine's peak and the speed relative to PyTorch eager, for our kernels and the other libraries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_SHARE, LEAST_RATIO, MOST_RATIO = 1.15, 1 / 4, 16.0
 
 @dataclass(frozen=True)
 class Look:
-    """How a side is drawn: in the colours of Okabe and Ito, which are safe for colour blindness, and with a shape of its own."""
+    """How a side is drawn: with its own shape, in a colour of Okabe and Ito's palette, which is safe for colour blindness."""
 
     title: str
     colour: str
@@ -52,7 +52,7 @@ class Place:
 
 
 def draw(path: Path, rows: Sequence[Row], results: Mapping[str, Result], rivals: Sequence[str], title: str) -> None:
-    """Write the plot; its format follows from the file's ending."""
+    """Write the plot, in the format of the file's extension."""
     places = list(_places(rows, results))
     height = places[-1].y + 1
     with pyplot.rc_context({"font.size": 8.5, "font.family": "sans-serif", "svg.fonttype": "none", "svg.hashsalt": "operators", "text.color": INK}):
@@ -158,7 +158,7 @@ def _dots(axes: Axes, side: str, found: Sequence[tuple[float, float]], least: fl
 
 
 def _numbers(axes: Axes, drawn: Sequence[tuple[float, float]], least: float, most: float, text: Callable[[float], str]) -> None:
-    """Values beyond an edge, as numbers next to it."""
+    """Writes values beyond an edge as numbers next to it."""
     beyond: dict[tuple[float, bool], list[float]] = {}
     for x, y in drawn:
         if not least <= x <= most:

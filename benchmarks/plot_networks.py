@@ -1,4 +1,4 @@
-"""Plots whole networks: how many times as fast ours is as the others."""
+"""Plots whole networks: the speed of ours relative to the other libraries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TICKS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 
 def draw(path: Path, results: Sequence[Result], title: str) -> None:
-    """Write the plot; its format follows from the file's ending. The bars are the middle 80 % of the turns."""
+    """Write the plot, in the format of the file's extension. Bars are the middle 80 % of the turns."""
     with pyplot.rc_context({"font.size": 9, "font.family": "sans-serif", "svg.fonttype": "none", "svg.hashsalt": "networks", "text.color": INK}):
         figure, axes = pyplot.subplots(figsize=(8, 0.3 * len(results) + 1.3), layout="constrained")
         for side in results[0].ratios:

@@ -1,4 +1,4 @@
-"""Plots searches: the best so far, over trials and over seconds."""
+"""Plots the best program so far of each search, over trials and over seconds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _at(one: Curve, place: float) -> float:
 
 
 def draw(path: Path, curves: Sequence[Curve], shares: Shares, searches: Sequence[str]) -> None:
-    """Write the plot; its format follows from the file's ending. Bands: one standard deviation over seeds."""
+    """Write the plot, in the format of the file's extension. Bands are one standard deviation over seeds."""
     trials = max(len(one.best) for one in curves)
     counts = np.unique(np.round(np.geomspace(1, trials, 24)).astype(int))
     seconds = np.geomspace(0.5, max(one.elapsed[-1] for one in curves), 32)

@@ -1,17 +1,17 @@
-"""Operators of families on which nothing was ever chosen: kernels picked without measuring against kernels tuned by measuring, or few trials against many.
+"""Measures operators of families that were never used in development: picked kernels compared with tuned ones, or few trials with many.
 
-    python benchmarks/pristine.py                                            # picks against 200 trials: sixty operators
+    python benchmarks/pristine.py                                            # picks compared with 200 trials: sixty operators
     python benchmarks/pristine.py --trials 64 --against 1000
     python benchmarks/pristine.py --target "cpu -mcpu=znver3" --threads 2    # AVX2, two threads
-    python benchmarks/pristine.py --only min_plus chain --sizes 1            # families, the first size of each
-    python benchmarks/pristine.py --check                                    # times nothing: runs picks and compares them with the declaration, two minutes
+    python benchmarks/pristine.py --only min_plus chain --sizes 1            # only these families, in their first sizes
+    python benchmarks/pristine.py --check                                    # times nothing: compares results of picks with the declaration; two minutes
     python benchmarks/pristine.py --table                                    # runs nothing: shows the results file
 
 The operators are those of `pristine_operators.py`, two sizes of each family. Each is tuned twice, with different seeds, and the fastest programs of both runs
-are timed alternately in one process, with constants bound. With `--trials 0` the first is the model's pick (`trials=0`), which is checked first, as measured
-programs always are. `share`: speed of the first program relative to the second, median and middle 80 % of the turns; marks: how much of the operator the
-model knows nevertheless. Each row is written to the results file when it is done; a run with the same settings, commit and model continues where the last one
-was stopped. `--markdown` writes the table for a page of the docs.
+are timed alternately in one process, with constants bound. With `--trials 0` the first program is the model's pick (`trials=0`), which is verified first, as
+measured programs always are. `share`: speed of the first program relative to the second, median and middle 80 % of the turns; marks: how much of the operator
+the model was trained on nevertheless. Each finished row is written to the results file; a run with the same settings, commit and model continues where the last
+one stopped. `--markdown` writes the table for a page of the docs.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ RESULTS = Path("build") / "pristine.jsonl"
 LONG_SEED = 1000
 TOLERANCE = 1e-3
 AIMS = {(0, 200): (0.90, 0.70), (64, 1000): (0.98, 0.0)}
-"""Trials -> the aims for the geometric mean and the least share."""
+"""The targets for the geometric mean and the minimum of the shares, by the trials of both programs."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a row depends on besides its operator: rows with other settings are other rows."""
+    """The settings that a row depends on, besides its operator. Rows with other settings are different rows."""
 
     target: str
     trials: int
@@ -65,7 +65,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Row:
-    """An operator. seconds: of a call of both programs; took: seconds of finding them; known: how much of it the model knows."""
+    """A row of results. seconds: of a call of each program; took: seconds to find each; known: how much of the operator the model was trained on."""
 
     name: str
     settings: Settings
@@ -90,7 +90,7 @@ def load(path: Path) -> list[Row]:
 
 
 def append(path: Path, row: Row) -> None:
-    """Add a row, on a line of its own."""
+    """Add a row on a new line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     torn = path.exists() and not path.read_text().endswith("\n") and path.stat().st_size > 0
     with path.open("a") as file:
@@ -98,7 +98,7 @@ def append(path: Path, row: Row) -> None:
 
 
 def finished(rows: Sequence[Row], settings: Settings, measured: Measured) -> dict[str, Row]:
-    """The newest row of each name with these settings, this commit and model, on this machine, from any day."""
+    """The newest row of each name with these settings, this commit, model and machine, from any day."""
     same = (measured.commit, measured.machine, measured.model)
     return {row.name: row for row in rows if row.settings == settings and (row.measured.commit, row.measured.machine, row.measured.model) == same}
 
@@ -127,7 +127,7 @@ def proved(task: SearchTask, program: Best) -> Best:
     """The program, after checking its outputs. Raises RuntimeError if they are wrong."""
     error = error_of(task, program)
     if error > TOLERANCE:
-        raise RuntimeError(f"the pick of {task.name} for {task.target} is wrong: error {error:.1e}, more than {TOLERANCE:.0e}")
+        raise RuntimeError(f"asked for the pick of {task.name} for {task.target}, whose result is wrong: error {error:.1e}, more than {TOLERANCE:.0e}")
     return program
 
 
@@ -140,7 +140,7 @@ def check(names: Sequence[str], target: Target) -> None:
 
 
 def found(task: SearchTask, trials: int, seed: int, records: Path | None) -> tuple[Best, float]:
-    """The best program of this many trials, including those in `records`, or the pick without any; and the seconds it took."""
+    """The best program of this many trials, including those in `records`, or the pick if there are none; and the seconds that it took to find."""
     begin = time.perf_counter()
     if not trials:
         program = pick(task, seed=seed).program
@@ -158,16 +158,16 @@ def titles(settings: Settings) -> tuple[str, str]:
 
 
 def summary(rows: Sequence[Row], settings: Settings) -> list[str]:
-    """Geometric mean and worst, compared with the aims; also without operators that consist of parts which the model knows."""
+    """Geometric mean and minimum, compared with the targets; then those without operators whose every reduction the model was trained on."""
     shares = {row.name: row.share.median for row in rows}
     least, mean = min(shares, key=lambda name: shares[name]), geomean(list(shares.values()))
     asked = AIMS.get((settings.trials, settings.against))
-    lines = [f"{len(rows)} operators: geometric mean {mean:.3f}, least {shares[least]:.2f} ({least})"]
+    lines = [f"{len(rows)} operators: geometric mean {mean:.3f}, minimum {shares[least]:.2f} ({least})"]
     if asked is not None:
-        lines[0] += f"; asked for {asked[0]} and {asked[1]}: {'met' if mean >= asked[0] and shares[least] >= asked[1] else 'MISSED'}"
+        lines[0] += f"; targets {asked[0]} and {asked[1]}: {'met' if mean >= asked[0] and shares[least] >= asked[1] else 'MISSED'}"
     unknown = [row.share.median for row in rows if row.known != PARTS]
     if unknown and len(unknown) < len(rows):
-        lines.append(f"{len(unknown)} of them with a reduction that the model does not know: geometric mean {geomean(unknown):.3f}, least {min(unknown):.2f}")
+        lines.append(f"{len(unknown)} of them have reductions new to the model: geometric mean {geomean(unknown):.3f}, minimum {min(unknown):.2f}")
     return lines
 
 
@@ -182,14 +182,14 @@ def markdown(rows: Sequence[Row], settings: Settings) -> str:
 
 
 def origins(rows: Sequence[Row]) -> list[str]:
-    """Where and when they were measured: one line, or several for rows of different days."""
+    """Where and when the rows were measured: one line, or several for rows of different days."""
     return sorted({str(row.measured) for row in rows})
 
 
 def show(rows: Sequence[Row], settings: Settings) -> None:
     """Print the table and its summary."""
     out, (first, second) = console(), titles(settings)
-    shown = table(f"{first} against {second}, {settings.target}", ["operator"], [f"{first}, ms", f"{second}, ms", "share", "found in", "found in"])
+    shown = table(f"{first} compared with {second}, {settings.target}", ["operator"], [f"{first}, ms", f"{second}, ms", "share", "found in", "found in"])
     for row in rows:
         times = (f"{seconds * 1e3:.4f}" for seconds in row.seconds)
         shown.add_row(f"{row.name}{MARKS[row.known]}", *times, str(row.share), *map(short, row.took))
@@ -201,22 +201,22 @@ def show(rows: Sequence[Row], settings: Settings) -> None:
 def _options() -> argparse.Namespace:
     options = parser(__doc__)
     options.add_argument("--only", nargs="+", metavar="NAME", choices=[*FAMILIES, *OPERATORS], help="operators, or families (default: all)")
-    options.add_argument("--sizes", type=int, choices=(1, 2), default=2, help="of each family (default: %(default)s)")
-    options.add_argument("--trials", type=int, default=0, help="of the first program; 0: the model's pick (default: %(default)s)")
-    options.add_argument("--against", type=int, default=200, metavar="TRIALS", help="of the second program (default: %(default)s)")
-    options.add_argument("--seed", type=int, default=0, help="of the searches (default: %(default)s)")
-    options.add_argument("--turns", type=int, default=100, help="of each comparison (default: %(default)s)")
+    options.add_argument("--sizes", type=int, choices=(1, 2), default=2, help="number of sizes of each family (default: %(default)s)")
+    options.add_argument("--trials", type=int, default=0, help="trials of the first program; 0: the model's pick (default: %(default)s)")
+    options.add_argument("--against", type=int, default=200, metavar="TRIALS", help="trials of the second program (default: %(default)s)")
+    options.add_argument("--seed", type=int, default=0, help="seed of the searches (default: %(default)s)")
+    options.add_argument("--turns", type=int, default=100, help="turns of each comparison (default: %(default)s)")
     options.add_argument("--records", metavar="FOLDER", help="continue from and append to record files in this folder")
-    options.add_argument("--results", type=Path, metavar="FILE", default=RESULTS, help="where rows are kept (default: %(default)s)")
+    options.add_argument("--results", type=Path, metavar="FILE", default=RESULTS, help="file of results (default: %(default)s)")
     options.add_argument("--markdown", type=Path, metavar="FILE", help="also write the table for the docs")
-    options.add_argument("--check", action="store_true", help="only prove the picks")
-    options.add_argument("--table", action="store_true", help="run nothing")
+    options.add_argument("--check", action="store_true", help="only verify the picks")
+    options.add_argument("--table", action="store_true", help="print the results file, run nothing")
     add_target(options)
     return options.parse_args()
 
 
 def names_of(given: argparse.Namespace) -> list[str]:
-    """The operators that were asked for."""
+    """The chosen operators."""
     sized = [name for family in FAMILIES for name in [one for one in OPERATORS if one.startswith(f"{family}_")][: given.sizes]]
     return [name for name in sized if not given.only or name in given.only or any(name.startswith(f"{one}_") for one in given.only)]
 
@@ -238,7 +238,7 @@ def main() -> int:
         print(f"{number}/{len(missing)} {name}: {done[name].share}", file=sys.stderr, flush=True)
     rows = [done[name] for name in names if name in done]
     if not rows:
-        print(f"{given.results} has no row of these settings and this commit", file=sys.stderr)
+        print(f"asked for rows with these settings and this commit in {given.results}, which has none; run without --table", file=sys.stderr)
         return 1
     show(rows, settings)
     if given.markdown:

@@ -1,8 +1,8 @@
-"""Operators of families that nothing was ever chosen on, in two sizes each: the model in the package did not learn from them, and no constant, rule or
-algorithm was tried on them. They stand for operators of users. `pristine.py` measures them.
+"""Operators of families that were never used in development, in two sizes each: the model in the package was not trained on them, and no constant, rule or
+algorithm was tried on them. They stand for users' own operators. `pristine.py` measures them.
 
-They differ in family (`ansor.dataset.family`), not in size: a test compares the families with those of the other two sets, which `operator_sets.py` describes.
-If you change anything because of a figure of one of these, move it to `TUNED_ON` there, and add another family here.
+Their families (`ansor.dataset.family`) are new, not only their sizes: a test compares them with those of the other two sets in `operator_sets.py`. If you
+change anything because of a figure of one of these, move its family to the set "tuned on" there, and add another family here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def sobel(rows: int, columns: int) -> list[Tensor]:
 
 
 def cost_volume(channels: int, rows: int, columns: int, reach: int) -> list[Tensor]:
-    """The correlation of two images at each place, for each shift of one of them (optical flow)."""
+    """The correlation of two images at each position, for each shift of one of them (optical flow)."""
     a = te.placeholder((channels, rows, columns), name="a")
     b = te.placeholder((channels, rows + reach - 1, columns + reach - 1), name="b")
     c = te.reduce_axis(channels, "c")
@@ -48,21 +48,21 @@ def cost_volume(channels: int, rows: int, columns: int, reach: int) -> list[Tens
 
 
 def mttkrp(i: int, j: int, k: int, rank: int) -> list[Tensor]:
-    """A tensor of three dimensions times the Khatri-Rao product of two matrices."""
+    """A three-dimensional tensor times the Khatri-Rao product of two matrices."""
     t, b, c = te.placeholder((i, j, k), name="t"), te.placeholder((j, rank), name="b"), te.placeholder((k, rank), name="c")
     p, q = te.reduce_axis(j, "p"), te.reduce_axis(k, "q")
     return [t, b, c, te.compute((i, rank), lambda x, r: te.sum(t[x, p, q] * b[p, r] * c[q, r], axis=[p, q]), name="y")]
 
 
 def contraction(n: int) -> list[Tensor]:
-    """Two tensors of four dimensions over two of them, in orders that no matrix product has."""
+    """Contracts two four-dimensional tensors over two dimensions, in an order that is not that of a matrix product."""
     a, b = te.placeholder((n, n, n, n), name="a"), te.placeholder((n, n, n, n), name="b")
     e, f = te.reduce_axis(n, "e"), te.reduce_axis(n, "f")
     return [a, b, te.compute((n, n, n, n), lambda i, j, k, m: te.sum(a[i, e, j, f] * b[m, f, k, e], axis=[e, f]), name="y")]
 
 
 def upsample(channels: int, size: int) -> list[Tensor]:
-    """Twice as many rows and columns, the new ones interpolated between the others."""
+    """Doubles rows and columns, by bilinear interpolation."""
     x = te.placeholder((channels, size + 1, size + 1), name="x")
 
     def one(c: Expr, i: Expr, j: Expr) -> Expr:
@@ -73,7 +73,7 @@ def upsample(channels: int, size: int) -> list[Tensor]:
 
 
 def group_norm(groups: int, channels: int, size: int) -> list[Tensor]:
-    """Each group of channels with mean 0 and deviation 1."""
+    """Normalises each group of channels to mean 0 and deviation 1."""
     x, count = te.placeholder((groups, channels, size, size), name="x"), channels * size * size
 
     def axes() -> list[te.Axis]:
@@ -92,7 +92,7 @@ def group_norm(groups: int, channels: int, size: int) -> list[Tensor]:
 
 
 def lstm(batch: int, inputs: int, hidden: int) -> list[Tensor]:
-    """The new state of a cell: four gates, of the input and of the state before."""
+    """The new state of an LSTM cell: four gates, computed from the input and the previous state."""
     x, h, c = (te.placeholder((batch, width), name=name) for name, width in (("x", inputs), ("h", hidden), ("c", hidden)))
     w, u = te.placeholder((4, hidden, inputs), name="w", constant=True), te.placeholder((4, hidden, hidden), name="u", constant=True)
     k, m = te.reduce_axis(inputs, "k"), te.reduce_axis(hidden, "m")
@@ -104,7 +104,7 @@ def lstm(batch: int, inputs: int, hidden: int) -> list[Tensor]:
 
 
 def distances(rows: int, others: int, width: int) -> list[Tensor]:
-    """Squared distances of points from others."""
+    """Squared distances between two sets of points."""
     x, y, k = te.placeholder((rows, width), name="x"), te.placeholder((others, width), name="y"), te.reduce_axis(width, "k")
     return [x, y, te.compute((rows, others), lambda i, j: te.sum((x[i, k] - y[j, k]) * (x[i, k] - y[j, k]), axis=k), name="d")]
 
@@ -117,7 +117,7 @@ def response_norm(channels: int, size: int, window: int) -> list[Tensor]:
 
 
 def block_matching(blocks: int, side: int, reach: int) -> list[Tensor]:
-    """Sums of absolute differences of blocks of two images, for each shift (video)."""
+    """Sums of absolute differences between blocks of two images, for each shift (video)."""
     extent = blocks * side
     a = te.placeholder((extent, extent), "int16", name="a")
     b = te.placeholder((extent + reach - 1, extent + reach - 1), "int16", name="b")
@@ -139,19 +139,19 @@ def bilinear(batch: int, outputs: int, left: int, right: int) -> list[Tensor]:
 
 
 def complex_product(n: int) -> list[Tensor]:
-    """The real part of a product of complex matrices, whose real and imaginary parts are separate arrays."""
+    """The real part of a product of complex matrices, which store real and imaginary parts separately."""
     a, b, k = te.placeholder((2, n, n), name="a"), te.placeholder((2, n, n), name="b"), te.reduce_axis(n, "k")
     return [a, b, te.compute((n, n), lambda i, j: te.sum(a[0, i, k] * b[0, k, j] - a[1, i, k] * b[1, k, j], axis=k), name="y")]
 
 
 def min_plus(rows: int, columns: int, inner: int) -> list[Tensor]:
-    """A product of matrices with minima for sums, and sums for products: shortest paths with one more step."""
+    """A matrix product over the min-plus semiring: minima for sums, and sums for products (shortest paths)."""
     a, b, k = te.placeholder((rows, inner), name="a"), te.placeholder((inner, columns), name="b"), te.reduce_axis(inner, "k")
     return [a, b, te.compute((rows, columns), lambda i, j: te.min(a[i, k] + b[k, j], axis=k), name="y")]
 
 
 def grouped_conv_3d(groups: int, channels: int, outputs: int, size: int) -> list[Tensor]:
-    """A convolution of volumes in groups of channels (video)."""
+    """A grouped 3-d convolution (video)."""
     x = te.placeholder((groups * channels, size + 2, size + 2, size + 2), name="x")
     w = te.placeholder((groups * outputs, channels, 3, 3, 3), name="w", constant=True)
     c, p, q, r = te.reduce_axis(channels, "c"), te.reduce_axis(3, "p"), te.reduce_axis(3, "q"), te.reduce_axis(3, "r")
@@ -163,7 +163,7 @@ def grouped_conv_3d(groups: int, channels: int, outputs: int, size: int) -> list
 
 
 def locally_connected(channels: int, outputs: int, size: int) -> list[Tensor]:
-    """A convolution with different weights at each place (faces)."""
+    """A convolution with different weights at each position (faces)."""
     x = te.placeholder((channels, size + 2, size + 2), name="x")
     w = te.placeholder((size, size, outputs, channels, 3, 3), name="w", constant=True)
     c, p, q = te.reduce_axis(channels, "c"), te.reduce_axis(3, "p"), te.reduce_axis(3, "q")
@@ -171,20 +171,20 @@ def locally_connected(channels: int, outputs: int, size: int) -> list[Tensor]:
 
 
 def involution(channels: int, size: int, window: int) -> list[Tensor]:
-    """A filter for each place, the same for all channels."""
+    """A filter for each position, shared by all channels."""
     x = te.placeholder((channels, size + window - 1, size + window - 1), name="x")
     w, p, q = te.placeholder((size, size, window, window), name="w"), te.reduce_axis(window, "p"), te.reduce_axis(window, "q")
     return [x, w, te.compute((channels, size, size), lambda c, i, j: te.sum(x[c, i + p, j + q] * w[i, j, p, q], axis=[p, q]), name="y")]
 
 
 def toeplitz(batch: int, length: int) -> list[Tensor]:
-    """A matrix whose diagonals are constant, given by these, times vectors (long convolutions over sequences)."""
+    """A Toeplitz matrix, stored as its constant diagonals, times vectors (long convolutions over sequences)."""
     x, t, j = te.placeholder((batch, length), name="x"), te.placeholder((2 * length - 1,), name="t"), te.reduce_axis(length, "j")
     return [x, t, te.compute((batch, length), lambda b, i: te.sum(t[i - j + length - 1] * x[b, j], axis=j), name="y")]
 
 
 def banded(rows: int, columns: int, band: int) -> list[Tensor]:
-    """A matrix with a band, kept as its diagonals, times a matrix."""
+    """A banded matrix, stored as its diagonals, times a matrix."""
     a, x = te.placeholder((rows, band), name="a"), te.placeholder((rows + band - 1, columns), name="x")
     d = te.reduce_axis(band, "d")
     return [a, x, te.compute((rows, columns), lambda i, j: te.sum(a[i, d] * x[i + d, j], axis=d), name="y")]
@@ -198,7 +198,7 @@ def local_scores(heads: int, length: int, width: int, window: int) -> list[Tenso
 
 
 def causal_depthwise(batch: int, channels: int, length: int, window: int) -> list[Tensor]:
-    """Each channel of a sequence filtered with what came before, then SiLU (state space models)."""
+    """A causal filter along each channel of a sequence, then SiLU (state space models)."""
     x, w = te.placeholder((batch, channels, length), name="x"), te.placeholder((channels, window), name="w", constant=True)
     p = te.reduce_axis(window, "p")
     before = te.compute((batch, channels, length + window - 1), lambda b, c, t: te.if_then_else(t >= window - 1, x[b, c, t - window + 1], 0.0), name="before")
@@ -207,7 +207,7 @@ def causal_depthwise(batch: int, channels: int, length: int, window: int) -> lis
 
 
 def state_step(batch: int, channels: int, states: int) -> list[Tensor]:
-    """One step of a state space model: the states decay, take in the input, and are read."""
+    """One step of a state space model: the states decay, the input is added, and the output is read from them."""
     h, x = te.placeholder((batch, channels, states), name="h"), te.placeholder((batch, channels), name="x")
     a = te.placeholder((channels, states), name="a", constant=True)
     b, c, n = te.placeholder((batch, states), name="b"), te.placeholder((batch, states), name="c"), te.reduce_axis(states, "n")
@@ -236,14 +236,14 @@ def embedding_bag(bags: int, length: int, words: int, width: int) -> list[Tensor
 
 
 def routing(batch: int, inputs: int, outputs: int, width: int, depth: int) -> list[Tensor]:
-    """The predictions of each capsule for each one of the next layer: a matrix for each pair."""
+    """The predictions of each capsule for each capsule of the next layer, with a matrix for each pair."""
     u, w = te.placeholder((batch, inputs, depth), name="u"), te.placeholder((inputs, outputs, width, depth), name="w", constant=True)
     k = te.reduce_axis(depth, "k")
     return [u, w, te.compute((batch, inputs, outputs, width), lambda b, i, j, d: te.sum(u[b, i, k] * w[i, j, d, k], axis=k), name="y")]
 
 
 def chain(n: int, rank: int) -> list[Tensor]:
-    """A matrix times one of low rank that is itself a product."""
+    """A matrix times a low-rank matrix that is given as a product."""
     x, u, v = te.placeholder((n, n), name="x"), te.placeholder((n, rank), name="u"), te.placeholder((rank, n), name="v")
     k, r = te.reduce_axis(n, "k"), te.reduce_axis(rank, "r")
     inner = te.compute((n, rank), lambda i, j: te.sum(x[i, k] * u[k, j], axis=k), name="inner")
@@ -251,13 +251,13 @@ def chain(n: int, rank: int) -> list[Tensor]:
 
 
 def triangle(n: int, channels: int) -> list[Tensor]:
-    """Edges of a graph from the two others of each triangle, channel by channel (protein structures)."""
+    """Edges of a graph from the two other edges of each triangle, channel by channel (protein structures)."""
     a, b, k = te.placeholder((n, n, channels), name="a"), te.placeholder((n, n, channels), name="b"), te.reduce_axis(n, "k")
     return [a, b, te.compute((n, n, channels), lambda i, j, c: te.sum(a[i, k, c] * b[j, k, c], axis=k), name="y")]
 
 
 def bilateral(rows: int, columns: int, window: int) -> list[Tensor]:
-    """A filter that smooths an image but keeps its edges: means of neighbours, of which similar ones count more."""
+    """A bilateral filter, which smooths an image but keeps its edges: means of neighbours, weighted by similarity."""
     x, half = te.placeholder((rows + window - 1, columns + window - 1), name="x"), window // 2
 
     def alike(i: Expr, j: Expr, p: Expr, q: Expr) -> Expr:
@@ -271,7 +271,7 @@ def bilateral(rows: int, columns: int, window: int) -> list[Tensor]:
 
 
 def block_cosines(blocks: int, across: int) -> list[Tensor]:
-    """A cosine transform of each block of 8 x 8 points: the block between two matrices (JPEG)."""
+    """A cosine transform of each 8 x 8 block: a product with a matrix on either side (JPEG)."""
     x, d = te.placeholder((8 * blocks, 8 * across), name="x"), te.placeholder((8, 8), name="d", constant=True)
     i, j = te.reduce_axis(8, "i"), te.reduce_axis(8, "j")
     half = te.compute((blocks, across, 8, 8), lambda y, z, u, q: te.sum(d[u, i] * x[8 * y + i, 8 * z + q], axis=i), name="half")
@@ -320,7 +320,7 @@ FAMILIES: dict[str, tuple[Callable[..., list[Tensor]], tuple[int, ...], tuple[in
     "block_cosines": (block_cosines, (64, 64), (30, 50)),
     "morphology": (morphology, (360, 640, 5), (200, 150, 9)),
 }
-"""Each family with its two sizes, usual and odd ones."""
+"""Each family with its two sizes, a usual and an odd one."""
 
 
 def _named() -> Iterator[tuple[str, Callable[[], list[Tensor]]]]:

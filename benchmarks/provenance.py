@@ -1,4 +1,4 @@
-"""Where and when something was measured, and with which version: figures mean little without it."""
+"""Where, when and with which version something was measured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Measured:
-    """commit: of this package, with a + if code had changes; date: in ISO format; model: a digest of the package's."""
+    """The origin of a figure. commit: of this package, with a + if code had changes; date: in ISO format; model: a digest of the package's model."""
 
     commit: str
     machine: str
@@ -30,13 +30,13 @@ class Measured:
 
 
 def here() -> Measured:
-    """This package on this machine, today."""
+    """The origin of a figure that is measured now."""
     kind = processor_identity().partition(", ")[0]  # a virtual machine's name says little
     return Measured(commit(), f"{processor_name()} ({kind}), {os.cpu_count()} cores, {platform.system()}", date.today().isoformat(), package_version())
 
 
 def commit() -> str:
-    """The commit that is checked out; "unknown" without git's history. Changes to pages are ignored, as figures are written there."""
+    """The commit that is checked out; "unknown" without a git history. Changes to pages are ignored, because figures are written there."""
     try:
         name = _git("rev-parse", "--short=7", "HEAD")
         changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs", ":!*.md")

@@ -1,12 +1,12 @@
-"""How long a network takes to be ready in a process after the first: `ansor.compile` and `torch.compile(backend="ansor")`, nothing tuned, with their parts.
+"""Times how long a network takes to be ready in a second process, part by part: `ansor.compile` and `torch.compile(backend="ansor")`, nothing tuned.
 
     python benchmarks/ready.py                          # 15 networks
     python benchmarks/ready.py resnet18 bert --threads 2
-    python benchmarks/ready.py resnet18 --profile       # functions by their own time, instead
+    python benchmarks/ready.py resnet18 --profile       # also functions by their own time
 
-Each row is a process of its own, after one that did the same; both use a cache folder that is kept (`--cache`). Seconds are wall time, with those of all
-processors in brackets. `import torch` and `imports` (what else is imported, most of it of PyTorch) are not part of `ready`; the parts of `ready` are.
-`ready` of torch.compile is its first call, which PyTorch traces; `call` is a second one.
+Each row is a separate process, after one that did the same; both use the same cache folder (`--cache`), which is kept. Seconds are wall time, followed by
+processor time in brackets. `ready` includes all parts except `import torch` and `imports` (everything else that is imported, mostly from PyTorch). For
+torch.compile, `ready` is the first call, which PyTorch traces; `call` is the second one.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ PARTS = {
     "finding": [("ansor.networks.kept_plans", "name_of"), ("ansor.networks.kept_plans", "found"), ("ansor.torch_backend._Networks", "_name")],
     "placing": [("ansor.graph.network.CompiledNetwork", "__init__")],
 }
-"""The functions whose own time, without that of others here, is a part's."""
+"""The functions of each part. A part's time excludes that of other parts inside it."""
 
 Seconds = tuple[float, float]
 
 
 class Clock:
-    """Wall time and processor time of parts, each without the parts inside it."""
+    """Wall time and processor time of parts, each without the parts nested in it."""
 
     def __init__(self) -> None:
         self.parts: dict[str, Seconds] = {}
@@ -51,7 +51,7 @@ class Clock:
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
-        """Adds what happens to the part."""
+        """Counts the time of the `with` block as this part's."""
         begin = now()
         self._inside.append((0.0, 0.0))
         try:
@@ -67,7 +67,7 @@ class Clock:
                 self._inside[-1] = (outer[0] + took[0], outer[1] + took[1])
 
     def watch(self, name: str, holder: object, attribute: str) -> None:
-        """Counts each call of a function."""
+        """Counts the time of each call of a function as this part's."""
         function: Callable[..., object] = getattr(holder, attribute)
 
         @wraps(function)
@@ -87,7 +87,7 @@ def minus(later: Seconds, earlier: Seconds) -> Seconds:
 
 
 def found(path: str) -> object:
-    """A module, or a class in one, that was imported."""
+    """An imported module, or a class in one."""
     if path in sys.modules:
         return sys.modules[path]
     module, _, name = path.rpartition(".")
@@ -95,7 +95,7 @@ def found(path: str) -> object:
 
 
 def measured(name: str, way: str, given: argparse.Namespace) -> dict[str, Seconds]:
-    """The parts of one network in this process."""
+    """Times the parts of one network in this process."""
     clock = Clock()
     with clock.part("import torch"):
         import torch
@@ -135,7 +135,7 @@ def measured(name: str, way: str, given: argparse.Namespace) -> dict[str, Second
 
 
 def child(name: str, way: str, given: argparse.Namespace) -> dict[str, Seconds]:
-    """The parts in a process of its own."""
+    """The times of the parts in a separate process."""
     command = [sys.executable, *sys.argv, "--child", way, "--only", name]
     environment = {**os.environ, "ANSOR_CACHE": str(given.cache.absolute())}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
@@ -149,12 +149,12 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("names", nargs="*", choices=[*NETWORKS, []], metavar="network", help=f"of {', '.join(NETWORKS)} (default: all)")
     options.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
-    options.add_argument("--batch", type=int, default=1, help="(default: %(default)s)")
-    options.add_argument("--threads", type=int, default=1, help="of kernels and of PyTorch (default: %(default)s)")
-    options.add_argument("--cache", type=Path, default=Path("build") / "ready", help="(default: %(default)s)")
-    options.add_argument("--first", action="store_true", help="show the first process, too")
-    options.add_argument("--profile", action="store_true", help="show the functions of the second process")
-    options.add_argument("--lines", type=int, default=40, help="of each profile (default: %(default)s)")
+    options.add_argument("--batch", type=int, default=1, help="batch size (default: %(default)s)")
+    options.add_argument("--threads", type=int, default=1, help="threads of kernels and of PyTorch (default: %(default)s)")
+    options.add_argument("--cache", type=Path, default=Path("build") / "ready", help="cache folder (default: %(default)s)")
+    options.add_argument("--first", action="store_true", help="also show the first process")
+    options.add_argument("--profile", action="store_true", help="print a profile of each process")
+    options.add_argument("--lines", type=int, default=40, help="lines of each profile (default: %(default)s)")
     options.add_argument("--child", choices=WAYS, help=argparse.SUPPRESS)
     options.add_argument("--only", help=argparse.SUPPRESS)
     given = options.parse_args()
@@ -167,13 +167,13 @@ def main() -> int:
 
 
 def compare(names: list[str], given: argparse.Namespace) -> None:
-    """Run all, and show them."""
+    """Run all networks, and print a table for each way."""
     from common import console, machine_line, table
 
     out = console()
     columns = ["import torch", "imports", "ready", *PARTS, "other", "call"]
     for way in given.ways:
-        shown = table(f"{way}, seconds (of processors), batch {given.batch}, {given.threads} thread(s)", ["network", "process"], columns)
+        shown = table(f"{way}, seconds (processor time), batch {given.batch}, {given.threads} thread(s)", ["network", "process"], columns)
         for name in names:
             turns = {"first": child(name, way, given), "second": child(name, way, given)}
             for turn, parts in turns.items():

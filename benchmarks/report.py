@@ -1,4 +1,4 @@
-"""From rows to the printed table, and the summary compared with the aims."""
+"""Turns rows into the printed table, and into a summary that is compared with the targets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOTHING_KNOWN: Mapping[str, str] = {}
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the summary. value: None if no row has it; aim: None if there is none."""
+    """One line of the summary. value: None if no row has one; aim: the target, None if there is none."""
 
     what: str
     value: float | None
@@ -31,12 +31,12 @@ class Line:
 
     @property
     def missed(self) -> bool:
-        """Whether the value is below its aim. Rows that were not run do not miss it."""
+        """Whether the value is below its target. A row that was not run misses nothing."""
         return self.aim is not None and self.value is not None and self.value < self.aim
 
     def __str__(self) -> str:
         value = "-" if self.value is None else f"{self.value:.2f}"
-        verdict = "" if self.aim is None or self.value is None else f", asked for {self.aim}: {'MISSED' if self.missed else 'met'}"
+        verdict = "" if self.aim is None or self.value is None else f", target {self.aim}: {'MISSED' if self.missed else 'met'}"
         return f"{self.what}: {value}{verdict}{f' ({self.remark})' if self.remark else ''}"
 
 
@@ -47,9 +47,9 @@ def geomean(values: Iterable[float]) -> float | None:
 
 
 def summary(rows: Sequence[Row], results: Mapping[str, Result], known: Mapping[str, str] = NOTHING_KNOWN) -> list[Line]:
-    """The aims compared with the rows that have results. A row of ours that failed, or is wrong, is a line that missed.
+    """Compares the rows that have results with the targets. A row of ours that failed or is wrong becomes a line that missed its target.
 
-    known: for each row, how much of it the package's model learned from (`known_to_model`); rows of which it knows less have means of their own.
+    known: for each row, how much of it the package's model was trained on (`known_to_model`); rows that it was not trained on also get separate means.
     """
     found = [(row, results[row.name]) for row in rows if row.name in results]
     fp32 = [(row, result) for row, result in found if row.fp32]
@@ -80,7 +80,7 @@ def _worst(what: str, ratios: Mapping[str, float], aim: float | None) -> Line:
 
 def _others(rival: str, ratios: Mapping[str, float], others: Container[str], what: str) -> Line:
     kept = [ratio for name, ratio in ratios.items() if name in others]
-    return Line(f"the same against {rival}, of {what} that the model did not learn from", geomean(kept), None, f"{len(kept)} rows")
+    return Line(f"the same against {rival}, only {what} that the model was not trained on", geomean(kept), None, f"{len(kept)} rows")
 
 
 def _int8(results: Mapping[str, Result]) -> list[Line]:
@@ -93,8 +93,8 @@ def _int8(results: Mapping[str, Result]) -> list[Line]:
 
 def results_table(title: str, rows: Sequence[Row], results: Mapping[str, Result], rivals: Sequence[str],
                   known: Mapping[str, str] = NOTHING_KNOWN) -> Table:
-    """One line for each row with a result, by group, with marks for what the package's model knows."""
-    numbers = ["ours ms", "GFLOP/s", "% of peak", *(f"{RIVAL_TITLES[rival]} / ours" for rival in rivals), "error", "aim", "tuned in", "setup of others"]
+    """One line for each row with a result, by group, with marks for what the package's model was trained on."""
+    numbers = ["ours ms", "GFLOP/s", "% of peak", *(f"{RIVAL_TITLES[rival]} / ours" for rival in rivals), "error", "target", "tuned in", "setup of others"]
     shown = table(title, ["operator"], numbers)
     found = [row for row in rows if row.name in results]
     for number, row in enumerate(found):

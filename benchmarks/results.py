@@ -1,4 +1,4 @@
-"""The result of a row, and the file where rows are kept, one JSON line each, so that a run that was stopped continues where it was."""
+"""The result of a row, and the file of results: one JSON line for each row, so that a stopped run can continue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Cell:
     """One side of a row.
 
     seconds: of one call, median over turns; ratio: seconds of this side over ours, turn by turn (None for ours); error: largest difference from double
-    precision over the largest element; setup: seconds of compiling or tuning; problem: why there is no time, or why it does not count.
+    precision over the largest element; setup: seconds of compiling or tuning; problem: why there is no time, or why the time does not count.
     """
 
     seconds: float | None = None
@@ -28,13 +28,13 @@ class Cell:
 
     @property
     def counts(self) -> bool:
-        """True when it ran and its result was right."""
+        """True if it ran and its result was right."""
         return not self.problem and self.seconds is not None
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a row depends on besides its operator: rows with other settings are other rows."""
+    """The settings that a row depends on, besides its operator. Rows with other settings are different rows."""
 
     target: str
     processor: str
@@ -46,7 +46,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Result:
-    """A finished row. flop: operations of one call; peak_gflops: measured on the target's threads; load: of the machine, when it began."""
+    """A finished row. flop: operations of one call; peak_gflops: measured on the target's threads; load: the machine's load at the start."""
 
     name: str
     settings: Settings
@@ -71,12 +71,12 @@ class Result:
         return None if gflops is None else gflops / self.peak_gflops
 
     def ratio(self, side: str) -> float | None:
-        """Times as fast as that side; None unless both count."""
+        """How many times as fast as that side ours is; None unless both count."""
         cell = self.cells.get(side)
         return cell.ratio.median if cell is not None and cell.counts and self.ours.counts and cell.ratio is not None else None
 
     def best_ratio(self) -> float | None:
-        """Times as fast as the fastest other side that is right."""
+        """How many times as fast as the fastest correct other side ours is; None without one."""
         found = [ratio for side in self.cells if side != OURS and (ratio := self.ratio(side)) is not None]
         return min(found, default=None)
 
@@ -108,7 +108,7 @@ def _loaded(text: str) -> Iterator[Result]:
 
 
 def append(path: Path, result: Result) -> None:
-    """Add a row. An incomplete line at the end of the file is ended first, so that it does not affect the new one."""
+    """Add a row. An incomplete last line is terminated first, so that it does not damage the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     torn = path.exists() and not path.read_text().endswith("\n") and path.stat().st_size > 0
     with path.open("a") as file:
@@ -121,5 +121,5 @@ def done(results: list[Result], settings: Settings) -> dict[str, Result]:
 
 
 def newest(results: list[Result], target: str) -> dict[str, Result]:
-    """The newest row of each name for a target, whatever the other settings."""
+    """The newest row of each name for a target, with any other settings."""
     return {result.name: result for result in results if result.settings.target == target}

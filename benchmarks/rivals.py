@@ -1,4 +1,4 @@
-"""The other libraries: PyTorch eager, PyTorch Inductor, ONNX Runtime. Each prepares a call of an operator, or says why it cannot.
+"""The other libraries: PyTorch eager, PyTorch Inductor and ONNX Runtime. Each prepares a call of an operator, or says why it cannot.
 
 The number of threads is set once for the whole process: call `start` before anything is compiled.
 """
@@ -24,7 +24,7 @@ ONNX_OPSET, ONNX_IR_VERSION = 20, 10
 
 @dataclass(frozen=True)
 class Ready:
-    """call: what is timed; result: its result as a tensor; seconds: of preparing it."""
+    """A prepared operator. call: what is timed; result: its result as a tensor; seconds: the time to prepare it."""
 
     call: Callable[[], object]
     result: Callable[[], torch.Tensor]
@@ -33,7 +33,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class Failed:
-    """Why there is nothing to call, in the words of the library."""
+    """Why there is nothing to call: the library's error."""
 
     reason: str
 
@@ -51,7 +51,7 @@ def eager(operator: Operator, threads: int) -> Ready:
 
 
 class _Module(torch.nn.Module):
-    """The operator as a user's module: constants are buffers, which freezing may fold."""
+    """The operator as a module. Constants are buffers, which freezing may fold."""
 
     def __init__(self, operator: Operator) -> None:
         super().__init__()
@@ -72,20 +72,20 @@ def inductor(operator: Operator, threads: int) -> Ready:
     config.freezing = bool(operator.constants)
     compiled = torch.compile(_Module(operator).eval(), mode="max-autotune")
     inputs = tuple(operator.inputs.values())
-    with warnings.catch_warnings(), redirect_stderr(StringIO()):  # it prints all that it tried; errors are raised
+    with warnings.catch_warnings(), redirect_stderr(StringIO()):  # it prints all its attempts; errors are raised
         warnings.simplefilter("ignore")
         compiled(*inputs)
     return _ready(lambda: compiled(*inputs), time.perf_counter() - begin)
 
 
 def onnxruntime(operator: Operator, threads: int) -> Ready:
-    """A session of a model with this operator alone, constants as initialisers. Inputs and output are bound: no call copies them."""
+    """A session of a model with only this operator. Constants are initialisers; inputs and output are bound, so calls do not copy them."""
     import onnxruntime as ort
 
     begin = time.perf_counter()
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    options.add_session_config_entry("session.force_spinning_stop", "1")  # its idle threads leave the cores to the next library
+    options.add_session_config_entry("session.force_spinning_stop", "1")  # idle threads must not occupy the cores of the next library
     options.log_severity_level = 3
     session = ort.InferenceSession(onnx_model(operator), options, providers=["CPUExecutionProvider"])
     binding = session.io_binding()
@@ -129,7 +129,7 @@ def _value(name: str, tensor: torch.Tensor) -> object:
 
 
 def _meta(operator: Operator) -> torch.Tensor:
-    """Shape and dtype of the result, without computing it."""
+    """A tensor with the shape and dtype of the result, which is not computed."""
     arguments = [tensor.to("meta") for tensor in (*operator.inputs.values(), *operator.constants.values())]
     return operator.function(*arguments)
 

@@ -1,17 +1,16 @@
-"""How fast different searches find fast programs: curves of the best so far, over trials and over seconds.
+"""How quickly different searches find fast programs: curves of the best program so far, over trials and over seconds.
 
     python benchmarks/search.py                                   # every operator, 5 seeds, 64 trials: an hour
     python benchmarks/search.py --only matmul softmax --seeds 3
     python benchmarks/search.py --table --plot docs/search.svg    # runs nothing
     python benchmarks/search.py --searches pretrained "population 512" "population 8192"    # one parameter varied; --help names all
-    python benchmarks/search.py --table --beside pretrained       # each run relative to that of the same seed
+    python benchmarks/search.py --table --beside pretrained       # each run relative to the one with the same seed
 
 Searches: `random` programs; `evolution` of the best measured ones, without a model; evolution with a `model` that starts from the analytic estimate and
-learns from measurements; and `pretrained`, the package's own, which starts from what it learned from other operators. All others are the package's own
-with one parameter changed. A run is a line in the results file, and a run that is there is not run again. A curve is the speed of the best program so far,
-relative to the best that any run of the operator found; the table gives the geometric mean over operators, averaged over the seeds that all operators have,
-and the spread of seeds. Seconds are wall time from the declaration; the first run includes what is loaded once in a process. No operator is in the data set
-that the pretrained model learned from.
+learns from measurements; and `pretrained`, the package's default, whose model was trained on other operators. All others are the default with one parameter
+changed. Each run is a line in the results file; recorded runs are not repeated. A curve is the speed of the best program so far, relative to the best that any
+run of the operator found. The table has the geometric mean over operators, averaged over the seeds that all operators have, and the spread of seeds. Seconds
+are wall time from the declaration; the first run includes what a process loads once. The pretrained model was trained on none of these operators.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class NoModel(RandomModel):
 
 @dataclass(frozen=True)
 class Search:
-    """How to search. model: made from a seed; picks: whether the first program is the model's pick; overlap: measure while one compiler process runs."""
+    """How to search. model: makes it from a seed; picks: whether the first program is the model's pick; overlap: measure while one compiler process runs."""
 
     model: Callable[[int], CostModel] = lambda seed: pretrained()
     picks: bool = True
@@ -76,7 +75,7 @@ class Search:
 
 
 def evolving(evolution: EvolutionOptions) -> Search:
-    """The package's search with another evolution."""
+    """The default search with other evolution options."""
     return Search(options=TunerOptions(evolution=evolution))
 
 
@@ -128,7 +127,7 @@ def run(operator: str, search: str, seed: int, trials: int, target: Target) -> C
 
 
 def load(path: Path) -> list[Curve]:
-    """Runs in a file; of several of the same kind, the longest."""
+    """The runs in a file. Of several with the same operator, search, seed and target, the longest counts."""
     if not path.exists():
         return []
     found: dict[tuple[str, str, int, str], Curve] = {}
@@ -142,13 +141,13 @@ def load(path: Path) -> list[Curve]:
 
 
 def missing(done: Sequence[Curve], wanted: Iterable[tuple[str, str, int]], trials: int, target: Target) -> Iterator[tuple[str, str, int]]:
-    """The wanted runs that are not done."""
+    """The wanted runs that are not recorded."""
     known = {(one.operator, one.search, one.seed) for one in done if one.target == str(target) and len(one.best) >= trials}
     return (one for one in wanted if one not in known)
 
 
 def shares(curves: Sequence[Curve], at: Callable[[Curve], float]) -> Mapping[str, tuple[float, float]]:
-    """Per search, the geometric mean over operators of the speed relative to the best of all, and the standard deviation of that over seeds."""
+    """For each search, the geometric mean over operators of the speed relative to the best of all, and its standard deviation over seeds."""
     best = {name: min(one.best[-1] for one in curves if one.operator == name) for name in {one.operator for one in curves}}
     found = {}
     for search in dict.fromkeys(one.search for one in curves):
@@ -163,7 +162,7 @@ def shares(curves: Sequence[Curve], at: Callable[[Curve], float]) -> Mapping[str
 
 
 def beside(curves: Sequence[Curve], base: str, value: Callable[[Curve, Curve], float]) -> Mapping[str, tuple[float, float, int]]:
-    """Per other search, the geometric mean of a ratio over pairs of runs of the same operator and seed, its standard error, and how many pairs there are."""
+    """For each other search, the geometric mean of a ratio over pairs of runs with the same operator and seed, its standard error, and the number of pairs."""
     own = {(one.operator, one.seed): one for one in curves if one.search == base}
     logs: dict[str, list[float]] = {}
     for one in curves:
@@ -193,7 +192,7 @@ def pairs_table(curves: Sequence[Curve], base: str) -> Table:
 
 
 def curves_table(known: Sequence[Curve], curves: Sequence[Curve], searches: Sequence[str]) -> Table:
-    """For each search, the speed after some trials and some seconds. known: the runs among which the best of all is found; curves: those of the searches."""
+    """For each search, the speed after some trials and some seconds. known: the runs that define the best of all; curves: the runs of the searches."""
     counts = [count for count in TRIALS if all(len(one.best) >= count for one in curves)]
     columns = [shares(known, partial(Curve.at_trial, count=count)) for count in counts]
     columns += [shares(known, partial(Curve.at, seconds=seconds)) for seconds in SECONDS]
@@ -205,7 +204,7 @@ def curves_table(known: Sequence[Curve], curves: Sequence[Curve], searches: Sequ
 
 
 def run_missing(given: argparse.Namespace, target: Target, out: Console) -> None:
-    """Do the runs that the results file lacks, and write each when it ends."""
+    """Do the runs that the results file lacks, and write each as it ends."""
     given.results.parent.mkdir(parents=True, exist_ok=True)
     # Searches alternate, so that a stopped run has some of each.
     wanted = [(name, search, seed) for seed in range(given.seeds) for name in given.only for search in given.searches or KINDS]
@@ -221,10 +220,10 @@ def main() -> int:
     options.add_argument("--only", nargs="+", choices=OPERATORS, default=list(OPERATORS), help="operators (default: all)")
     options.add_argument("--seeds", type=int, default=5, help="runs of each search (default: %(default)s)")
     options.add_argument("--searches", nargs="+", choices=SEARCHES, metavar="SEARCH",
-                         help=f"of {', '.join(SEARCHES)} (default: the first {len(KINDS)}; with --table, those that there are)")
+                         help=f"of {', '.join(SEARCHES)} (default: the first {len(KINDS)}; with --table, all in the results file)")
     options.add_argument("--beside", choices=SEARCHES, metavar="SEARCH", help="compare the runs of each seed with those of this search")
-    options.add_argument("--trials", type=int, default=64, help="of a run (default: %(default)s)")
-    options.add_argument("--results", type=Path, metavar="FILE", default=RESULTS, help="where runs are kept (default: %(default)s)")
+    options.add_argument("--trials", type=int, default=64, help="trials of a run (default: %(default)s)")
+    options.add_argument("--results", type=Path, metavar="FILE", default=RESULTS, help="file of results (default: %(default)s)")
     options.add_argument("--table", action="store_true", help="print what the results file has, run nothing")
     options.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the curves")
     add_target(options)
@@ -237,7 +236,7 @@ def main() -> int:
     searches = given.searches or ([one for one in SEARCHES if any(one == curve.search for curve in known)] if given.table else list(KINDS))
     curves = [one for one in known if one.search in searches]
     if not curves:
-        out.print(f"{given.results} has no run for target {target}")
+        out.print(f"asked for runs for target {target} in {given.results}, which has none; run without --table")
         return 1
     out.print(curves_table(known, curves, searches))
     if given.beside is not None:

@@ -3,12 +3,11 @@
     python benchmarks/search_throughput.py
     python benchmarks/search_throughput.py --only matmul --profile
 
-Phases, each on all candidates of a batch that is spread over the spaces of the task as a generation of the search is:
-drawing rows of choices and dropping repeats (sample), checking the machine's limits (legal), the features of the legal ones and
-the analytic estimate (features), and the scores of the learned model (predict). `described` is drawn candidates a second through
-the first three phases, `whole` through all four. What is the same for every population was recorded before (first use: seconds to
-do so for all spaces). `a round` is one `ask` for 16 programs and the `tell` of their times, training included: five generations,
-offspring instead of samples.
+The phases run on all candidates of a batch, which is spread over the spaces of the task like a generation of the search: draw rows of choices and drop
+duplicates (sample), check the machine's limits (legal), compute the features and the analytic estimate of the legal ones (features), and score them with the
+learned model (predict). `described` is the number of drawn candidates per second through the first three phases, `whole` through all four. The arithmetic that
+is the same for every population is recorded before (first use: the seconds that this takes for all spaces). `a round` is one `ask` for 16 programs and the
+`tell` of their times, training included: five generations, with offspring instead of samples.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ def first_use(spaces: Sequence[SketchSpace]) -> float:
 
 
 class MadeUpTimes:
-    """Times without measuring: the analytic estimate times a reproducible error."""
+    """Times that are not measured: the analytic estimate times a reproducible error."""
 
     def __init__(self, spaces: Sequence[SketchSpace]) -> None:
         self.spaces = spaces
@@ -111,7 +110,7 @@ class MadeUpTimes:
 
 
 def trained(spaces: Sequence[SketchSpace], programs: int) -> tuple[CostModel, Tuner, MadeUpTimes]:
-    """A model that learned from this many programs, and the tuner that asked for them."""
+    """A model trained on this many programs, the tuner that proposed them, and their times."""
     model, times = pretrained(), MadeUpTimes(spaces)
     tuner = Tuner(spaces, model, options=TunerOptions(budget=4 * programs))
     while tuner.trials < programs and (picks := tuner.ask(ROUND)):
@@ -148,16 +147,16 @@ def rate(count: int, seconds: float) -> str:
 def main() -> int:
     options = parser(__doc__)
     options.add_argument("--only", nargs="+", choices=TASKS, default=list(TASKS), help="tasks (default: all)")
-    options.add_argument("--candidates", type=int, default=2048, help="of a batch; the search's population has 2048 (default: %(default)s)")
-    options.add_argument("--passes", type=int, default=15, help="batches, of which the median counts (default: %(default)s)")
-    options.add_argument("--programs", type=int, default=64, help="programs the model learned from (default: %(default)s)")
+    options.add_argument("--candidates", type=int, default=2048, help="size of a batch; the search's population has 2048 (default: %(default)s)")
+    options.add_argument("--passes", type=int, default=15, help="number of batches; the median is shown (default: %(default)s)")
+    options.add_argument("--programs", type=int, default=64, help="programs that the model is trained on (default: %(default)s)")
     options.add_argument("--target", default="cpu", help="(default: %(default)s)")
-    options.add_argument("--profile", action="store_true", help="say where the time of a round goes")
+    options.add_argument("--profile", action="store_true", help="print a profile of the rounds")
     given = options.parse_args()
     in_one_thread()
     out = console()
     shown = table(
-        f"candidates a second on one thread, medians of {given.passes} batches of {given.candidates}",
+        f"candidates per second on one thread, medians of {given.passes} batches of {given.candidates}",
         ["task"], ["spaces", "first use", "legal share", "sample", "legal", "features", "predict", *AIMS, "a round of 16"],
     )  # fmt: skip
     missed = []
@@ -180,7 +179,7 @@ def main() -> int:
             pstats.Stats(profile).sort_stats("cumulative").print_stats(45)
     out.print(shown)
     aims = " and ".join(f"{aim:,} ({what})" for what, aim in AIMS.items())
-    out.print(f"aim: {aims} a second for {', '.join(AIMED)}: {'MISSED by ' + '; '.join(missed) if missed else 'reached'}. {machine_line()}")
+    out.print(f"target: {aims} per second for {', '.join(AIMED)}: {'MISSED by ' + '; '.join(missed) if missed else 'reached'}. {machine_line()}")
     return int(bool(missed))
 
 

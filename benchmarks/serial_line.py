@@ -1,7 +1,7 @@
 """Trials over an emulated serial line: `python benchmarks/serial_line.py [--baud 115200] [--trials 24] [--boards 2]`.
 
-First only memory: 4 KiB are written, a program runs, and 512 bytes are read, by the monitor as a process behind a line with the byte rate of a real one.
-Then whole trials of a dense layer of 8-bit integers, on a Cortex-M4 in QEMU with the monitor behind such a line: on one board, and on several. Needs
+It first times memory alone: it writes 4 KiB, runs a program and reads 512 bytes, with the monitor as a process behind a line with the byte rate of a real one.
+Then it runs whole trials of a dense layer of 8-bit integers on a Cortex-M4 in QEMU, with the monitor behind such a line: on one board, and on several. It needs
 qemu-system-arm.
 """
 
@@ -76,7 +76,7 @@ def memory(baud: int, rounds: int) -> None:
 
 
 def whole_trials(baud: int, trials: int, boards: int) -> float:
-    """Trials per second of a run, of which the first ones load the harness."""
+    """Trials per second of a run. The first trial on each board also loads the harness."""
     with ExitStack() as stack:
         devices = [Timed(f"serial:paced{k}", find_board(BOARD), stack.enter_context(paced_line(baud))) for k in range(boards)]
         task = SearchTask(tensors=dense(64, 256, 256), target=TARGET, name="dense")
@@ -86,7 +86,7 @@ def whole_trials(baud: int, trials: int, boards: int) -> float:
         assert state.best is not None
     first = [one.runs[0] for one in devices if one.runs]
     later = [run for one in devices for run in one.runs[1:]]
-    print(f"{boards} board{'s' * (boards > 1)}: {state.trials} trials, {rate:.2f} a second; first {_seconds(first)}; then {_seconds(later)}; "
+    print(f"{boards} board{'s' * (boards > 1)}: {state.trials} trials, {rate:.2f} per second; first {_seconds(first)}; then {_seconds(later)}; "
           f"the line took {statistics.mean(size for _, size in later) * BITS_A_BYTE / baud:.2f} s of a trial, "
           f"{max(size for _, size in later) * BITS_A_BYTE / baud:.2f} at most")  # fmt: skip
     return rate

@@ -1,12 +1,12 @@
-"""What a search reaches in a tenth of another tuner's time.
+"""The speed that a search reaches in a tenth of another tuner's time.
 
     python benchmarks/short_time.py                       # eight operators, three minutes
     python benchmarks/short_time.py --only mm512 c64 --share 0.05
 
 Each operator is tuned for a share of the seconds that TVM's MetaSchedule took for 128 trials of it, and its kernel is timed alone, with constants bound.
-Those seconds, and the GFLOP/s it reached, were measured once, alone on the machine: one thread of a virtual machine with two cores of a Zen 5, tuned for
-`-mcpu=znver5`. On another processor `share` compares machines as well. Operations are those of the declaration: Winograd's algorithm needs fewer. `took` is
-the whole of `auto_schedule`, which overruns its minutes by the round in flight and by building the kernel.
+MetaSchedule's seconds and GFLOP/s were measured once, on an otherwise idle machine: one thread of a virtual machine with two cores of a Zen 5, tuned for
+`-mcpu=znver5`. On another processor, `share` also compares the machines. Operations are those of the declaration: Winograd's algorithm needs fewer. `took` is
+the time of the whole `auto_schedule`, which overruns its minutes by the round in progress and by building the kernel.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
 
 TRIALS = 1_000_000
-"""More than fit into any time, so that only time is a limit."""
+"""More than any time allows, so that only time is a limit."""
 
 
 def reached(name: str, seconds: float, target: Target) -> tuple[float, float]:
-    """GFLOP/s of the kernel found in this many seconds, median, and the seconds it really took."""
+    """Median GFLOP/s of the kernel found in this many seconds, and the seconds that the search actually took."""
     task = SearchTask(tensors=RIVALS[name].tensors(), target=target, name=name)
     begin = time.perf_counter()
     kernel = ansor.auto_schedule(RIVALS[name].tensors, target=target, trials=TRIALS, minutes=seconds / 60)
@@ -40,7 +40,7 @@ def reached(name: str, seconds: float, target: Target) -> tuple[float, float]:
 def main() -> int:
     options = parser(__doc__)
     options.add_argument("--only", nargs="+", choices=RIVALS, default=list(RIVALS), help="operators (default: all)")
-    options.add_argument("--share", type=float, default=0.1, help="of the other tuner's seconds (default: %(default)s)")
+    options.add_argument("--share", type=float, default=0.1, help="share of the other tuner's seconds (default: %(default)s)")
     add_target(options)
     given = options.parse_args()
     in_one_thread()
@@ -56,7 +56,7 @@ def main() -> int:
         print(f"{name}: {gflops:.0f} GFLOP/s in {took:.1f} s", file=sys.stderr, flush=True)
     out.print(shown)
     out.print(LEGEND)
-    out.print(f"{'reached on every one' if fewest >= 1 else 'not reached on every one'}. {machine_line()}")
+    out.print(f"{'at least as fast on every operator' if fewest >= 1 else 'slower on at least one operator'}. {machine_line()}")
     return 0
 
 

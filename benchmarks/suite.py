@@ -1,4 +1,4 @@
-"""The rows of the operator suite: what is compared, as data. `kinds` says what an operator is; `operators` runs them."""
+"""The rows of the operator suite, as data. `kinds` defines the operators; `operators` runs them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ GROUP_TITLES = {
     "ansor": "The ten operators of the Ansor paper", "resnet": "ResNet-50, batch 1", "mobilenet": "MobileNet-V2, batch 1", "bert": "BERT-base, 128 tokens",
     "subgraph": "Subgraphs", "odd": "Matrix products, round and odd", "int8": "int8 to int32 (peak of fp32)",
 }  # fmt: skip
-"""Group -> its heading in the plot."""
+"""The heading of each group in the plot."""
 
 
 @dataclass(frozen=True)
 class Row:
     """One operator of one size.
 
-    unusual: grouped, dilated, depthwise, transposed, capsule, norm; resnet_3x3_s1: a 3x3 layer of ResNet-18 with stride 1; fp32: all but int8;
-    aim: how many times as fast as PyTorch eager it should be.
+    unusual: grouped, dilated, depthwise, transposed, capsule, norm; resnet_3x3_s1: a 3x3 layer of ResNet-18 with stride 1; fp32: False for int8;
+    aim: the target for its speed relative to PyTorch eager.
     """
 
     name: str
@@ -82,7 +82,7 @@ def _resnet_row(kernel: int, ci: int, co: int, size: int, stride: int) -> Row:
 
 
 def _mobilenet() -> list[Row]:
-    """Convolutions of MobileNet-V2: the depthwise and the pointwise of one block at each size."""
+    """Convolutions of MobileNet-V2: depthwise and pointwise ones of each size."""
     depthwise = [(32, 112, 1), (96, 112, 2), (144, 56, 1), (192, 28, 1), (384, 14, 1), (576, 14, 2), (960, 7, 1)]
     pointwise = [(32, 16, 112), (16, 96, 112), (144, 24, 56), (192, 32, 28), (64, 384, 14), (160, 960, 7), (320, 1280, 7)]
     of_depth = {
@@ -94,7 +94,7 @@ def _mobilenet() -> list[Row]:
 
 
 def _bert() -> list[Row]:
-    """BERT-base on 128 tokens: 12 heads of 64, 768 wide, 3072 inside."""
+    """BERT-base on 128 tokens: 12 heads of 64, width 768, inner width 3072."""
     return _rows("bert", {
         "bert_dense_768_768": partial(kinds.dense, 128, 768, 768),
         "bert_dense_768_3072": partial(kinds.dense, 128, 768, 3072),
@@ -130,7 +130,7 @@ def _odd() -> list[Row]:
 
 
 def _int8() -> list[Row]:
-    """Matrix products of int8 with sums in int32, against `torch._int_mm`."""
+    """Matrix products of int8 with sums in int32, compared with `torch._int_mm`."""
     return [Row(f"int8_matmul_{size}", "int8", partial(kinds.int8_matmul, size), fp32=False, aim=aim) for size, aim in ((512, 1.0), (1024, None))]
 
 
@@ -143,5 +143,5 @@ GROUPS: tuple[str, ...] = tuple(dict.fromkeys(row.group for row in ROWS))
 
 
 def chosen(names: Sequence[str]) -> list[Row]:
-    """The rows of these names and groups, in the suite's order; none given: all."""
+    """The rows with these names and groups, in the suite's order; all if none are given."""
     return [row for row in ROWS if not names or row.name in names or row.group in names]

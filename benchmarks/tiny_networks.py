@@ -1,10 +1,10 @@
-"""The four networks of MLPerf Tiny as int8 C: what they need, and whether the C code equals the integer reference in every byte.
+"""The four networks of MLPerf Tiny as int8 C: the memory that they need, and whether the C gives every byte of the integer reference.
 
     python benchmarks/tiny_networks.py                       all four for this machine's C compiler, in plain C
     python benchmarks/tiny_networks.py resnet8 --onnx        through torch.onnx.export and onnxruntime's quantiser instead of our own
     python benchmarks/tiny_networks.py --output DIR          keep the C
     python benchmarks/tiny_networks.py --target 'micro -board=mps2-an386 -stack=4K'    on a board: instructions, compared with the plain loops
-    python benchmarks/tiny_networks.py --arena 256 ...       with space for faster algorithms in the arena
+    python benchmarks/tiny_networks.py --arena 256 ...       with arenas of up to 256 KB, which allow faster algorithms
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from ansor.zoo import tiny
 
 PLAIN = "cpu -mcpu=x86-64 -vector-bytes=4 -mattr=-sse2"
 RUNS = 10
-HEAD = ("network", "layers", "kernels", "MACs", "arena", "stack", "flash", "as the reference")
+HEAD = ("network", "layers", "kernels", "MACs", "arena", "stack", "flash", "equals reference")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(tiny.NETWORKS)}; all by default")
-    parser.add_argument("--target", default=PLAIN, help="default: %(default)s, which is C without vectors")
+    parser.add_argument("--target", default=PLAIN, help="target (default: %(default)s, which is C without vectors)")
     parser.add_argument("--trials", type=int, default=0, help="programs to measure for each network (default: none)")
-    parser.add_argument("--seed", type=int, default=0, help="of the search")
-    parser.add_argument("--arena", type=int, default=0, metavar="KB", help="RAM that arenas may take (default: what tensors need)")
-    parser.add_argument("--onnx", action="store_true", help="quantised by onnxruntime, and compared with it")
-    parser.add_argument("--output", metavar="DIR", help="keep the C there, a folder for each network")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the search")
+    parser.add_argument("--arena", type=int, default=0, metavar="KB", help="size that arenas may have (default: as much as the tensors need)")
+    parser.add_argument("--onnx", action="store_true", help="quantise with onnxruntime, and compare with it")
+    parser.add_argument("--output", metavar="DIR", help="keep the C in this folder, in a folder for each network")
     given = parser.parse_args(arguments)
     rows: list[tuple[str, ...]] = [HEAD]
     for name in given.names or tiny.NETWORKS:
@@ -69,7 +69,7 @@ def _row(name: str, given: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _on_board(name: str, made: IntegerProgram, given: argparse.Namespace) -> tuple[str, ...]:
-    """Arena, RAM with the stack, and flash with the code; instructions of one run, and of the plain loops."""
+    """The row for a board: arena, stack, and flash with the code; instructions of one run, and of the plain loops."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(given.output) / name if given.output else Path(folder) / "net"
         firmware = made.firmware(place)
@@ -77,12 +77,12 @@ def _on_board(name: str, made: IntegerProgram, given: argparse.Namespace) -> tup
         plain = run_firmware(build_firmware(as_declared(made.network, made.target), Path(folder) / "plain"))
     right = "no" if run.wrong or plain.wrong else "yes"
     numbers = (len(made.code.calls), len(made.code.kernels), made.network.macs, made.arena_bytes, run.stack_bytes, firmware.flash_bytes)
-    share = f"{run.cost:,.0f} {run.unit}, {run.cost / made.network.macs:.2f} for each MAC, {run.cost / plain.cost:.2f} of the plain loops' {plain.cost:,.0f}"
+    share = f"{run.cost:,.0f} {run.unit}, {run.cost / made.network.macs:.2f} per MAC, {run.cost / plain.cost:.2f} of the plain loops' {plain.cost:,.0f}"
     return (name, *(f"{number:,}" for number in numbers), f"{right}, the self-test; {share}")
 
 
 def _verdict(made: IntegerProgram) -> str:
-    """Compare every byte of every output, on random inputs with all values."""
+    """Compare every byte of every output, on random inputs over the whole range."""
     if not made.target.is_local:
         return "not run here"
     network, generator, wrong = made.network, np.random.default_rng(0), 0
@@ -94,7 +94,7 @@ def _verdict(made: IntegerProgram) -> str:
 
 
 def _from_onnx(name: str, folder: Path) -> IntegerNetwork:
-    """The network as onnxruntime quantises it; prints how far the integers of each operator are from ours, for the same inputs."""
+    """The network as onnxruntime quantises it. Prints how far each operator's integers are from ours, for the same inputs."""
     import onnxruntime
     from onnxruntime import quantization
 
@@ -138,7 +138,7 @@ def _compare(network: IntegerNetwork, file: Path, samples: Sequence[torch.Tensor
             ours = computed(one, *(theirs[name] for name in one.inputs))
             steps = np.abs(ours.astype(int) - theirs.setdefault(one.output, ours))
             away, most, total = away + int((steps > 0).sum()), max(most, int(steps.max())), total + steps.size
-    print(f"{network.name}: {away:,} of {total:,} integers of {len(names)} tensors differ from onnxruntime's, by {most} at most")
+    print(f"{network.name}: {away:,} of {total:,} integers of {len(names)} tensors differ from onnxruntime's, by at most {most}")
 
 
 if __name__ == "__main__":

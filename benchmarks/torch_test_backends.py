@@ -1,13 +1,13 @@
-"""PyTorch's own tests of the backends of torch.compile, run unchanged with the backend ansor in place of those that they name.
+"""Runs PyTorch's own tests of torch.compile's backends, unchanged, with the backend ansor in place of those that they name.
 
-    git clone --branch v2.13.0 --depth 1 https://github.com/pytorch/pytorch       # theirs, in a folder of yours; the version that is installed
+    git clone --branch v2.13.0 --depth 1 https://github.com/pytorch/pytorch       # the version that is installed
     python benchmarks/torch_test_backends.py pytorch
     python benchmarks/torch_test_backends.py pytorch --files test/dynamo/test_misc.py --only sin --seconds 3000
 
 `torch.compile(backend=NAME)` and `lookup_backend(NAME)` get ansor for all names that PyTorch knows; options and modes of other backends are dropped. Backends
 that a test defines itself stay. By default it runs test/dynamo/test_backends.py. Tests are skipped by PyTorch's own marks: other devices, a missing package. If
-gradients are enabled and weights require them, PyTorch runs the graph: `--no-grad` turns them off, so that our kernels run. Needs `pip install expecttest`.
-Exits with 1 if a test fails.
+gradients are enabled and weights require them, PyTorch runs the graph: `--no-grad` turns them off, so that our kernels run. It needs
+`pip install expecttest`, and exits with 1 if a test fails.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Case:
 
 
 def redirect() -> None:
-    """From here on, named backends are ours."""
+    """Replace the named backends by ours."""
     import torch
     from torch._dynamo import eval_frame
     from torch._dynamo.backends import debugging, registry
@@ -62,24 +62,24 @@ def redirect() -> None:
 
 
 def pytest_addoption(parser: Any) -> None:
-    """This module is the plugin of the child process."""
+    """Add our options. pytest in the child process loads this module as a plugin."""
     parser.addoption("--no-grad", action="store_true")
 
 
 def pytest_configure(config: object) -> None:
-    """Called before any of the tests is imported."""
+    """Replace the backends before any test is imported."""
     redirect()
 
 
 def pytest_runtest_setup(item: Any) -> None:
-    """Turn gradients off, if that was asked for."""
+    """Turn gradients off with `--no-grad`."""
     import torch
 
     torch.set_grad_enabled(not item.config.getoption("--no-grad"))
 
 
 def run(path: Path, only: str, seconds: int, no_grad: bool = False) -> list[Case]:
-    """Run the tests of a file in a child process; one failed case, named after the file, if it did not get to its tests."""
+    """Run the tests of a file in a child process. Returns one failed case, named after the file, if no test could run."""
     with tempfile.TemporaryDirectory(prefix="torch-tests-") as folder:
         report = Path(folder) / "report.xml"
         plain = ["-q", "-p", "no:cacheprovider", "-p", "torch_test_backends", "-c", os.devnull, f"--rootdir={path.parent}", f"--junitxml={report}"]
@@ -95,7 +95,7 @@ def run(path: Path, only: str, seconds: int, no_grad: bool = False) -> list[Case
 
 
 def cases(report: str) -> list[Case]:
-    """The cases in a report of pytest in JUnit's format."""
+    """The cases in a pytest report in JUnit's format."""
     return [_case(one) for one in ElementTree.fromstring(report).iter("testcase")]
 
 
@@ -115,17 +115,17 @@ def text_of(file: str, found: Sequence[Case]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None, run: Callable[[Path, str, int, bool], list[Case]] = run) -> int:
-    """Run what was asked for, and print it."""
+    """Run the chosen files, and print their outcomes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkout", type=Path, help="the folder of PyTorch's sources, of the version that is installed")
+    parser.add_argument("checkout", type=Path, help="the folder of PyTorch's sources, in the installed version")
     parser.add_argument("--files", nargs="+", default=list(FILES), metavar="FILE", help="tests, by their paths in the checkout (default: %(default)s)")
-    parser.add_argument("--only", default="", metavar="WORDS", help="tests that pytest chooses by -k")
-    parser.add_argument("--seconds", type=int, default=1800, help="the time of one file (default: %(default)s)")
+    parser.add_argument("--only", default="", metavar="WORDS", help="tests to select, as pytest's -k")
+    parser.add_argument("--seconds", type=int, default=1800, help="time limit for one file (default: %(default)s)")
     parser.add_argument("--no-grad", action="store_true", help="turn gradients off, so that our kernels run")
     asked = parser.parse_args(arguments)
     missing = [file for file in asked.files if not (asked.checkout / file).is_file()]
     if missing:
-        parser.error(f"{asked.checkout} has no {missing[0]}; give the folder of PyTorch's sources")
+        parser.error(f"asked for tests in {asked.checkout}, which has no {missing[0]}; give the folder of PyTorch's sources")
     failed = False
     for file in asked.files:
         found = run((asked.checkout / file).resolve(), asked.only, asked.seconds, asked.no_grad)

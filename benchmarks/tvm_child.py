@@ -1,4 +1,4 @@
-"""What runs in a child process of tvm_files.py: one of TVM's own files with our names in place of TVM's.
+"""The child process of tvm_files.py: runs one of TVM's own files with our names in place of TVM's.
 
     python benchmarks/tvm_child.py FILE REPORT          # a script of gallery/, unchanged except for trial counts
     python -m pytest FILE -p tvm_child ...              # a file of tests/, with TVM's own test support from the checkout
@@ -86,31 +86,31 @@ class CheckoutSupport(MetaPathFinder):
 
 
 class WithStandIns(SourceFileLoader):
-    """Loads a file with stand-ins for the modules of STAND_INS that we do not have, which answer False to everything."""
+    """Loads a file with stand-ins for the modules of STAND_INS that we lack. All their functions return False."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """The file's code, with indices as older versions of NumPy took them."""
+        """The file's code, with indices as older versions of NumPy accepted them."""
         return compile(ast.fix_missing_locations(old_numpy.OldIndices().visit(ast.parse(self.get_data(self.path)))), self.path, "exec")
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run it."""
+        """Run the file."""
         vars(module)[old_numpy.INDEX] = old_numpy.index
         with stand_ins():
             super().exec_module(module)
 
 
 class ToldWhenUsed(MetaPathFinder, Loader):
-    """Lets tests import the missing packages of LATER, so that a file runs whose other tests do not need them. Using a name of theirs raises an error."""
+    """Lets tests import the missing packages of LATER, so that the other tests of a file can run. Using one of their names raises an error."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """A spec for those packages; None for others."""
         return ModuleSpec(fullname, self, is_package=True) if fullname.removeprefix(f"{alias.OURS}tvm.") in LATER else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Make every name of the module raise."""
+        """Make every name of the module raise an error."""
 
         def tell(name: str) -> NoReturn:
-            if name.startswith("_"):  # pytest asks for names of its own
+            if name.startswith("_"):  # pytest looks up its own names
                 raise AttributeError(name)
             raise MissingModuleError(sentence(module.__name__.removeprefix(alias.OURS), name))
 
@@ -127,7 +127,7 @@ class Nothing(ModuleType):
 
 
 def use_checkout(checkout: Path) -> None:
-    """From now on `tvm` is ours, and `tvm.testing` also has what TVM's has."""
+    """Make `tvm` ours, and add the names of TVM's `tvm.testing` to ours."""
     old_numpy.install()
     alias.install()
     sys.meta_path[:0] = [CheckoutSupport(checkout), ToldWhenUsed()]
@@ -140,7 +140,7 @@ def use_checkout(checkout: Path) -> None:
 
 @contextmanager
 def stand_ins() -> Iterator[None]:
-    """Stand-ins for modules of other devices, and what only they need, while test support is loaded."""
+    """Provides stand-ins for modules of other devices, and for modules that only they need, while test support is loaded."""
     module: ModuleType
     made = [short for short in STAND_INS if not _there(f"{alias.OURS}tvm.{short}")]
     for short in made:
@@ -170,12 +170,12 @@ def _there(name: str) -> bool:
 
 
 def words(error: BaseException) -> str:
-    """An error as one line, no longer than 300 characters."""
+    """An error as one line of at most 300 characters."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
 
 
 def run_script(path: Path, most: int) -> tuple[str, str]:
-    """Outcome and error of a script. It stops if its error names what to use instead, and fails with any other error."""
+    """The outcome and error of a script. It stops if its error says what to use instead, and fails with any other error."""
     alias.install()
     sys.argv = [str(path)]
     module = ModuleType("__main__")
@@ -198,20 +198,20 @@ def _report(path: str, name: str, outcome: str, error: str) -> None:
         lines.write(json.dumps({"name": name, "outcome": outcome, "error": error}) + "\n")
 
 
-# what follows is the plugin of pytest
+# the rest of this file is a pytest plugin
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Our options."""
+    """Add our options."""
     parser.addoption("--checkout", help="the folder of TVM's sources")
-    parser.addoption("--report", help="the file that a line for each test is added to")
-    parser.addoption("--cases", type=int, default=0, help="the most cases of each test function; 0: all")
-    parser.addoption("--seconds", type=int, default=120, help="of one test")
+    parser.addoption("--report", help="file that gets a line for each test")
+    parser.addoption("--cases", type=int, default=0, help="limit on the cases of each test function; 0: all")
+    parser.addoption("--seconds", type=int, default=120, help="time limit for one test")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Install our names before any of the tests is imported."""
+    """Install our names before any test is imported."""
     use_checkout(Path(early_config.known_args_namespace.checkout))
 
 
@@ -222,7 +222,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep no more cases of a function than asked for, not counting skipped ones. Half precision, which we do not have, is skipped."""
+    """Keep at most `--cases` cases of each function, not counting skipped ones. Skip half precision, which we lack."""
     most, seen = config.getoption("--cases"), Counter[str]()
     kept = []
     for item in items:
@@ -243,7 +243,7 @@ def _parameters(item: pytest.Item) -> list[object]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """A test that takes too long fails. Every test draws the same random numbers in every run."""
+    """Fail tests that take too long. Seed each test, so that it draws the same random numbers in every run."""
 
     def late(number: int, frame: FrameType | None) -> NoReturn:
         raise TimeoutError(f"no end after {limit} s")
@@ -259,7 +259,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Report a line for each test: from the call, or from what kept it from starting."""
+    """Report a line for each test: from its call, or from a setup that did not pass."""
     outcome = yield
     result: pytest.TestReport = outcome.get_result()  # type: ignore[attr-defined]
     if result.when == "call" or (result.when == "setup" and not result.passed):
@@ -269,7 +269,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def main(file: str, report: str, most: str) -> None:
-    """Run a script, and report on it."""
+    """Run a script, and report its outcome."""
     outcome, error = run_script(Path(file), int(most))
     _report(report, "", outcome, error)
     sys.stdout.flush()

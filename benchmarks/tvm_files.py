@@ -1,4 +1,4 @@
-"""Which of TVM 0.9's own files run here with `import tvm` redirected to `ansor.compat.tvm`: tutorials, how-tos and tests.
+"""Runs TVM 0.9's own tutorials, how-tos and tests with `import tvm` redirected to `ansor.compat.tvm`, and says which of them work.
 
     git clone --branch v0.9.0 --depth 1 https://github.com/apache/tvm       # theirs, in a folder of yours
     python benchmarks/tvm_files.py tvm --markdown
@@ -7,12 +7,12 @@ Each file runs in a child process, unchanged except for
 
 - imports: `tvm` is `ansor.compat.tvm` (see ansor/compat/tvm/alias.py);
 - trial counts of scripts: numbers given as `num_measure_trials`, `n_trial` or `num_measures_per_round` are at most `--trials` (8);
-- NumPy, for tests only: what versions since TVM 0.9 removed is put back (`old_numpy.py`);
+- NumPy, for tests only: names that NumPy has removed since TVM 0.9 are restored (`old_numpy.py`);
 - test support, for tests only: `tvm.testing.*` and `tvm.topi.testing` come from the checkout if we do not have them.
 
 The random numbers of a test start from seed 0, so that runs can be compared.
 
-A script *runs*, *stops* with an error that names what to use instead, or *fails*. A test passes, fails, or stops in the same way.
+A script *runs*, *stops* with an error that says what to use instead, or *fails*. A test passes, fails, or stops in the same way.
 Tests may import `tvm.relay`, which raises an error when it is used. They are skipped by TVM's own marks (other devices, a missing package), and
 if a parameter is a half-precision dtype. Tests of a file that cannot be imported count as failed, one for each test function.
 """
@@ -42,7 +42,7 @@ SCRIPTS = (
     f"{HOW_TO}/tune_with_autoscheduler/tune_sparse_x86.py", f"{HOW_TO}/tune_with_autoscheduler/tune_network_x86.py",
     f"{HOW_TO}/tune_with_autotvm/tune_relay_x86.py",
 )  # fmt: skip
-"""The scripts of the gallery that are for processors."""
+"""The gallery's scripts for processors."""
 
 OPERATORS = ("softmax", "reduce", "matmul", "pooling", "clip", "transform", "broadcast", "math", "relu")
 TESTS = (f"{UNIT}/test_auto_scheduler_*.py", f"{UNIT}/test_autotvm_*.py", *(f"{TOPI}/test_topi_{name}.py" for name in OPERATORS))
@@ -76,7 +76,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Rules:
-    """The limits of a run. seconds: of one script or test; file_seconds: of one file of tests; cases: of each test function, 0: all."""
+    """The limits of a run. seconds: for one script or test; file_seconds: for one file of tests; cases: of each test function, 0 for all."""
 
     trials: int = 8
     seconds: int = 300
@@ -85,7 +85,7 @@ class Rules:
 
 
 def chosen(checkout: Path, only: Sequence[str]) -> list[str]:
-    """The files of SCRIPTS and TESTS that are in a checkout and hold one of `only` in their paths, or match it as a pattern (`test_topi_dense.py`)."""
+    """The files of SCRIPTS and TESTS in a checkout whose paths contain one of `only`, and all files that match one of `only` as a pattern."""
     known = [*SCRIPTS, *TESTS]
     found = [str(path.relative_to(checkout)) for pattern in known for path in sorted(checkout.glob(pattern))]
     if not only:
@@ -119,7 +119,7 @@ def _tests(checkout: Path, path: Path, report: Path, rules: Rules) -> list[str]:
 
 
 def _child(command: list[str], folder: str, rules: Rules, is_script: bool) -> str:
-    """Run it until its time is up. Returns the last line of its output, or why it ended."""
+    """Run a command until its time is up. Returns its last line with an error, or why it ended."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")])}
     limit = rules.seconds if is_script else rules.file_seconds
     with (
@@ -139,7 +139,7 @@ def _child(command: list[str], folder: str, rules: Rules, is_script: bool) -> st
 
 
 def _not_run(path: Path, cases: Sequence[Case], text: str) -> list[Case]:
-    """A failed case for each test function without a report, if the file could not be imported or its process died."""
+    """A failed case for each test function that has no report, because the file could not be imported or its process died."""
     heard = {case.name.partition("[")[0] for case in cases}
     body = ast.parse(path.read_text()).body
     functions = [node for outer in body for node in (outer.body if isinstance(outer, ast.ClassDef) else [outer]) if isinstance(node, ast.FunctionDef)]
@@ -186,27 +186,27 @@ def _cell(text: str) -> str:
 
 
 def plain(row: Row, verbose: bool) -> str:
-    """A file as text, with every case that failed if asked for."""
+    """A file as text, with its first failed case, or with all of them if `verbose`."""
     counts = ", ".join(f"{row.count(outcome)} {outcome}" for outcome in dict.fromkeys(case.outcome for case in row.cases))
     failed = [f"    {case.name}: {case.outcome} {case.error}" for case in row.cases if case.outcome in ("fails", "failed", "stops")]
     return "\n".join([f"{row.file}: {counts or 'nothing'}", *(failed if verbose else failed[:1])])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what was asked for, and print it."""
+    """Run the chosen files, and print their outcomes."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("checkout", type=Path, help="the folder of TVM's sources, tag v0.9.0")
-    parser.add_argument("--only", nargs="+", default=[], metavar="WORD", help="files whose paths hold one of these; with a slash, a pattern in the checkout")
-    parser.add_argument("--trials", type=int, default=Rules.trials, help="the most trials that a script may ask for")
-    parser.add_argument("--cases", type=int, default=Rules.cases, help="the most cases of each test function (0: all)")
-    parser.add_argument("--seconds", type=int, default=Rules.seconds, help="the time of one script, or of one test")
-    parser.add_argument("--file-seconds", type=int, default=Rules.file_seconds, help="the time of one file of tests")
-    parser.add_argument("--markdown", action="store_true", help="tables, at the end")
-    parser.add_argument("--verbose", action="store_true", help="every failure, not only a file's first")
+    parser.add_argument("--only", nargs="+", default=[], metavar="WORD", help="files whose paths contain one of these, or match one with a slash as a pattern")
+    parser.add_argument("--trials", type=int, default=Rules.trials, help="limit on the trials of a script")
+    parser.add_argument("--cases", type=int, default=Rules.cases, help="limit on the cases of each test function (0: all)")
+    parser.add_argument("--seconds", type=int, default=Rules.seconds, help="time limit for one script, or one test")
+    parser.add_argument("--file-seconds", type=int, default=Rules.file_seconds, help="time limit for one file of tests")
+    parser.add_argument("--markdown", action="store_true", help="print tables at the end")
+    parser.add_argument("--verbose", action="store_true", help="print every failure, not only the first of each file")
     asked = parser.parse_args(arguments)
     files = chosen(asked.checkout.resolve(), asked.only)
     if not files:
-        parser.error(f"{asked.checkout} holds none of the files; give the folder of TVM's sources, tag v0.9.0")
+        parser.error(f"asked for files of TVM in {asked.checkout}, which has none of them; give the folder of TVM's sources, tag v0.9.0")
     rules = Rules(asked.trials, asked.seconds, asked.file_seconds, asked.cases)
     rows = []
     for file in files:

@@ -1,4 +1,4 @@
-"""Twelve operators, none of which is in the data set that the pretrained model learned from."""
+"""Twelve operators that are not in the data set of the pretrained model."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Do two boards measure twice as fast as one? Agents on this machine stand in for them.
+"""Do two boards measure twice as fast as one? Agents on this machine stand in for boards.
 
     python benchmarks/two_devices.py [--trials 16] [--milliseconds 300]
 
-The same programs, drawn from the spaces of a matrix product, are measured by one agent and by two. Each program runs for about `--milliseconds` per
-repeat, so that running dominates, as it does on boards. It prints trials per second, and how many programs ran on each agent.
+One agent, and then two, measure the same programs, drawn from a space of a matrix product. Each program runs for about `--milliseconds` per repeat, so that
+running dominates, as on boards. It prints trials per second, and how many programs ran on each agent.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Counted:
 
 
 def candidates(count: int) -> list[Candidate]:
-    """Different legal programs of one task."""
+    """This many different legal programs of one task."""
     task, rng = SearchTask("matmul", (192, 192, 192), TARGET), np.random.default_rng(0)
     space = task.spaces[-1]
     rows = SampledSpace(space).sample(count, rng)
@@ -53,12 +53,13 @@ def candidates(count: int) -> list[Candidate]:
 
 
 def measured(count: int, programs: list[Candidate], timing: TimingOptions, folder: Path) -> tuple[float, list[list[str]]]:
-    """Seconds that this many agents take for the programs, and what each ran. The first program, for which the reference is built and run, is not counted."""
+    """Seconds that this many agents take for the programs, and the programs that each ran. The first program, which also builds and runs the reference, is not
+    counted."""
     agent = built_agent()
     folder.mkdir()
     boards = [Counted(open_device(f"agent-stdio:{agent} -store {folder / f'board{count}{k}'}", TARGET)) for k in range(count)]
     with Measurer(TARGET, boards, timing=timing, jobs=1) as measurer:
-        for board in boards:  # the reference runs on each once
+        for board in boards:  # runs the reference once on each
             first = next(iter(Measurer(TARGET, board, timing=timing, jobs=1).measure(programs[:1])))
             assert first.failure is None, first.failure
             board.ran.clear()
@@ -71,7 +72,7 @@ def measured(count: int, programs: list[Candidate], timing: TimingOptions, folde
 
 
 def main() -> None:
-    """Prints the table."""
+    """Measure alternately with one agent and with two, and print the rates."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=16)
     parser.add_argument("--milliseconds", type=float, default=300.0)

@@ -1,12 +1,12 @@
-"""Is a new version as fast as an old one? Kernels, a network, the search and the import, timed alternately in one run.
+"""Is a new version as fast as an old one? Times kernels, a network, the search and the import of both, alternately, in one run.
 
-    git worktree add ../before COMMIT          # and in it the README's install line, so that there is ../before/.venv
+    git worktree add ../before COMMIT          # then run the README's install line there, to make ../before/.venv
     python benchmarks/two_versions.py ../before
     python benchmarks/two_versions.py ../before --only matmul softmax --turns 60
 
-A process of each version prepares the same thing; then they time it alternately, old and new, new and old. `speed` is that of the new version relative to the
-old one: the median over turns, and the middle 80 % of them. `same` says whether both chose the same program without measuring: the same C text, or for the
-search the same number of spaces. One thread each.
+A process of each version prepares the same kernel, network or search. Then they time it alternately: old and new, new and old. `speed` is the new version's
+speed relative to the old one: median and middle 80 % of the turns. `same` says whether both chose the same program without measuring: the same C text, or for
+the search the same number of spaces. Each uses one thread.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ ONE_THREAD = {**dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_N
 
 @dataclass(frozen=True)
 class Version:
-    """A checkout with an environment of its own."""
+    """A checkout with its own environment."""
 
     folder: Path
     python: str
 
     @classmethod
     def at(cls, folder: Path, python: str | None) -> Self:
-        """The version in a folder. Raises SystemExit if there is no interpreter."""
+        """The version in a folder. Raises SystemExit if it has no interpreter."""
         found = Path(python) if python else folder / ".venv" / "bin" / "python"
         if not found.exists():
-            raise SystemExit(f"there is no interpreter at {found}; run the README's install line in {folder}, or name one with --python")
+            raise SystemExit(f"asked for the interpreter {found}, which does not exist; run the README's install line in {folder}, or give --python")
         return cls(folder, str(found))
 
     def import_seconds(self) -> float:
@@ -65,7 +65,7 @@ class Server:
         print(json.dumps([kind, name, LEAST_SECONDS[kind]]), file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
         if not line:
-            raise SystemExit(f"the process for {name} ended with code {self._process.wait()}; its last words are above")
+            raise SystemExit(f"the process for {name} ended with status {self._process.wait()}; its error is above")
         answer: str | float = json.loads(line)
         return answer
 
@@ -75,7 +75,7 @@ class Server:
 
 
 def in_turns(old: Server, new: Server, kind: str, name: str, turns: int) -> tuple[Times, Times]:
-    """Seconds of both, alternately; each is first every other time."""
+    """Seconds of both, timed alternately; each goes first every other turn."""
     found: dict[Server, list[float]] = {old: [], new: []}
     for turn in range(turns):
         for server in (old, new) if turn % 2 == 0 else (new, old):
@@ -89,12 +89,12 @@ def main() -> int:
     options.add_argument("--after", type=Path, default=Path(__file__).resolve().parents[1], help="checkout of the new version (default: this one)")
     options.add_argument("--python", nargs=2, metavar=("OLD", "NEW"), default=(None, None), help="interpreters (default: .venv/bin/python of each checkout)")
     jobs = [*(("kernel", name) for name in OPERATORS), ("network", "resnet18"), *(("search", name) for name in SEARCHES)]
-    options.add_argument("--only", nargs="+", choices=sorted({name for _, name in jobs} | {"import"}), help="(default: all)")
-    options.add_argument("--turns", type=int, default=30, help="of each comparison (default: %(default)s)")
+    options.add_argument("--only", nargs="+", choices=sorted({name for _, name in jobs} | {"import"}), help="comparisons (default: all)")
+    options.add_argument("--turns", type=int, default=30, help="turns of each comparison (default: %(default)s)")
     given = options.parse_args()
     versions = [Version.at(folder.resolve(), python) for folder, python in zip((given.before, given.after), given.python, strict=True)]
     old, new = map(Server, versions)
-    shown = table(f"the new version against the old one, {given.turns} turns", ["what", ""], ["old", "new", "speed", "same"])
+    shown = table(f"new version compared with the old one, {given.turns} turns", ["what", ""], ["old", "new", "speed", "same"])
     speeds: dict[str, list[float]] = {}
     try:
         for kind, name in jobs:

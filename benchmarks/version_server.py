@@ -1,7 +1,7 @@
-"""The part of `two_versions.py` that runs in each version: a process that prepares what it is asked for, and times it when asked again.
+"""The part of `two_versions.py` that runs in each version: a process that prepares a request the first time, and times it every further time.
 
-Requests and answers are lines of JSON. From its own version's `benchmarks` it imports only the search's phases, so that it also runs in versions that are
-older than itself.
+Requests and answers are lines of JSON. It imports only the phases of the search from its version's `benchmarks`, so that it also runs in versions older than
+itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BATCH = 2048
 
 
 def prepared_kernel(tensors: list[Tensor]) -> tuple[Callable[[], object], str]:
-    """A call of the kernel that is chosen without measuring, on random numbers, and its C text."""
+    """A call on random numbers of the kernel that is chosen without measuring, and its C text."""
     kernel = ansor.auto_schedule(lambda: tensors, (), "cpu -threads=1", trials=0)
     rng = np.random.default_rng(0)
     values = [(rng.random(one.shape) * 2 - 1).astype(one.dtype) for one in tensors if one.is_placeholder]
@@ -32,7 +32,7 @@ def prepared_kernel(tensors: list[Tensor]) -> tuple[Callable[[], object], str]:
 
 
 def prepared_network(name: str) -> tuple[Callable[[], object], str]:
-    """A call of a built-in network with only our kernels, chosen without measuring, and a text that identifies the programs."""
+    """A call of a built-in network that uses only our kernels, chosen without measuring, and a text that identifies its programs."""
     from ansor.zoo import catalogue
 
     entry = catalogue.NETWORKS[name]
@@ -56,7 +56,7 @@ def prepared_search(name: str) -> tuple[Callable[[], object], str]:
 
 
 def prepare(kind: str, name: str) -> tuple[Callable[[], object], str]:
-    """What to time, and a text that is equal in two versions if they chose the same."""
+    """The call to time, and a text that is equal in two versions if they chose the same."""
     if kind == "network":
         return prepared_network(name)
     if kind == "search":
@@ -67,7 +67,7 @@ def prepare(kind: str, name: str) -> tuple[Callable[[], object], str]:
 
 
 def seconds_of(function: Callable[[], object], least: float) -> float:
-    """Seconds of one call, the mean over as many as fill `least` seconds, after two that are not counted."""
+    """Mean seconds of a call, over as many calls as fill `least` seconds, after two that are not counted."""
     function()
     function()
     calls, start = 0, time.perf_counter()
@@ -78,9 +78,9 @@ def seconds_of(function: Callable[[], object], least: float) -> float:
 
 
 def main() -> None:
-    sys.path.insert(0, str(Path(sys.argv[1]) / "benchmarks"))  # the phases of a search belong to their version
+    sys.path.insert(0, str(Path(sys.argv[1]) / "benchmarks"))  # each version has its own phases of a search
     answers = sys.stdout
-    sys.stdout = sys.stderr  # so that other output does not mix with the answers
+    sys.stdout = sys.stderr  # keeps other output out of the answers
     known: dict[str, Callable[[], object]] = {}
     for line in sys.stdin:
         kind, name, least = json.loads(line)

@@ -1,9 +1,9 @@
-"""Convolutions of ResNet-18 on a VTA core: what the search finds, compared with the hand-written template, searched exhaustively, and with the roofline.
+"""Convolutions of ResNet-18 on a VTA core: tuned programs compared with the hand-written template, searched exhaustively, and with the roofline.
 
     python benchmarks/vta_layers.py [C2 C9 ...] [--trials 200] [--core default] [--template]
 
-Cycles are those of the stated model, which is printed. "compute": cycles in which GEMM and ALU of the tuned program start micro-ops; "share": of all.
-"of GEMM": cycles of the products alone. "untuned": what the estimate picks, without a trial.
+Cycles are those of the printed model. "GEMM": cycles of the products alone; "of GEMM": these relative to the tuned program. "compute": cycles in which GEMM and
+ALU of the tuned program start micro-ops; "share": these relative to all of its cycles. "untuned": the estimate's pick, without a trial.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LAYERS = (
 
 
 def declared(layer: Layer) -> list[Tensor]:
-    """The layer in a plain declaration."""
+    """The layer as a plain declaration."""
     x = te.placeholder((1, layer.channels_in, layer.size, layer.size), "int8", name="x")
     w = te.placeholder((layer.channels_out, layer.channels_in, layer.kernel, layer.kernel), "int8", name="w", constant=True)
     b, p, end = te.placeholder((layer.channels_out,), "int32", name="b", constant=True), layer.pad, layer.size + layer.pad
@@ -66,7 +66,7 @@ def cycles_of(operator: Operator) -> int:
 
 
 def best_of_template(layer: Layer, core: Configuration) -> int:
-    """The fewest cycles of all its configurations. Those whose loads alone take longer than the best so far are skipped."""
+    """The fewest cycles of all configurations. Those whose lower bound exceeds the best so far are skipped."""
     best = math.inf
     for tiles in sorted(configurations(layer, core), key=lambda one: least_cycles(layer, one, core, CHISEL)):
         if least_cycles(layer, tiles, core, CHISEL) < best:
@@ -75,12 +75,12 @@ def best_of_template(layer: Layer, core: Configuration) -> int:
 
 
 def main() -> None:
-    """The table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("layers", nargs="*", help="names of layers, all by default")
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--core", default="default")
-    parser.add_argument("--template", action="store_true", help="search the hand-written template, too")
+    parser.add_argument("--template", action="store_true", help="also search the hand-written template")
     given = parser.parse_args()
     target, ratios, table, console = parse_target(f"vta -core={given.core}"), [], Table(), Console(width=150)
     core = configuration_of(target)

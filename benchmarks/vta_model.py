@@ -1,10 +1,10 @@
-"""The cycle model of VTA: how fast it is, and how it ranks programs compared with a roofline of bytes and micro-ops.
+"""The cycle model of VTA: its speed, and its ranking of programs compared with a roofline of bytes and micro-ops.
 
     python benchmarks/vta_model.py [C9] [--programs 500] [--core default] [--plot FILE.svg]
 
-Programs are random ones of all sketches that the limits allow. The roofline of a program is the least that its bus or its compute needs: the greater of its
-bytes / bus_bytes and the cycles in which its micro-ops start. It ignores latency, order and copies. "rank": the rank correlation (Spearman) of the two.
-"turned": the share of pairs that the roofline separates by more than 10 % and the model ranks the other way round.
+Programs are random rows of all sketches that the limits allow. The roofline of a program is a lower bound on its cycles: the larger of its bytes / bus_bytes
+and the cycles in which its micro-ops start. It ignores latency, order and copies. "rank": Spearman's rank correlation of the two. "turned": the share of
+pairs, among those that the roofline separates by more than 10 %, that the model ranks the other way round.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measured:
-    """A program: its cycles and its roofline; the least copies of any operand, and copies of the accumulators; mean bytes of a LOAD or STORE;
-    seconds of processor time that the model took."""
+    """A program: its cycles and its roofline (bus, compute); copies of the operand with the fewest, and of the accumulators; mean bytes of a LOAD or STORE;
+    processor seconds that the model took."""
 
     cycles: int
     bus: int
@@ -54,12 +54,12 @@ class Measured:
 
     @property
     def roofline(self) -> int:
-        """The least cycles."""
+        """The lower bound on cycles."""
         return max(self.bus, self.compute)
 
 
 def measured(layer: Layer, target: Target, count: int, rng: np.random.Generator) -> Iterator[Measured]:
-    """This many random programs."""
+    """Yields this many random programs."""
     spaces, core = SearchTask(tensors=declared(layer), target=target).spaces, configuration_of(target)
     found = 0
     while found < count:
@@ -91,12 +91,12 @@ def ranks(values: Sequence[float]) -> Floats:
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
-    """Spearman's."""
+    """Spearman's rank correlation."""
     return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
 
 
 def turned(programs: Sequence[Measured]) -> float:
-    """See above."""
+    """The share of pairs that the model ranks the other way round, among those that the roofline separates by more than 10 %."""
     roofline, cycles = np.asarray([[one.roofline, one.cycles] for one in programs], float).T
     apart = roofline[:, None] > 1.1 * roofline
     return float((apart & (cycles[:, None] < cycles)).sum() / max(apart.sum(), 1))
@@ -145,7 +145,7 @@ def plotted(programs: Sequence[Measured], path: Path) -> None:
 def main() -> None:
     """Print the speed and the ranking."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("layer", nargs="?", default="C9", help="a convolution of ResNet-18, by the name that benchmarks/vta_layers.py has for it")
+    parser.add_argument("layer", nargs="?", default="C9", help="a convolution of ResNet-18, by its name in benchmarks/vta_layers.py")
     parser.add_argument("--programs", type=int, default=500)
     parser.add_argument("--core", default="default")
     parser.add_argument("--plot", type=Path)

@@ -1,9 +1,9 @@
-"""Whole int8 networks with their middle on a VTA core: what is enqueued, synchronised and transferred, compared with synchronising after each operator.
+"""Whole int8 networks with their middle on a VTA core: operators, synchronisations and transfers, compared with synchronising after each operator.
 
     python benchmarks/vta_networks.py [powers any qdq] [--network resnet18] [--size 224] [--core default] [--opencl] [--by-cost] [--c] [--records vta.json]
 
-powers: scales that are powers of two; any: this package's quantiser with a zero point for each tensor; qdq: what onnxruntime's quantiser writes. Every output
-is compared with the integer reference, byte for byte. Cycles are those of the stated model, which is printed.
+powers: scales that are powers of two; any: this package's quantiser, with a zero point for each tensor; qdq: onnxruntime's quantiser. Every output is compared
+with the integer reference, byte for byte. Cycles are those of the printed model.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def network_of(kind: str, name: str, size: int) -> IntegerNetwork:
 
 
 def difference(before: QueueCounts, after: QueueCounts, names: tuple[str, ...]) -> tuple[int, int]:
-    """Transfers of these kinds between two counts, and their bytes."""
+    """The number of transfers of these kinds between two counts, and their bytes."""
     pairs = [(before.transfers[name], after.transfers[name]) for name in names]
     return sum(new.count - old.count for old, new in pairs), sum(new.bytes - old.bytes for old, new in pairs)
 
@@ -83,16 +83,16 @@ def images_shape(network: IntegerNetwork, name: str) -> tuple[int, ...]:
 
 
 def main() -> None:
-    """The table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", metavar="scales", help=f"of {', '.join(KINDS)}; all by default")
     parser.add_argument("--network", default="resnet18", choices=("resnet18", "resnet34", "resnet50"))
     parser.add_argument("--size", type=int, default=224)
     parser.add_argument("--core", default="default")
-    parser.add_argument("--opencl", action="store_true", help="on an OpenCL device instead of the simulator with cycles")
-    parser.add_argument("--by-cost", action="store_true", help="an operator where it takes the least, instead of all but the first and the last layer")
-    parser.add_argument("--c", action="store_true", help="C on the host instead of NumPy")
-    parser.add_argument("--records", help="of operators that were tuned")
+    parser.add_argument("--opencl", action="store_true", help="run on an OpenCL device instead of the simulator that counts cycles")
+    parser.add_argument("--by-cost", action="store_true", help="place operators by cost, instead of all but the first and the last layer on the core")
+    parser.add_argument("--c", action="store_true", help="run C on the host instead of NumPy")
+    parser.add_argument("--records", help="record file of tuned operators")
     parser.add_argument("--trials", type=int, default=0)
     given = parser.parse_args()
     target, table, console = parse_target(f"vta -core={given.core}"), Table(), Console(width=190)
@@ -103,7 +103,7 @@ def main() -> None:
         network = network_of(kind, given.network, given.size)
         placed = build(network, target, ByCost() if given.by_cost else middle, asked, "cpu -threads=1" if given.c else None)
         hosts = ", ".join(one.output for phase in placed.phases if not phase.on_device for one in phase.operators)
-        print(f"{kind}: {len(placed.annotation.device)} operators on the core, on the host {hosts}; copied: {', '.join(name for name, _ in placed.copies)}")
+        print(f"{kind}: {len(placed.annotation.device)} operators on the core; on the host: {hosts}; copied: {', '.join(name for name, _ in placed.copies)}")
         for wait in (False, True):
             core = configuration_of(target)
             driver = OpenclDriver(core, DRAM_BYTES * 2) if given.opencl else CycleDriver(core, DRAM_BYTES * 2)

@@ -1,11 +1,11 @@
-"""Random programs of VTA on all simulators and devices, compared with the declaration in whole numbers (NumPy).
+"""Runs random VTA programs on all simulators and devices, and compares them with the declaration in integers (NumPy).
 
     python benchmarks/vta_random.py [--programs 1000] [--core default] [--seed 0]     random operators: a line for each kind
     python benchmarks/vta_random.py --layers [--programs 20]                          the convolutions of ResNet-18: a line for each layer
 
-"sampled" programs are those that the limits allow, as in a search; "valid": those that become an operator, end without a race, a deadlock or a token left over
-with modules in a random order, and give the right bytes. The other columns say how many gave these bytes in program order together with the cycle
-model, and on an OpenCL device (--opencl: a part of its name). "close": micro-ops that write what one of the two before them wrote.
+"sampled": programs that the limits allow, as in a search. "valid": programs that become an operator, end without a race, a deadlock or leftover tokens with
+modules in a random order, and give the right bytes. The other columns say how many gave these bytes in program order with the cycle model, and on an OpenCL
+device (--opencl: a part of its name). "close": micro-ops that write the same element as one of the two before.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ EACH = 10
 
 @dataclass
 class Found:
-    """Programs of a kind: sampled, valid, and right on each driver."""
+    """Counts of programs of one kind: sampled, valid, and right on each driver."""
 
     sampled: int = 0
     valid: int = 0
@@ -58,12 +58,12 @@ class Found:
 
 
 def drawn_shape(rng: np.random.Generator) -> tuple[int, int, int, int]:
-    """One or two images with some channels."""
+    """The shape of one or two images."""
     return int(rng.integers(1, 3)), int(rng.integers(2, 60)), int(rng.integers(5, 13)), int(rng.integers(5, 13))
 
 
 def drawn_conv(rng: np.random.Generator) -> list[Tensor]:
-    """Any channels, one image or more, kernels of 1, 3 and 5, strides, dilation, padding, and other variations."""
+    """Convolutions of one to three images with any number of channels, kernels of 1, 3 and 5, strides, dilation, padding, with or without a residual."""
     kernel, dilation = int(rng.choice([1, 3, 5])), int(rng.integers(1, 3))
     pad = int(rng.integers(0, dilation * (kernel // 2) + 1))
     least = dilation * (kernel - 1) + 1 - 2 * pad
@@ -73,18 +73,18 @@ def drawn_conv(rng: np.random.Generator) -> list[Tensor]:
 
 
 def drawn_dense(rng: np.random.Generator) -> list[Tensor]:
-    """Any number of rows, inputs and outputs."""
+    """Dense layers with any number of rows, inputs and outputs."""
     return dense(*(int(one) for one in (rng.integers(1, 40), rng.integers(1, 200), rng.integers(1, 200))), turned=bool(rng.integers(2)))
 
 
 def drawn_depthwise(rng: np.random.Generator) -> list[Tensor]:
-    """Kernels of 3 and 5."""
+    """Depthwise convolutions with kernels of 3 and 5."""
     kernel = int(rng.choice([3, 5]))
     return depthwise(drawn_shape(rng), kernel, stride=int(rng.integers(1, 3)), pad=int(rng.integers(0, kernel // 2 + 1)))
 
 
 def drawn_groups(rng: np.random.Generator) -> list[Tensor]:
-    """Groups of any number of channels, up to 70 in total."""
+    """Grouped convolutions: groups of any number of channels, up to 70 in total."""
     groups = int(rng.integers(2, 13))
     n, _, rows, columns = drawn_shape(rng)
     inputs, outputs = (int(rng.integers(1, max(2, 70 // groups + 1))) for _ in range(2))
@@ -94,7 +94,7 @@ def drawn_groups(rng: np.random.Generator) -> list[Tensor]:
 
 
 def drawn_pool(rng: np.random.Generator) -> list[Tensor]:
-    """Maxima or sums, with any padding."""
+    """Pooling by maxima or sums, with any padding."""
     kernel, number = int(rng.integers(2, 4)), int(rng.choice([0, -128, 11]))
     return pool(drawn_shape(rng), kernel, stride=int(rng.integers(1, 3)), pad=int(rng.integers(0, 2)), mean=bool(rng.integers(2)), number=number)
 
@@ -108,11 +108,11 @@ KINDS: dict[str, tuple[Callable[[np.random.Generator], list[Tensor]], float]] = 
     "convolution": (drawn_conv, 0.4), "groups": (drawn_groups, 0.1), "dense": (drawn_dense, 0.2),
     "depthwise": (drawn_depthwise, 0.1), "pooling": (drawn_pool, 0.1), "add": (drawn_add, 0.1),
 }  # fmt: skip
-"""What is drawn, and its share."""
+"""How each kind is drawn, and its share of the programs."""
 
 
 def sampled(tensors: list[Tensor], target: Target, count: int, rng: np.random.Generator) -> Iterator[Operator | str]:
-    """Operators of random rows of all sketches that the limits allow, or an error's text in place of one. Nothing if a core refuses the declaration."""
+    """Operators of random rows of all sketches that the limits allow, or the text of an error instead. Nothing if the core refuses the declaration."""
     task = SearchTask(tensors=tensors, target=target)
     if target.refusal(task.dag):  # one channel: refused before anything is built
         return
@@ -140,7 +140,7 @@ def run(operator: Operator, driver: Driver, inputs: Arrays) -> NDArray[np.generi
 
 
 def check(tensors: list[Tensor], target: Target, count: int, drivers: dict[str, Driver], rng: np.random.Generator, found: Found) -> None:
-    """Run this many programs of a declaration."""
+    """Run this many programs of a declaration, and count the outcomes in `found`."""
     dag = Dag(tensors)
     inputs = {one.name: rng.integers(*((-128, 128) if one.dtype == "int8" else (-3000, 3000)), one.shape).astype(one.dtype) for one in dag.inputs}
     (right,) = evaluate(dag.outputs, inputs)
@@ -151,7 +151,7 @@ def check(tensors: list[Tensor], target: Target, count: int, drivers: dict[str, 
                 raise AnsorError(operator)
             outputs, counts, _ = simulated(operator, inputs, CHISEL, int(rng.integers(1 << 30)))
             if not np.array_equal(outputs[dag.outputs[0].name], right):
-                raise AnsorError(f"the wrong bytes: {dag.outputs[0].name} of {[one.layout.shape for one in operator.tensors]}")
+                raise AnsorError(f"wrong bytes: {dag.outputs[0].name} of {[one.layout.shape for one in operator.tensors]}")
             found.valid += 1
             found.close += counts.close_writes
             for name, driver in drivers.items():
@@ -161,13 +161,13 @@ def check(tensors: list[Tensor], target: Target, count: int, drivers: dict[str, 
 
 
 def main() -> None:
-    """Print the table; exits with 1 if a program is not valid, or not right."""
+    """Print the table; exits with 1 if a program is invalid or wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--programs", type=int, help="in all, 1000 by default; of each layer 20")
+    parser.add_argument("--programs", type=int, help="number of programs (default: 1000 in all; with --layers, 20 for each layer)")
     parser.add_argument("--layers", action="store_true")
     parser.add_argument("--core", default="default")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--opencl", default="", help="a part of the name of the device; none: leave it out")
+    parser.add_argument("--opencl", default="", help="a part of the device's name, or none to skip OpenCL")
     given = parser.parse_args()
     rng, target = np.random.default_rng(given.seed), parse_target(f"vta -core={given.core}")
     core, results = configuration_of(target), dict[str, Found]()

@@ -1,12 +1,12 @@
-"""The hand-written schedule of convolutions for VTA, as published: tiles of exact factors along output channels, rows, columns and input channels, one or two
-virtual threads along output channels or rows, everything computed inside the column loop, and both operands loaded inside the loop of input channels.
+"""The published hand-written schedule of convolutions for VTA: tiles of exact factors along output channels, rows, columns and input channels, one or two
+virtual threads along output channels or rows, everything computed inside the column loop, and both operands loaded inside the loop over input channels.
 
     for thread:                                                      (interleaved, statement by statement)
         for row tiles, channel tiles, column tiles:
             zeros;  for input channel tiles:  load data, load weights, multiply
             load bias, add it, shift, clip, store
 
-Operands that do not depend on the thread are loaded once, in one place, as by the injection of virtual threads. Tokens are the fewest that are correct.
+Operands that do not depend on the thread are loaded once, to one place, as virtual-thread injection does. It uses the fewest tokens that are correct.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Layer:
 
 @dataclass(frozen=True)
 class Tiles:
-    """A configuration of the template: blocks of output and input channels, rows, columns of a tile; virtual threads along channels and rows."""
+    """A configuration of the template. out, data: blocks of output and input channels of a tile; rows, columns: of a tile; virtual threads along channels and
+    rows."""
 
     out: int
     rows: int
@@ -70,7 +71,7 @@ def configurations(layer: Layer, core: Configuration) -> Iterator[Tiles]:
 
 
 def least_cycles(layer: Layer, tiles: Tiles, core: Configuration, model: CycleModel) -> float:
-    """The least cycles of load alone (its bytes and the latency of each LOAD) or of compute alone (micro-ops, the fill of each instruction, biases)."""
+    """A lower bound on cycles: those of load alone (its bytes and the latency of each LOAD) or of compute alone (micro-ops, pipeline fills, biases)."""
     block, result, dram = 1 << core.block, layer.result, model.dram
     groups, out = -(-layer.channels_in // block) // tiles.data, -(-layer.channels_out // block)
     whole = out // tiles.out * (result // tiles.rows) * (result // tiles.columns)
@@ -132,7 +133,7 @@ class _Template:
         return Operator(self._core, words, encode_uops(self._uops, self._core), self._tensors, np.asarray(self._tensor_of, np.int64))
 
     def _tile(self, row: int, channel: int, column: int) -> None:
-        """A tile of each thread."""
+        """Emit a tile of each thread."""
         tiles = self._tiles
         threads = list(itertools.product(range(tiles.channel_threads), range(tiles.row_threads)))
         size = tiles.out * tiles.rows * tiles.columns
@@ -166,7 +167,7 @@ class _Template:
             self._add(one, 0, (), [("inp", thread)])
 
     def _clipped(self, start: int, length: int) -> tuple[int, int, int, int]:
-        """The part of a range that is inside the image: its start and length, zeros before and after."""
+        """The part of a range inside the image: its start and length, and the numbers of zeros before and after it."""
         first, end = max(start, 0), min(start + length, self._layer.size)
         return first, end - first, first - start, start + length - end
 

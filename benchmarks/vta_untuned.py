@@ -1,8 +1,8 @@
-"""Layers that nothing was fitted to (MobileNet, VGG, BERT, Inception), on a VTA core: what the estimate picks without a trial against what a search finds.
+"""Compares the estimate's picks without a trial with a search, on a VTA core, for layers that nothing was fitted to (MobileNet, VGG, BERT, Inception).
 
     python benchmarks/vta_untuned.py [part of a name ...] [--trials 200] [--core default]
 
-Cycles are those of the stated model. The estimate's only fitted number (`OUT_OF_STEP`) comes from the convolutions of ResNet-18, none of which is here.
+Cycles are those of the stated model. The estimate's only fitted number (`OUT_OF_STEP`) comes from the convolutions of ResNet-18, which are not among these.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LAYERS: dict[str, list[Tensor]] = {
 
 
 def compared(tensors: list[Tensor], target: Target, trials: int) -> tuple[int, int]:
-    """Cycles of the estimate's pick, and of what a search finds."""
+    """Cycles of the estimate's pick, and of the program that a search finds."""
     task = SearchTask(tensors=tensors, target=target)
     guess = pick(task).program
     untuned = cycles_of(operator_from_text(task.source(guess.sketch, guess.row).text))
@@ -53,7 +53,7 @@ def compared(tensors: list[Tensor], target: Target, trials: int) -> tuple[int, i
 
 
 def main() -> None:
-    """The table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="parts of names of layers, all by default")
     parser.add_argument("--trials", type=int, default=200)
@@ -72,7 +72,7 @@ def main() -> None:
     if not ratios:
         parser.error(f"asked for {' and '.join(given.names)}; layers are {', '.join(LAYERS)}")
     Console(width=120).print(table)
-    print(f"least {min(ratios):.3f}, geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f}, {given.trials} trials")
+    print(f"minimum {min(ratios):.3f}, geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f}, {given.trials} trials")
     print(CHISEL)
 
 

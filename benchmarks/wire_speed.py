@@ -1,11 +1,11 @@
-"""How fast memory is read and written through a wire.
+"""Speed of reading and writing memory through a wire.
 
     python benchmarks/wire_speed.py bitbang://localhost:9824 --address 0x80000000
     python benchmarks/wire_speed.py --spike [--openocd] [--rounds 5] [--bytes 262144]
 
-`--spike` starts the simulator itself, with its usual debug module and with larger ones; `--openocd` puts OpenOCD between, and writes through its GDB port.
-Random bytes are written and read back in each round; it prints the best and the median of the rounds, in kB/s (1000 bytes), and the characters on the line for
-each byte. "both" is one write and one read of the same bytes: the cost of a write that is verified in full.
+`--spike` starts the simulator, with its usual debug module and with larger ones; `--openocd` also goes through OpenOCD's GDB port. Each round writes random
+bytes and reads them back. It prints the best and the median of the rounds, in kB/s (1000 bytes), and the characters on the line for each byte. "both" is one
+write and one read of the same bytes: the cost of a fully verified write.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ halt
 
 
 def loop(bits: int) -> bytes:
-    """A program that jumps to itself, as an ELF file. Spike needs a table of sections: it has one entry, the name table, without a name."""
+    """A program that jumps to itself, as an ELF file. Spike needs a section table: this one has a single entry, the name table, without a name."""
     code, start = bytes.fromhex("6f000000"), b"\x7fELF" + bytes((bits // 32, 1, 1)) + bytes(9)
     if bits == 64:
         head = struct.pack("<HHIQQQIHHHHHH", 2, 243, 1, MEMORY, 64, 124, 0, 64, 56, 1, 64, 1, 0)
@@ -95,7 +95,7 @@ def expected(process: subprocess.Popen[bytes], said: str) -> re.Match[str]:
 
 @contextmanager
 def spike(isa: str, options: tuple[str, ...]) -> Iterator[int]:
-    """A simulator that is halted; its port."""
+    """Starts a halted simulator; yields its port."""
     found = importlib.util.find_spec("riscv")
     inside = Path(str(found.origin)).parent / "data" / "bin" / "spike" if found and found.origin else Path("spike")
     program = str(inside) if inside.exists() else shutil.which("spike")
@@ -110,7 +110,7 @@ def spike(isa: str, options: tuple[str, ...]) -> Iterator[int]:
 
 @contextmanager
 def openocd(port: int) -> Iterator[str]:
-    """OpenOCD in front of a simulator; the text of the wire to its GDB port."""
+    """Starts OpenOCD in front of a simulator; yields the text of the wire to its GDB port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         gdb = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
@@ -120,7 +120,7 @@ def openocd(port: int) -> Iterator[str]:
 
 
 def opened(text: str) -> Wire:
-    """A wire by its text."""
+    """Open a wire by its text."""
     if text.startswith("bitbang:"):
         return open_bitbang(text)
     from ansor.measure.wire.gdb import open_gdb
@@ -129,7 +129,7 @@ def opened(text: str) -> Wire:
 
 
 def measured(table: Table, name: str, wire: Wire, arguments: argparse.Namespace) -> None:
-    """Add a row."""
+    """Measure a wire, and add a row."""
     writes, reads, source = list[float](), list[float](), random.Random(1)
     before, between = wire.traffic, wire.traffic
     for _ in range(arguments.rounds):
@@ -137,7 +137,7 @@ def measured(table: Table, name: str, wire: Wire, arguments: argparse.Namespace)
         wire.write(arguments.address, data)
         middle, between = time.perf_counter(), wire.traffic
         if wire.read(arguments.address, len(data)) != data:
-            sys.exit(f"{name}: other bytes came back")
+            sys.exit(f"{name}: asked for the bytes just written, and read different ones; check the wire and the address")
         writes.append(middle - start)
         reads.append(time.perf_counter() - middle)
     both = [write + read for write, read in zip(writes, reads, strict=True)]
@@ -151,15 +151,15 @@ def measured(table: Table, name: str, wire: Wire, arguments: argparse.Namespace)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("url", nargs="?", help="the text of a wire: bitbang://HOST:PORT, gdb://HOST:PORT")
-    parser.add_argument("--spike", action="store_true", help="start Spike, with several debug modules")
+    parser.add_argument("--spike", action="store_true", help="start Spike with several debug modules")
     parser.add_argument("--openocd", action="store_true", help="also through OpenOCD")
-    parser.add_argument("--address", type=lambda text: int(text, 0), default=MEMORY + 0x1000, help="where memory may be written (default 0x%(default)x)")
+    parser.add_argument("--address", type=lambda text: int(text, 0), default=MEMORY + 0x1000, help="address of writable memory (default: 0x%(default)x)")
     parser.add_argument("--bytes", type=int, default=1 << 18)
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     if not arguments.url and not arguments.spike:
-        parser.error("say which wire, or --spike")
-    table = Table("wire", "write kB/s\nbest / median", "read kB/s\nbest / median", "both kB/s\nbest / median", "characters\na byte written", "\na byte read")
+        parser.error("asked for no wire; name one, or give --spike")
+    table = Table("wire", "write kB/s\nbest / median", "read kB/s\nbest / median", "both kB/s\nbest / median", "characters per\nbyte written", "\nbyte read")
     if arguments.url:
         measured(table, arguments.url, opened(arguments.url), arguments)
     for name, (isa, options) in MODULES.items() if arguments.spike else ():

@@ -1,11 +1,11 @@
-"""One operator of one's own, in plain te: a dense layer with bias and GELU.
+"""A custom operator in plain te: a dense layer with bias and GELU.
 
     ansor tune examples/dense_gelu.py                        tune it with the sizes below
-    ansor tune examples/dense_gelu.py --args 32,768,768      or with others
+    ansor tune examples/dense_gelu.py --args 32,768,768      or with other sizes
     python examples/dense_gelu.py                            tune, build and call it from Python
 
-A file to tune has a function that returns the tensors of a declaration, inputs first. `constant=True` says that a weight is known ahead of time, so its
-memory order is free to choose.
+A file to tune has a function that returns the tensors of a declaration, inputs first. `constant=True` says that a weight is known ahead of time, so the search
+may choose its layout.
 """
 
 import sys
@@ -33,7 +33,7 @@ def main(trials: int = 64) -> None:
 
     random = np.random.default_rng(0)
     data, weight, bias = (random.standard_normal(shape, dtype=np.float32) for shape in ((128, 768), (768, 3072), (3072,)))
-    kernel.bind_constants({"weight": weight, "bias": bias})  # packed once, then calls leave them out
+    kernel.bind_constants({"weight": weight, "bias": bias})  # packed once; later calls omit them
     print(kernel(data).shape, f"{kernel.latency_s:.2e} s")
 
 

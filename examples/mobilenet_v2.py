@@ -1,8 +1,8 @@
-"""MobileNet-V2 in plain torch.nn, layer for layer and name for name as torchvision's, so that its state dicts load here.
+"""MobileNet-V2 in plain torch.nn. Layers and names match torchvision's, so its state dicts load here.
 
     ansor tune examples/mobilenet_v2.py
 
-A file to tune has two functions: `model()` gives the module, `example_inputs()` the arguments it is called with.
+A file to tune has two functions: `model()` returns the module, `example_inputs()` its arguments.
 """
 
 import torch
@@ -49,7 +49,7 @@ class MobileNetV2(nn.Module):
 
 
 def model() -> nn.Module:
-    """Random weights, the same in each process, with batch-norm statistics as training would leave them: those of a batch of images."""
+    """The network with random weights, the same in each process. Batch norms have the statistics of a batch of images, as after training."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         network = MobileNetV2()

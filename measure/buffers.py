@@ -14,7 +14,7 @@ FAR = 16 << 20  # bytes of address space beyond the bands that fault when touche
 class GuardedBuffer:
     """`size` bytes, page-aligned, with a band on either side. Lives until the process ends: each candidate has its own.
 
-    `number`: each buffer of a call has another, and other bands, so that what was read from one band and written to another shows.
+    `number`: each buffer of a call has its own, which sets the pattern of its bands: data copied from one band to another then shows.
     """
 
     def __init__(self, harness: Harness, name: str, size: int, number: int = 0) -> None:
@@ -51,7 +51,7 @@ class GuardedBuffer:
 
 
 def guard_word(number: int) -> bytes:
-    """What the bands of a buffer consist of: as floats NaN or large, as integers large. `arguments.h` has the same."""
+    """The repeated word of a buffer's bands: NaN or large as a float, large as an integer. `arguments.h` has the same."""
     return (0x7FDA5A5A ^ (number % 64 + 1) * 0x00010101).to_bytes(4, "little")
 
 

@@ -1,4 +1,4 @@
-"""Threads that call compilers: as many at a time as this machine has cores, for one builder or shared by several."""
+"""Threads that call compilers, by default one for each core, for one builder or shared by several."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BuildPool(Closing):
 
     @property
     def has_free_job(self) -> bool:
-        """Whether fewer calls are under way than can be at once."""
+        """Whether another call can start at once."""
         self._under_way = {one for one in self._under_way if not one.done()}
         return len(self._under_way) < self.jobs
 

@@ -25,14 +25,14 @@ from ansor.support.closing import Closing
 from ansor.support.shortage import COMPILER_PAUSES, is_trouble_of_system
 
 ALONE_TIMES, ALONE_TIMES_IN_TROUBLE = 3, 8
-"""How often a text must fail, with a plain one building right after it, to count as its own failure; the second once others failed and then built."""
+"""How often a text must fail, with a plain text building right after it, to count as its own failure. The second applies once others failed and then built."""
 
 PLAIN = CSource("void plain(void) {}\n", "plain", ())  # builds wherever anything does
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What became of a text: an artifact in `folder`, or a failure."""
+    """The result for one text: an artifact in `folder`, or a failure."""
 
     source: CSource
     artifact: Artifact | None
@@ -78,7 +78,7 @@ class Builder(Closing):
 
     @property
     def has_free_job(self) -> bool:
-        """Whether less is being built than can be at once."""
+        """Whether another build can start at once."""
         return self._pool.has_free_job
 
     def build(self, sources: Sequence[CSource], *, timeout: float | None = None) -> list[Built]:
@@ -117,7 +117,7 @@ class Builder(Closing):
         self._work.close()
 
     def _build_group(self, group: Sequence[CSource], timeout: float) -> list[Built]:
-        """Build. Failures caused by the machine are retried after a pause, as long as anything builds in between; a plain text tells whether
+        """Build a group. Failures caused by the machine are retried after a pause, as long as anything builds in between; a plain text tells whether
         a failure is the text's own."""
         built = self._attempt(group, timeout)
         pauses = iter(COMPILER_PAUSES)
@@ -162,7 +162,7 @@ class Builder(Closing):
                 return built
         alone = [self._compile([source], folder / f"alone{index}", timeout)[0] for index, source in enumerate(group)]
         if len(group) > 1 and not any(one.failure for one in alone):
-            self._together = 1  # these texts conflict in one file: do not try again
+            self._together = 1  # these texts conflict in one file: do not combine texts again
         return alone
 
     def _compile(self, group: Sequence[CSource], stem: Path, timeout: float) -> list[Built]:

@@ -1,4 +1,4 @@
-"""In the child process: load a candidate, lay out its guarded buffers, call it, inspect what it left."""
+"""In the child process: load a candidate, lay out its guarded buffers, call it, and inspect the results."""
 
 import ctypes
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Call:
         parallel_for, handle = 0, 0
         if data["threads"] > 1:
             if pool is None:
-                raise OSError(f"{data['entry']} wants {data['threads']} threads, but there is no thread pool library")
+                raise OSError(f"{data['entry']} needs {data['threads']} threads, but there is no thread pool library")
             opened = open_pool(pool, data["threads"])
             parallel_for, handle = opened.parallel_for, opened.handle
         self._fixed = (entry or 0, ctypes.addressof(self._pointers), self._workspace.address, parallel_for, handle)
@@ -54,7 +54,7 @@ class Call:
         return [{"name": b.name, "low": b.reach[0], "high": b.reach[1]} for b in every]
 
     def forget(self) -> None:
-        """Fill outputs and workspace anew before a second call, each place with another value than before the first."""
+        """Refill outputs and workspace before a second call, each place with a different value than before the first."""
         for argument in self.arguments:
             if argument.role == "output":
                 fill_unwritten(self._buffers[argument.name].view(argument.dtype), 1)

@@ -1,8 +1,8 @@
-"""The protocol of devices, which run what was built and report its cost, with their inputs and results.
+"""The protocol of devices, which run built programs and report their cost, with their inputs and results.
 
     Job (artifact, reference, how inputs are made, timing) --Device.run--> Observation (costs with their unit, what was checked), or a Failure
 
-Nothing else in the system knows whether a device is this machine, a board behind a wire or a simulator. Every device passes the
+No other part of the system knows whether a device is this machine, a board behind a wire or a simulator. Every device passes the
 tests in `ansor.testing.device_contract`.
 """
 
@@ -40,7 +40,7 @@ class Observation:
 
     costs: of one call, one per repeat, above 0. cut_short: clearly worse than the best, so `costs` is one coarse cost.
     check: how its outputs were verified, in words. counters: anything else counted, by name, such as bytes sent. measured_by: the device and its machine,
-    if the device stands for others; else ''.
+    if the device is a proxy for others; else ''.
     """
 
     costs: tuple[float, ...]
@@ -52,7 +52,7 @@ class Observation:
 
 
 class Device(Protocol):
-    """Runs one job at a time, from any thread. A failure is a value; whatever was closed is reopened when a later job needs it."""
+    """Runs one job at a time, from any thread. A failure is returned as a value. A closed device reopens when a later job needs it."""
 
     @property
     def name(self) -> str:
@@ -78,4 +78,4 @@ class Device(Protocol):
         """What the job costs, or why it has no cost. Raises DeviceError if the device cannot be used at all."""
 
     def close(self) -> None:
-        """Stop what runs and release the device. A later job opens it again."""
+        """Stop the running job and release the device. A later job opens it again."""

@@ -1,7 +1,8 @@
 """Finds the kinds of devices and opens a device by its text: `local`, `qemu-aarch64`, `agent://10.0.0.7:9190`.
 
-A kind is a `DeviceKind` in the tuple `KINDS` of a module of `ansor.measure.devices`, or of another package through the entry point group `ansor.devices`
-(a name and a DeviceKind). The text of a device begins with the name of its kind, alone or with a colon after it; a path in /dev is a serial line.
+A kind is a `DeviceKind` in the tuple `KINDS` of a module in `ansor.measure.devices`. Other packages provide kinds through the entry point group
+`ansor.devices` (a name and a DeviceKind). The text of a device begins with the name of its kind, alone or with a colon after it; a path in /dev is a serial
+line.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class DeviceKind:
     """A kind of device.
 
     open: opens the device of a text, for programs of a target; raises DeviceError for a text it cannot read. `Say` gets messages for the user.
-    missing: what this machine lacks to use it, in one sentence with the cure; '' for nothing. several: opens all devices of a text that stands for several;
+    missing: what this machine lacks to use it and how to get it, in one sentence; '' for nothing. several: opens all devices of a text that names several;
     they are closed together. check: raises DeviceError for a text that cannot be read, and opens nothing. exclusive: a device serves one user at a time.
     """
 
@@ -43,7 +44,7 @@ class DeviceKind:
 
 
 def open_device(text: str | Device, target: Target, say: Say = warn) -> Device:
-    """The device of that text; a device is returned unchanged. Raises DeviceError for an unknown kind or one that cannot be used here."""
+    """Open the device of that text; a device is returned unchanged. Raises DeviceError for an unknown kind or one that cannot be used here."""
     return usable_kind(text).open(text, target, say) if isinstance(text, str) else text
 
 
@@ -58,7 +59,7 @@ def usable_kind(text: str) -> DeviceKind:
 
 
 def open_devices(texts: Sequence[str | Device] | str | Device | None, target: Target, say: Say = warn) -> tuple[Device, ...]:
-    """Several devices, by default the target's own. Raises DeviceError for different models: their costs are not comparable."""
+    """Open several devices, by default the target's own. Raises DeviceError for different models: their costs are not comparable."""
     given = [target.device] if texts is None else list(texts) if isinstance(texts, Sequence) and not isinstance(texts, str) else [texts]
     if not given:
         raise DeviceError("asked to measure on no device: name one (`ansor devices` lists the kinds), or leave devices out")
@@ -76,7 +77,7 @@ def open_devices(texts: Sequence[str | Device] | str | Device | None, target: Ta
             raise DeviceError(f"asked to measure on {' and '.join(models)} together: their costs are not comparable; use devices of one model")
     except BaseException:
         for device in opened:
-            if not any(device is one for one in given) and callable(getattr(device, "close", None)):  # a device that was passed in belongs to its owner
+            if not any(device is one for one in given) and callable(getattr(device, "close", None)):  # the caller closes the devices it passed in
                 device.close()
         raise
     return tuple(opened)
@@ -101,14 +102,14 @@ def _check_attributes(device: object) -> None:
     what = f"asked to measure on {device!r:.200}, whose"
     for name in ("name", "model", "form"):
         if not isinstance(getattr(device, name, None), str) or not getattr(device, name):
-            raise DeviceError(f"{what} {name} is {getattr(device, name, 'missing')!r}, not a text; give a device of ansor.measure.device, or its text")
+            raise DeviceError(f"{what} {name} is {getattr(device, name, 'missing')!r}, not a string; give a Device of ansor.measure.device, or its text")
     if not isinstance(getattr(device, "unit", None), Unit):
         raise DeviceError(f"{what} unit is {getattr(device, 'unit', 'missing')!r}, not a Unit; use one of ansor.targets.unit, such as ticks(1e6)")
     if not isinstance(getattr(device, "alone", None), bool):
         raise DeviceError(f"{what} alone is {getattr(device, 'alone', 'missing')!r}, not True or False: whether building disturbs its measurements")
     lacking = next((name for name in ("run", "close") if not callable(getattr(device, name, None))), "")
     if lacking:
-        raise DeviceError(f"{what} method {lacking} is missing; ansor.measure.device.Device says what it does")
+        raise DeviceError(f"{what} method {lacking} is missing; ansor.measure.device.Device documents it")
 
 
 def check_forms(devices: Sequence[Device], toolchain: Toolchain, target: Target) -> None:
@@ -134,7 +135,7 @@ def find_kind(text: str) -> DeviceKind:
 
 
 def name_alone(text: str) -> None:
-    """The check of kinds whose text is their name."""
+    """The `check` of a kind whose only text is its name."""
     name, colon, _ = text.partition(":")
     if colon:
         raise DeviceError(f"asked for device {text!r}; write {name}, with nothing after it")

@@ -1,4 +1,4 @@
-"""Distributes jobs over several devices: each runs one at a time, and the next free one gets the next job."""
+"""Distributes jobs over several devices. Each device runs one job at a time; the first free device gets the next job."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ansor.support.notices import warn
 from ansor.support.text import counted
 
 MOST_LOST = 6
-"""Runs in a row that a device may lose, by failures of the kinds LINK: three jobs' worth for a single device, as each job is retried once, on another
-device if there is one."""
+"""After so many lost runs in a row (failures of the kinds LINK), a device gets no more jobs. A lost job is retried once, on another device if there is one,
+so a single device reaches this after three jobs."""
 
 _STOPPED = Failure("queue", "the run was stopped before a device was free")
 
@@ -37,14 +37,14 @@ class ProxyDevice(Protocol):
     """A device that gives access to others."""
 
     def lines(self) -> Sequence[str]:
-        """What those do, one line each; empty if another device of the queue reports it."""
+        """The state of those devices, one line each; empty if another device of the queue reports them."""
 
 
 class DeviceQueue:
-    """Hands jobs to devices. threaded: jobs run in threads; else a single device runs them in the caller's thread, as they are submitted.
+    """Hands jobs to devices. threaded: jobs run in threads; otherwise, a single device runs them in the caller's thread, as they are submitted.
 
-    A device that raises DeviceError, or loses `MOST_LOST` runs in a row, gets no more jobs: `say` is told, and the others go on. If it was the last one, the
-    job's result is the DeviceError.
+    A device that raises DeviceError, or loses `MOST_LOST` runs in a row, gets no more jobs: `say` gets a message, and the other devices continue. If it was the
+    last one, the job raises the DeviceError.
     """
 
     def __init__(self, devices: Sequence[Device], say: Say = warn, *, threaded: bool = False) -> None:
@@ -57,11 +57,11 @@ class DeviceQueue:
 
     @property
     def ahead(self) -> int:
-        """How many jobs to submit before asking for a result."""
+        """How many jobs to submit before waiting for a result."""
         return 2 * len(self._devices) if self._threads is not None else 0
 
     def lines(self) -> Sequence[str]:
-        """What the devices do, one line each; those that stand for others (`farm://`) report it themselves."""
+        """The state of the devices, one line each; proxies (`farm://`) report the devices behind them."""
         found: list[str] = []
         for device, ran in zip(self._devices, self._ran, strict=True):
             found += device.lines() if isinstance(device, ProxyDevice) else [f"{device.name}: {self._state(device)}, {counted(ran, 'job')} done"]
@@ -82,7 +82,7 @@ class DeviceQueue:
         return self._running[-1]
 
     def stop(self) -> None:
-        """Stop what runs and drop what waits."""
+        """Stop running jobs and drop waiting ones."""
         self._stopping = True
         waiting = [one for one in self._running if not one.cancel()]
         try:
@@ -114,7 +114,7 @@ class DeviceQueue:
         return JobResult(outcome, time.monotonic() - started)
 
     def _once(self, job: Job, other_than: Device | None) -> tuple[Observation | Failure, Device]:
-        """The result of a job on the next free device, and that device: not `other_than` if there is another."""
+        """Run a job on the next free device, but not on `other_than` if there is another. Returns the result and the device."""
         while True:
             device = self._take(other_than)
             try:
@@ -155,7 +155,7 @@ class DeviceQueue:
             raise _UnusableDevice(f"device {device.name} lost {MOST_LOST} runs in a row, the last one with {outcome}; check whether it is on and reachable")
 
     def _leave_out(self, device: Device, error: _UnusableDevice) -> None:
-        """Go on without a device. The last one stays, so that a later job may retry it, and its error is the job's."""
+        """Continue without a device. The last one stays, so that a later job may retry it; its error is raised."""
         with self._changed:
             others = [one for one in self._usable if one is not device]
             if not others:
@@ -164,10 +164,10 @@ class DeviceQueue:
             self._changed.notify_all()
             told = str(error) in self._reasons
             self._reasons.add(str(error))
-        if told:  # of the same farm, probably: one sentence is enough
+        if told:  # probably from the same farm: one message is enough
             return
         names = ", ".join(one.name for one in others)
-        self._say(f"device {device.name} is left out, {names} {'goes' if len(others) == 1 else 'go'} on: {error}")
+        self._say(f"device {device.name} is left out, {names} {'continues' if len(others) == 1 else 'continue'}: {error}")
 
 
 class _UnusableDevice(DeviceError):

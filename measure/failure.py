@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 KINDS = (
-    "instantiation",  # the candidate could not be made into C (set by the caller)
+    "instantiation",  # the candidate could not be turned into C (set by the caller)
     "compile",
     "compile_timeout",
     "load",  # the shared library or its entry point could not be loaded
@@ -19,9 +19,9 @@ KINDS = (
     "does_not_fit",  # too large for the memory of the device
     "reset",  # the device restarted while the program ran
     "link_lost",  # the connection to the device broke
-    "queue",  # the queue of devices returned none
+    "queue",  # no device was free to run the program
     "reference",  # the reference of the task failed, so nothing can be verified
-    "machine",  # no failure of the program: see `machine_trouble`; it is neither recorded nor counted
+    "machine",  # not the program's failure, see `machine_trouble`: neither recorded nor counted
 )
 
 
@@ -29,12 +29,12 @@ LINK = ("link_lost", "reset", "queue")
 """Failures of a device or the connection to it. They say nothing about the program, which is not recorded as failed."""
 
 PASSING = ("machine", *LINK)
-"""Kinds that say nothing about the program and may be gone next time."""
+"""Kinds that say nothing about the program and may not recur."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a trial has no time; `kind` is one of `KINDS`. measured_by, counters: as in `Observation`, for people."""
+    """Why a trial has no time; `kind` is one of `KINDS`. measured_by, counters: as in `Observation`, for display."""
 
     kind: str
     text: str

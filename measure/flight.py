@@ -1,8 +1,8 @@
-"""Batches in flight: several of them keep several devices busy while the search works on the next one.
+"""Batches in flight: several batches keep several devices busy while the search works on the next one.
 
 The measurer's builder builds references and candidates in the order requested; they run as devices become free. Nothing here blocks:
-the caller waits for what its flights await, and advances them. A measurer's flights belong to one thread. The first of a task builds its reference, which
-the others of that task wait for.
+the caller waits for what its flights await, and advances them. A measurer's flights belong to one thread. The first flight of a task builds its reference;
+the task's other flights wait for it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ansor.measure.builder import Built
 from ansor.measure.measurer import Candidate, Key, Measurement, Measurer, Memory, Trial, text_key
 
 FEWEST = 2
-"""The fewest candidates that are worth a call of the compiler while it has nothing to do."""
+"""The fewest candidates that are worth a compiler call while a build job is idle."""
 
 
 class Flight:
-    """Builds the parts of a batch as they are added. Measurements come in its order, each program once, as in `Measurer.measure`. count: of the batch, at
-    most."""
+    """Builds the parts of a batch as they are added. Measurements come in its order, each program once, as in `Measurer.measure`. count: the most
+    candidates of the batch."""
 
     def __init__(self, measurer: Measurer, count: int) -> None:
         self._measurer, self._count, self._complete = measurer, count, False
@@ -34,7 +34,7 @@ class Flight:
         self._prepared = False
 
     def is_part(self, count: int) -> bool:
-        """Whether to add that many candidates at once: as many as share a call of the compiler, or fewer so that none of its jobs waits."""
+        """Whether `count` candidates are enough to add at once: as many as share a compiler call, or fewer while a build job is idle."""
         builder = self._measurer.builder
         return count >= (FEWEST if builder.has_free_job else builder.group_size(self._count))
 
@@ -63,7 +63,7 @@ class Flight:
 
     @property
     def awaits(self) -> Sequence[Future[Any]]:
-        """Futures, one of which must be done before more can come."""
+        """Futures; one of them must be done before the flight can advance."""
         if not self._prepared:
             builds = self._references.values()
             return [*(one for one in builds if not one.done()), *builds][:1]
@@ -71,7 +71,7 @@ class Flight:
         return [*([running] if running is not None else []), *([self._to_build[0]] if self._waiting and self._to_build else [])]
 
     def advance(self) -> list[Measurement]:
-        """Submit what was built and return finished measurements. Raises what building and devices raise, once earlier results were returned: ToolchainError,
+        """Submit built programs and return finished measurements. Raises the errors of building and devices once earlier results were returned: ToolchainError,
         DeviceError, MachineTrouble."""
         if not self._prepare():
             return []
@@ -110,7 +110,7 @@ class Flight:
         return bool(self._built)
 
     def _clear(self) -> None:
-        """Remove what was built; references stay."""
+        """Remove built programs; references stay."""
         for future in self._futures:
             self._measurer.builder.release(future.result())
         self._measurer.forget_accidents(self._memory)

@@ -1,5 +1,5 @@
-/* What measuring needs below Python: the timing loop, guarded buffers and the note a crashing candidate leaves behind.
- * Loaded by ansor.measure.harness; runs in the child process that runs one candidate. */
+/* The parts of measuring that need C: the timing loop, guarded buffers, and the report of a crashing candidate.
+ * ansor.measure.harness loads it into the child process that runs one candidate. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -28,17 +28,17 @@ static double read_clock(clockid_t clock) {
 
 static double now(void) { return read_clock(CLOCK_MONOTONIC); }
 
-/* Fills the stack below the caller with NaN, which is what a function called next finds in variables that it does not begin. */
+/* Fills the stack below the caller with NaN: the next function that is called finds it in variables that it does not initialise. */
 __attribute__((noinline)) void ansor_spoil_stack(void) {
     volatile uint32_t below[1 << 16];
     for (size_t i = 0; i < sizeof below / sizeof *below; ++i) below[i] = 0x7fda5a5a;
 }
 
-/* Seconds that `number` calls in a row take: of wall time, or of the time this thread had a processor. On a machine that does other things, too, wall time
- * holds those; but several threads wait for each other, and only wall time knows how long. */
+/* Seconds that `number` calls in a row take: wall time, or CPU time of this thread. On a busy machine, wall time includes the work of other programs; but only
+ * wall time includes how long several threads wait for each other. */
 double ansor_seconds(ansor_entry entry, void *const *args, unsigned char *workspace, ansor_parallel_for_t parallel_for,
                      void *pool, long number, int wall) {
-    errno = 0; /* a failed malloc leaves ENOMEM here, which tells "out of memory" from any other crash */
+    errno = 0; /* a failed malloc sets it to ENOMEM, which distinguishes "out of memory" from other crashes */
     clockid_t clock = wall ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
     double start = read_clock(clock);
     for (long i = 0; i < number; ++i) entry(args, workspace, parallel_for, pool);
@@ -56,12 +56,12 @@ double ansor_spin(long length) {
     return now() - start;
 }
 
-/* Write through a buffer larger than the last cache, so that the next call finds nothing of its own there. */
+/* Writes through a buffer larger than the last-level cache, so that the next call finds none of its data there. */
 void ansor_flush(volatile unsigned char *buffer, size_t bytes) {
     for (size_t i = 0; i < bytes; i += 64) buffer[i]++;
 }
 
-/* Room for `bytes` with `band` writable bytes or more on both sides, and `far` bytes beyond them that fault when touched.
+/* Allocates `bytes` with at least `band` writable bytes on both sides, and `far` bytes beyond them that fault when touched.
  * band and far are multiples of the page size. Returns the address of the data (page-aligned), or 0. */
 uintptr_t ansor_guarded(size_t bytes, size_t band, size_t far) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -86,10 +86,10 @@ static void note_fault(int number, siginfo_t *info, void *context) {
                           (unsigned long long)(memory_fault ? address : 0), error == ENOMEM, overflow);
     if (write(note_fd, text, (size_t)length) < 0) _exit(1);
     signal(number, SIG_DFL);
-    raise(number); /* and die of it, as the parent expects */
+    raise(number); /* and die from it, as the parent expects */
 }
 
-/* From now on a fatal signal writes one JSON line to `fd` before the process dies of it. */
+/* From now on, a fatal signal writes one JSON line to `fd` before the process dies from it. */
 void ansor_note_faults(int fd) {
     struct rlimit limit;
     uintptr_t here = (uintptr_t)&limit;
@@ -112,7 +112,7 @@ void ansor_note_faults(int fd) {
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; ++i) sigaction(fatal[i], &action, NULL);
 }
 
-/* Be killed when the parent dies, so that a hanging candidate does not outlive a killed tuning run. */
+/* Has this process killed when its parent dies, so that a hanging candidate does not outlive a killed tuning run. */
 void ansor_die_with_parent(void) {
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -39,7 +39,7 @@ class Harness:
         return float(self._seconds(entry, arguments, workspace, parallel_for, pool, number, wall))
 
     def spoil_stack(self) -> None:
-        """Fill the next 256 KiB of this thread's stack with NaN, so that variables show which a program reads before it begins them."""
+        """Fill the next 256 KiB of this thread's stack with NaN, so that it shows if a program reads a variable before initialising it."""
         self._spoil_stack()
 
     def spin(self, length: int) -> float:
@@ -62,5 +62,5 @@ class Harness:
         self._note_faults(descriptor)
 
     def die_with_parent(self) -> None:
-        """Be killed when the parent process dies (Linux)."""
+        """Have this process killed when its parent dies (Linux)."""
         self._die_with_parent()

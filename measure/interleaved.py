@@ -51,9 +51,9 @@ def ratio(ours: Times, theirs: Times) -> Ratio:
 def interleaved(functions: Mapping[str, Callable[[], object]], turns: int, limit: float = math.inf, warm: float = 0.0) -> dict[str, Times]:
     """Time functions in turns: every turn runs each of them for about TURN_SECONDS, after three uncounted turns.
 
-    Once `limit` seconds have passed, it stops after FEWEST_TURNS. `warm`: seconds of untimed calls before each function's turn:
-    threads of the previous function may spin on a core for milliseconds (PyTorch's do), a core that slept is slow for as long, and the first call after others
-    starts with cold caches.
+    Once `limit` seconds have passed, it stops after FEWEST_TURNS. `warm`: seconds of untimed calls before each function's turn.
+    Otherwise, threads of the previous function may still spin on a core for milliseconds (PyTorch's do), a core that slept is slow for as long, and the first
+    call starts with cold caches.
     """
     start = time.perf_counter()
     numbers = {name: _calls(function) for name, function in functions.items()}

@@ -1,4 +1,4 @@
-"""Runs code that may crash, hang, exit or exhaust memory in a forked child, and reports what became of it."""
+"""Runs code that may crash, hang, exit or exhaust memory in a forked child, and reports how it ended."""
 
 import gc
 import json
@@ -24,7 +24,7 @@ Report = Callable[[Message], None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A child's output, and why it failed if it did not finish."""
+    """A child's messages, and why it failed if it did not finish."""
 
     messages: tuple[Message, ...]
     failure: Failure | None
@@ -65,7 +65,7 @@ def limit_memory(growth: int) -> None:
     try:
         with open("/proc/self/statm") as statm:
             now = int(statm.read().split()[0]) * resource.getpagesize()
-    except OSError:  # no /proc: no limit we could set sensibly
+    except OSError:  # no /proc: we cannot choose a sensible limit
         return
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     limit = now + growth if hard == resource.RLIM_INFINITY else min(hard, now + growth)
@@ -96,7 +96,7 @@ def _in_child(
         report({"done": True})
     except MemoryError as error:
         report({"failure": ("memory", str(error) or "out of memory"), "done": True})
-    except Exception:  # our bug rather than the candidate's, but it may cost only one trial
+    except Exception:  # our bug rather than the candidate's: it must not cost more than one trial
         report({"failure": ("crash", f"while measuring: {clip(traceback.format_exc())}"), "done": True})
     os._exit(0)
 
@@ -111,7 +111,7 @@ def _collect(child: int, read_end: int, deadline: float, cancelled: threading.Ev
             if not chunk:
                 return b"".join(chunks), _ended(child, deadline)
             chunks.append(chunk)
-        elif _ended(child, 0.0):  # something it started may still hold the pipe
+        elif _ended(child, 0.0):  # a process it started may still hold the pipe
             return b"".join([*chunks, *_left_in(read_end)]), True
     return b"".join(chunks), False
 

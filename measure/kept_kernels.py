@@ -1,6 +1,6 @@
 """Caches the libraries of built kernels: the same text for the same processor is not compiled again.
 
-Each has its digest beside it and is loaded only if nobody else could have written it. The least recently used ones are removed first.
+Each library has its digest beside it, and is loaded only if nobody else could have written it. The least recently used ones are removed first.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def build_kernels(sources: Sequence[CSource], toolchain: Toolchain | None = None
 
 
 def _known(source: CSource, toolchain: Toolchain) -> "Kernel | None":
-    """The kernel of a cached library. Also None if it does not load, or another process just removed it."""
+    """The kernel of a cached library; None if there is none, if it does not load, or if another process just removed it."""
     library = known_kernel(source, toolchain)
     with suppress(OSError, MeasureError):
         return None if library is None else Kernel(source, library)
@@ -70,9 +70,9 @@ class Kernel(Locked):
     Call it with the inputs, and those constants that `bind_constants` did not bind, in declaration order. Results are new
     arrays, or `out=` (one array, or a tuple for several outputs; it may be one of the inputs). Arrays that are not contiguous or not aligned to
     `ALIGNMENT` bytes are copied first; torch tensors and `aligned_empty` arrays need no copy. Calls from several Python
-    threads are safe but serialized. Inputs may be given by name.
+    threads are safe but serialised. Inputs may be given by name.
     From the third call on, a call takes about a microsecond more than its C code: the first two check their arguments in a slower way, as does any call that
-    is not simple. The memory of a result is reused once the result is gone: a kernel keeps that of one. Results cannot be resized in place.
+    is not simple. The memory of a result is reused once the result is gone: a kernel keeps one block of it for each output. Results cannot be resized in place.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class Kernel(Locked):
     def _call_checked(
         self, inputs: "tuple[Tensor, ...]", out: "Tensor | Sequence[Tensor] | None", named: "Mapping[str, Tensor]"
     ) -> "Tensor | tuple[Tensor, ...]":
-        """A call whose arguments may need checks, conversions or copies. Separate from `__call__`, whose fast path its closures would slow down."""
+        """A call whose arguments may need checks, conversions or copies. Separate from `__call__`, because its closures would slow down the fast path there."""
         wanted = [a for a in self.arguments if a.role != "output" and a.name not in self._bound]
         if named:
             inputs = self._in_order(wanted, inputs, named)
@@ -216,7 +216,7 @@ class Kernel(Locked):
         return (*inputs, *(named[name] for name in names[len(inputs) :]))
 
     def _watch_gradients(self, inputs: "Sequence[Tensor]") -> None:
-        """Warn once where PyTorch would have tracked gradients. Quick calls are not checked: they have no time for it."""
+        """Warn once where PyTorch would have tracked gradients. Quick calls are not checked, to save time."""
         torch = loaded_torch()
         if torch is None or self._gradients_said or not torch.is_grad_enabled():
             return
@@ -245,7 +245,7 @@ class Kernel(Locked):
         self._slow_again()
 
     def _slow_again(self) -> None:
-        self._quick, self._met = None, Counter()  # reads nothing: another thread's fork may find a half-made kernel
+        self._quick, self._met = None, Counter()  # reads nothing: a fork by another thread may find a half-made kernel
 
     def run_pointers(self, addresses: Sequence[int], workspace: int = 0) -> None:
         """Run once on raw addresses, one per argument (aligned, constants packed): for planned memory.

@@ -53,7 +53,7 @@ def load_kernel(path: Path) -> Kernel:
         return Kernel.load(path)
     files = archived(path)
     if files is None:
-        raise MeasureError(f"asked to load {path}, which is damaged or does not say how it is called; give a file that func.export_library wrote")
+        raise MeasureError(f"asked to load {path}, which is damaged or does not say how to call it; give a file that func.export_library wrote")
     return Kernel.of_files(files, str(path))
 
 

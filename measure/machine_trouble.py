@@ -15,7 +15,7 @@ ALONE = "of this program alone, a plain one is fine"
 """Marks a failure that looked like the machine's until a plain program passed."""
 
 _SUSPECTS = ("compile", "load", "reference", KIND)
-"""Kinds of failures that tools report; what a program reports while it runs is its own."""
+"""Kinds of failures that tools report, perhaps because of the machine. A failure that a running program reports is its own."""
 
 LOST = "the measuring process was lost"
 """Begins the text of a failure if the worker died or fell silent."""

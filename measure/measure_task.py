@@ -11,8 +11,8 @@ from ansor.codegen.source import CSource
 class MeasureTask:
     """What all candidates of a task share. `reference` computes the expected outputs in double precision, with the same
     arguments but float64 for every float; None: outputs are not verified. `reduction`: the length of the longest
-    reduction behind an output element; `ranges`: (low, high) of arguments that must not get the default inputs;
-    `threads`: of the target, which decide the clock; `files`: values of single arguments (NumPy's format);
+    reduction behind an output element; `ranges`: (low, high) of arguments that need other inputs than the default;
+    `threads`: the target's, which decide the clock; `files`: values of single arguments (NumPy's format);
     `rounding`: see `Dag.rounding`."""
 
     key: str

@@ -57,7 +57,7 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What became of a candidate: costs of one call (one per repeat), or a failure."""
+    """The result of a candidate: costs of one call (one per repeat), or a failure."""
 
     costs: tuple[float, ...] = ()
     failure: Failure | None = None
@@ -83,7 +83,7 @@ Key = bytes
 """Identifies a candidate or its machine code."""
 
 Memory = dict[Key, Measurement | None]
-"""What a batch knows: results so far, and None for programs that have begun. A copy, because other batches may forget."""
+"""A batch's results so far, and None for programs that have begun. It is a copy, because other batches may forget results."""
 
 
 class Measurer(Closing):
@@ -91,10 +91,10 @@ class Measurer(Closing):
 
     devices: texts or devices, of one model; by default the target's own. toolchain: instead of the target's own. build_timeout: seconds per build. jobs:
     parallel builds, or a pool for them that several measurers share. overlap: build while devices run; by default if that disturbs none of them. `say` gets
-    messages for the user, such as that another run measures on this machine and this one must wait long.
+    messages for the user, such as a notice of a long wait for another run that measures on this machine.
 
-    Raises ToolchainError, here and while measuring, if the toolchain itself cannot be used, and DeviceError if a device cannot; what candidates do is a
-    value. So is a persistent failure of the machine, of the kind "machine": keep the other results, then raise MachineTrouble
+    Raises ToolchainError, here and while measuring, if the toolchain itself cannot be used, and DeviceError if a device cannot. What candidates do is
+    returned as a value. So is a persistent failure of the machine, of the kind "machine": keep the other results, then raise MachineTrouble
     (`check_trouble`).
     """
 
@@ -159,7 +159,7 @@ class Measurer(Closing):
             self.forget_accidents(self._seen)
 
     def close(self) -> None:
-        """End runs and compiler calls, release the devices, remove the work folder."""
+        """End runs and compiler calls, release the devices, and remove the work folder."""
         self.queue.close()
         self.builder.close()
 
@@ -181,7 +181,7 @@ class Measurer(Closing):
             yield self.end_trial(*begun.popleft(), memory)
 
     def remembered(self, keys: Iterable[Key]) -> Memory:
-        """What is known about a batch when it begins."""
+        """The known results of a batch when it begins."""
         return {key: self._seen[key] for key in keys if key in self._seen}
 
     def begin_trial(self, one: Candidate, built: Built, memory: Memory) -> "Trial":
@@ -236,7 +236,7 @@ class Measurer(Closing):
         return found
 
     def forget_accidents(self, among: Iterable[Key]) -> None:
-        """Forget failures that may be the machine's fault (late, out of memory, unreachable), so that a later batch may retry."""
+        """Forget failures that may be the machine's fault (timeouts, out of memory, unreachable devices), so that a later batch may retry."""
         for key in list(among):
             seen = self._seen.get(key)
             if seen is not None and seen.failure is not None and seen.failure.kind in ACCIDENTS:
@@ -281,7 +281,7 @@ class Measurer(Closing):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A candidate in flight: its build, the key of its code, and why it does not run or its run. Without either it was seen before."""
+    """A candidate in flight: its build, the key of its code, and its run or why it does not run. Without either, the same program was seen before."""
 
     built: Built | None = None
     code: Key | None = None
@@ -307,4 +307,5 @@ def _key(one: Candidate, code: str) -> Key:
 
 
 def text_key(one: Candidate) -> Key:
+    """Equal for candidates with the same text, whatever their entry points are called."""
     return _key(one, one.source.text.replace(one.source.entry, "\0"))

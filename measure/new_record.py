@@ -13,7 +13,7 @@ from ansor.targets.base import LOCAL
 
 @dataclass(frozen=True)
 class Trial:
-    """What was measured: a program for a target, as a row of a sketch of a workload or of an alternative algorithm. sketch: its steps as JSON."""
+    """The measured program: a row of a sketch, for a target. The sketch is of a workload or of an alternative algorithm. sketch: its steps as JSON."""
 
     workload: str
     target: str

@@ -3,7 +3,8 @@
     {"pack":{"format":1,"package":"0.1.0","of":"resnet18","machine":{...},"tasks":[{"workload":"...","name":"...","uses":2.0}],"sha256":"..."}}
     {"workload":"...","target":"...","sketch":[...],"row":[3,0,12],"seconds":[0.0012],...}            (lines of a record file, the fastest of a task first)
 
-The digest covers the rest of the first line and all lines after it. It detects damage; programs in a pack are checked like any record, and never run as is.
+The digest covers the rest of the first line and all lines after it. It only detects damage. Programs in a pack are checked like
+any record, and never run as they are.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ansor.support.text import counted, listed
 
 FORMAT = 1
 LARGEST = 32 << 20
-"""The most bytes of a file that is read."""
+"""The most bytes read from a file."""
 
 MOST_PROGRAMS = 64
 """Per task."""
@@ -79,11 +80,11 @@ def make_pack(records: Sequence[Record], tasks: Sequence[PackedTask], machine: S
     where = list(dict.fromkeys((record.target, record.device, record.unit) for record in records))
     if len(where) > 1:
         words = listed([f"{target}{'' if device == 'local' else f' on {device}'}" for target, device, _ in where])
-        raise RecordError(f"asked to pack records of {len(where)} targets or devices ({words}), whose costs do not compare; pack those of one")
+        raise RecordError(f"asked to pack records of {len(where)} targets or devices ({words}), whose costs are not comparable; pack those of one")
     found = [(task, _fastest(records, task.workload, min(best, MOST_PROGRAMS))) for task in tasks]
     programs = [record for _, fastest in found for record in fastest]
     if not programs:
-        raise RecordError(f"asked to pack {of or 'records'}, of which there is no valid program; tune first")
+        raise RecordError(f"asked to pack {of or 'records'}, but there is no valid program; tune first")
     return Pack(of, package_version(), tuple(machine), tuple(task for task, fastest in found if fastest), tuple(programs))
 
 
@@ -101,7 +102,7 @@ def tasks_of(loaded: Iterable[Loaded]) -> list[PackedTask]:
 
 
 def _fastest(records: Iterable[Record], workload: str, most: int) -> list[Record]:
-    """The fastest record of each program."""
+    """The fastest record of each program of a workload, the fastest program first, at most `most`."""
     timed = sorted((one for one in records if one.workload == workload and one.costs), key=lambda record: record.cost)
     programs: dict[tuple[object, ...], Record] = {}
     for record in timed:
@@ -141,7 +142,7 @@ def load_pack(path: str | Path) -> Pack:
 
 
 class _Refused(Exception):
-    """What is wrong with a pack, and the cure."""
+    """What is wrong with a pack, and what to do."""
 
 
 def _damaged(what: str) -> _Refused:
@@ -160,7 +161,7 @@ def _pack_of(content: bytes) -> Pack:
         raise _Refused(f"is a kernel pack of format {str(about.get('format')):.20}, and this version of ansor reads format {FORMAT}; "
                        "install the version that wrote it, or create the pack again")
     if _digest({key: value for key, value in about.items() if key != "sha256"}, lines) != about.get("sha256"):
-        raise _damaged("its digest is not that of its content")
+        raise _damaged("its digest does not match its content")
     tasks = _tasks(about.get("tasks"))
     records = _records(lines, {task.workload for task in tasks})
     machine = about.get("machine")
@@ -195,12 +196,12 @@ def _records(lines: bytes, workloads: set[str]) -> tuple[Record, ...]:
     for number, line in enumerate(lines.splitlines(keepends=True), 2):
         record = reader.read(line)
         if isinstance(record, str) or not record.costs:
-            raise _damaged(f"line {number} is no trial with times{f' ({record})' if isinstance(record, str) and record else ''}")
+            raise _damaged(f"line {number} is not a trial with times{f' ({record})' if isinstance(record, str) and record else ''}")
         found.append(record)
     if {record.workload for record in found} != workloads:
-        raise _damaged("its programs are not those of its tasks")
+        raise _damaged("its programs do not match its tasks")
     if len({(record.target, record.device, record.unit) for record in found}) > 1:
-        raise _damaged("its programs are of several targets, whose costs do not compare")
+        raise _damaged("its programs are for several targets, whose costs are not comparable")
     most = max(Counter(record.workload for record in found).values())
     if most > MOST_PROGRAMS or not _in_order(found):
         raise _damaged(f"it does not list at most {MOST_PROGRAMS} programs of each task, the fastest first")

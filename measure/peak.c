@@ -1,4 +1,4 @@
-/* The limits of this machine: fused multiply-adds in registers, and reading memory once. */
+/* Measures the limits of this machine: fused multiply-adds in registers, and reading memory once. */
 #include <time.h>
 
 #ifndef VECTOR_BYTES

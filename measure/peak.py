@@ -15,9 +15,9 @@ from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
 
 SOURCE = Path(__file__).with_name("peak.c")
 CHAINS = 12
-ROUNDS = 500_000  # about a millisecond: of many bursts one is uninterrupted, even on a busy machine
+ROUNDS = 500_000  # about a millisecond: short enough that some burst is uninterrupted, even on a busy machine
 LEAST_SECONDS = 0.25
-READ_FLOATS = 1 << 25  # 128 MiB, beyond any cache
+READ_FLOATS = 1 << 25  # 128 MiB, larger than any cache
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Peak:
 
 
 def measure_peak(compiler: Compiler | None = None, *, vector_bytes: int = 32, threads: int = 1, mcpu: str = "native") -> Peak:
-    """Best of many short bursts on `threads` threads. Raises ToolchainError if the probe does not build."""
+    """Take the best of many short bursts on `threads` threads. Raises ToolchainError if the probe does not build."""
     chosen = compiler or find_compiler()
     library = ctypes.CDLL(str(cached_library(chosen, "peak", SOURCE.read_text(), mcpu=mcpu, flags=(f"-DVECTOR_BYTES={vector_bytes}",))))
     library.ansor_peak_seconds.restype = library.ansor_read_seconds.restype = ctypes.c_double
@@ -50,7 +50,7 @@ def measure_peak(compiler: Compiler | None = None, *, vector_bytes: int = 32, th
 
 
 def _best(pool: ThreadPoolExecutor, work: Callable[[int], float], threads: int, bursts: int = 7) -> float:
-    """The shortest time in which all threads finished, of at least `bursts` bursts and as many as fit in `LEAST_SECONDS`."""
+    """The shortest time in which all threads finished a burst. Runs at least `bursts` bursts, and more until `LEAST_SECONDS` have passed."""
     times: list[float] = []
     start = time.perf_counter()
     while len(times) < bursts or time.perf_counter() - start < LEAST_SECONDS:

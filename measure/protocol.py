@@ -30,7 +30,7 @@ class TaskRequest(TypedDict):
     ranges: Mapping[str, tuple[float, float]]
     files: Mapping[str, str]  # values of single arguments
     seed: int
-    threads: int  # of its target: all candidates use the same clock
+    threads: int  # the target's: they decide which clock times all candidates
     timeout: float
 
 
@@ -45,7 +45,7 @@ class RunRequest(TypedDict):
 
 
 class NoiseRequest(TypedDict):
-    """Time a fixed spin kernel often."""
+    """Time a fixed spin kernel `repeat` times."""
 
     command: Literal["noise"]
     repeat: int
@@ -70,7 +70,7 @@ Request = TaskRequest | RunRequest | NoiseRequest | CheckRequest
 
 
 class BufferReport(TypedDict):
-    """Where a buffer of the child is, so that a fault near it can be named."""
+    """The address range of one of the child's buffers, so that a fault near it can name the buffer."""
 
     name: str
     low: int
@@ -112,5 +112,5 @@ def call_data(source: CSource, library: str) -> CallData:
 
 
 def arguments_of(data: Sequence[ArgumentData]) -> tuple[Argument, ...]:
-    """The arguments of a message."""
+    """Parse the arguments in a message."""
     return tuple(Argument.from_data(argument) for argument in data)

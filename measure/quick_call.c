@@ -1,17 +1,17 @@
-/* A call of a kernel from Python in C: looks at the arguments, runs the kernel, makes the results.
+/* Calls a kernel from Python in C: checks the arguments, runs the kernel, and makes the results.
  *
- * quick_call(inputs, out) gives the result, a tuple of several, or `out`. It gives None, with nothing done, for whatever has to be converted, refused or
- * explained: `Kernel` has another way for those. It takes arrays whose type is numpy.ndarray itself and tensors whose type is torch.Tensor or Parameter.
- * NumPy arrays are looked at through the buffer protocol, and made by NumPy's table of C functions. Tensors go both ways by DLPack's table of C functions, or,
- * where PyTorch has none (before 2.10), by their methods.
+ * quick_call(inputs, out) returns the result, a tuple of several, or `out`. If anything must be converted, refused or explained, it does nothing and returns
+ * None: `Kernel` then takes its slow path. It accepts arrays whose type is exactly numpy.ndarray, and tensors whose type is torch.Tensor or Parameter.
+ * It reads NumPy arrays by the buffer protocol, and makes them by NumPy's table of C functions. It exchanges tensors by DLPack's table of C functions, or by
+ * their methods if PyTorch has no such table (before 2.10).
  *
- * Python   Only functions of its stable interface are used, declared here: the headers of Python are not everywhere, and one library serves all versions.
- *          They are weak, because the program that loads this library has them.
- * Copies   An input that is not aligned as kernels need it is copied to memory of the call; so is an output that is not, or that overlaps another argument.
- * Results  Each result has a block of memory, which comes back when the last array, tensor or view of it is gone, on whatever thread. One block of each
- *          output is kept for the next call.
- * Threads  The interpreter's lock is given back while the kernel runs. The caller lets one thread at a time use a plan. Whatever may run Python's code, which
- *          may call the same kernel, is before the copies or after the kernel.
+ * Python   Only functions of the stable ABI are used. They are declared here: Python's headers are not installed everywhere, and one library serves all
+ *          versions. They are weak, because the program that loads this library provides them.
+ * Copies   An input that is not aligned for kernels is copied to memory of the plan. So is an unaligned output, or one that overlaps another argument.
+ * Results  Each result has a block of memory. It is given back when the last array, tensor or view of it is gone, on any thread. One block of each output is
+ *          kept for the next call.
+ * Threads  The GIL is released while the kernel runs. The caller lets only one thread at a time use a plan. Any operation that may run Python code, which may
+ *          call the same kernel, comes before the copies or after the kernel.
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -87,11 +87,11 @@ typedef struct {
 } dl_functions;
 #define DL_CPU 1
 
-/* What is known of a kernel ------------------------------------------------------------------------------------------------------------------------ */
+/* Description of a kernel -------------------------------------------------------------------------------------------------------------------------- */
 
 enum role { INPUT, OUTPUT, BOUND };
 
-/* As `quick_call.py` fills it in. */
+/* `quick_call.py` fills it in. */
 struct argument {
   int64_t role, dimensions, bytes;
   int64_t shape[MOST_DIMENSIONS], strides[MOST_DIMENSIONS]; /* strides in elements */
@@ -107,14 +107,14 @@ struct description {
   void *workspace, *parallel_for, *pool;
   int64_t arguments, most_copied;
   struct argument *list;
-  object *array_type, *tensor_type, *parameter_type; /* array_type in place of the others: no tensors are taken */
+  object *array_type, *tensor_type, *parameter_type; /* array_type instead of the others: tensors are not accepted */
   object *from_array;                                /* torch.from_numpy */
-  object *keep;                                      /* whatever the pointers here need */
+  object *keep;                                      /* owns what the pointers here refer to */
   void **numpy;
   dl_functions *torch;
 };
 
-/* Blocks of one output: as long as the plan, or anything that was made from it, lives. */
+/* The blocks of one output. It lives as long as the plan, or any result made from it. */
 struct blocks {
   atomic_long users;
   _Atomic(void *) kept; /* a block, NULL, or CLOSED */
@@ -155,7 +155,7 @@ static void release(struct blocks *owner) {
   if (atomic_fetch_sub(&owner->users, 1) == 1) free(owner);
 }
 
-/* The end of a result: from any thread, without the interpreter. */
+/* Ends a result. May be called on any thread, without the GIL. */
 static void give_back(struct block *block) {
   struct blocks *owner = block->owner;
   void *none = NULL;
@@ -178,7 +178,7 @@ enum kind { OTHER, ARRAY, TENSOR };
 
 static object *type_of(object *value) {
   object *type = PyObject_Type(value);
-  Py_DecRef(type); /* the value has it still */
+  Py_DecRef(type); /* the value still holds it */
   return type;
 }
 
@@ -198,11 +198,11 @@ static void *address_of_array(object *value, const struct argument *argument) {
   int fits = view.ndim == argument->dimensions && view.format && !strcmp(view.format, argument->format) && PyBuffer_IsContiguous(&view, 'C');
   for (int64_t d = 0; fits && d < argument->dimensions; d++) fits = view.shape[d] == argument->shape[d];
   void *address = fits ? view.buf : NULL;
-  PyBuffer_Release(&view); /* who called us holds the array */
+  PyBuffer_Release(&view); /* the caller holds the array */
   return address;
 }
 
-/* 1 where Python's answer is `True`; errors are forgotten. */
+/* Returns 1 if Python's answer is `True`; errors are cleared. */
 static int is_true(object *answer) {
   if (!answer) PyErr_Clear();
   else Py_DecRef(answer);
@@ -225,7 +225,7 @@ static int has(const struct plan *plan, object *value, enum name name, object *w
   return same > 0;
 }
 
-/* By the methods of a tensor. */
+/* Uses the tensor's methods. */
 static void *asked_address(const struct plan *plan, object *value, const struct argument *argument) {
   if (!has(plan, value, DTYPE, argument->tensor_dtype) || !has(plan, value, SHAPE, argument->tensor_shape)) return NULL;
   if (!has(plan, value, IS_CPU, &_Py_TrueStruct) || !is_true(said(plan, value, IS_CONTIGUOUS))) return NULL;
@@ -251,7 +251,7 @@ static void *seen_address(const struct plan *plan, object *value, const struct a
 
 static void *address_of_tensor(const struct plan *plan, object *value, const struct argument *argument) {
   void *address = (plan->about.torch ? seen_address : asked_address)(plan, value, argument);
-  return address && is_false(said(plan, value, IS_NEG)) ? address : NULL; /* DLPack does not know of negated views */
+  return address && is_false(said(plan, value, IS_NEG)) ? address : NULL; /* DLPack does not report negated views */
 }
 
 static void *address_of(const struct plan *plan, object *value, const struct argument *argument, int *tensors) {
@@ -269,7 +269,7 @@ static void *scratch_of(struct plan *plan, int64_t k) {
 
 static int is_aligned(const void *address) { return (uintptr_t)address % ALIGNMENT == 0; }
 
-/* Where the inputs lie, and where the kernel is to read them and bound constants; 0 when one of them is not as it has to be. */
+/* Finds the addresses of the inputs, and those where the kernel reads them and bound constants. Returns 0 if an input is not as required. */
 static int look_at_inputs(struct plan *plan, object *inputs, void **found, void **addresses, int *tensors) {
   int64_t given = 0;
   if (PyTuple_Size(inputs) != plan->inputs) {
@@ -298,7 +298,7 @@ static int overlaps(const struct plan *plan, int64_t which, const char *address,
   return 0;
 }
 
-/* Where the kernel writes what is to be in `out`, and in `wanted` where it has to be in the end. */
+/* Finds the addresses where the kernel writes outputs, and in `wanted` those of `out`, where they must end up. */
 static int look_at_outputs(struct plan *plan, object *out, void **addresses, void **wanted) {
   int several = type_of(out) == plan->tuple_type, ignored = 0;
   int64_t number = 0;
@@ -326,20 +326,20 @@ static object *as_array(struct plan *plan, struct block *block, struct argument 
     give_back(block);
     return NULL;
   }
-  Py_IncRef(argument->dtype); /* the array takes it */
+  Py_IncRef(argument->dtype); /* the array takes this reference */
   object *array = new(plan->about.array_type, argument->dtype, (int)argument->dimensions, argument->shape, NULL, data_of(block), 0x0501, NULL);
   if (!array) {
     Py_DecRef(capsule);
     return NULL;
   }
-  if (set_base(array, capsule)) { /* takes the capsule, also when it fails */
+  if (set_base(array, capsule)) { /* takes the capsule, even if it fails */
     Py_DecRef(array);
     return NULL;
   }
   return array;
 }
 
-/* Through an array, which has the block. */
+/* Makes a tensor from an array, which owns the block. */
 static object *from_array(struct plan *plan, struct block *block, struct argument *argument) {
   object *array = as_array(plan, block, argument);
   object *tensor = array ? PyObject_CallFunctionObjArgs(plan->about.from_array, array, NULL) : NULL;
@@ -363,7 +363,7 @@ static object *as_tensor(struct plan *plan, struct block *block, struct argument
 
 /* Calls -------------------------------------------------------------------------------------------------------------------------------------------- */
 
-/* Copies are made here, with nothing of Python between them and the kernel: a finalizer that calls it, too, would use the same memory. */
+/* Makes the copies, with no Python code between them and the kernel: a finaliser that calls the same kernel would overwrite them. */
 static void run(struct plan *plan, void *const *found, void *const *addresses) {
   for (int64_t k = 0; k < plan->about.arguments; k++)
     if (plan->arguments[k].role == INPUT && found[k] != addresses[k]) memcpy(addresses[k], found[k], (size_t)plan->arguments[k].bytes);
@@ -387,7 +387,7 @@ static object *into(struct plan *plan, object *out, void *const *found, void **a
   return out;
 }
 
-/* The results around their blocks; each block belongs to its result, or is given back. NULL with an error set when one cannot be made. */
+/* Wraps the blocks as results; each block belongs to its result, or is given back. Returns NULL with an error set if one cannot be made. */
 static object *around(struct plan *plan, struct block **blocks, int tensors) {
   object *results = plan->outputs > 1 ? PyTuple_New(plan->outputs) : NULL, *result = NULL;
   int failed = plan->outputs > 1 && !results;
@@ -427,7 +427,7 @@ static object *quick_call(object *self, object *const *given, length number) {
   void *found[MOST_ARGUMENTS], *addresses[MOST_ARGUMENTS];
   int tensors = 0;
   if (number != 2) return none();
-  plan->tuple_type = type_of(given[0]); /* arguments are a tuple */
+  plan->tuple_type = type_of(given[0]); /* the inputs are a tuple */
   if (!look_at_inputs(plan, given[0], found, addresses, &tensors)) return none();
   return given[1] == &_Py_NoneStruct ? fresh(plan, found, addresses, tensors) : into(plan, given[1], found, addresses);
 }
@@ -452,7 +452,7 @@ static void end_of_plan(struct plan *plan) {
 
 static void end_of_plan_capsule(object *capsule) { end_of_plan(PyCapsule_GetPointer(capsule, NULL)); }
 
-/* A plan of what `about` says; NULL without memory. */
+/* Makes a plan from a description; NULL if there is no memory. */
 static struct plan *planned(const struct description *about) {
   struct plan *plan = calloc(1, sizeof *plan);
   if (!plan) return NULL;
@@ -479,7 +479,7 @@ static struct plan *planned(const struct description *about) {
 
 static method quick = {"quick_call", quick_call, FASTCALL, "The results of a call, or None where another way has to be taken."};
 
-/* The function to call; None where there is no memory for it. */
+/* The function to call; None if there is no memory for it. */
 object *ansor_quick_call(const struct description *about) {
   struct plan *plan = about->arguments <= MOST_ARGUMENTS ? planned(about) : NULL;
   if (!plan) {

@@ -1,4 +1,4 @@
-"""Kernel calls with little overhead: C checks all arguments, if none must be converted or refused."""
+"""Kernel calls with little overhead: C code checks all arguments, unless one must be converted or refused."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ansor.errors import CacheError, ToolchainError
 
 SOURCE = Path(__file__).with_name("quick_call.c")
 MOST_COPIED = 1 << 20
-"""The most bytes of an unaligned argument to copy. For larger ones the slow path costs nothing in comparison, and keeps no memory."""
+"""The most bytes of an unaligned argument to copy. For larger ones, the slow path costs little in comparison, and keeps no memory."""
 MOST_DIMENSIONS, MOST_ARGUMENTS = 16, 64
 KINDS = {"i": 0, "u": 1, "f": 2, "b": 6}
-"""NumPy's kinds -> DLPack's. It has a number for bfloat16, too, but arrays of it give no buffer, which this code needs."""
+"""NumPy's kinds -> DLPack's. DLPack has a number for bfloat16, too, but bfloat16 arrays do not give the buffer that this code needs."""
 
 QuickCall = Callable[[tuple[object, ...], object], Any]
 """Inputs and `out` (or None) -> the call's result; None, with nothing done, if the slow path must be taken."""

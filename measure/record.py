@@ -6,9 +6,9 @@
     {"workload":"...","target":"...","device":"qemu-aarch64","unit":"instructions","sketch":[...],"row":[3,0,12],"costs":[1.2e6],...}
     {"comparison":{"workload":"...","target":"...","library":"torch 2.9.0",...}}
 
-Trials of devices other than this machine name the model of the device and the unit of their costs, and may end with anything else these counted:
-"counters":{"stack_bytes_used":512.0}. Those of a farm end with the device and its machine: "measured_by":"local on host7 (AMD EPYC 9R45)". A program of
-an algorithm other than the declaration's own names it after the target: "algorithm":"winograd_f4".
+Trials on devices other than this machine name the device's model and the unit of their costs. They may end with anything else the device counted:
+"counters":{"stack_bytes_used":512.0}. Trials of a farm end with the device and its machine: "measured_by":"local on host7 (AMD EPYC 9R45)". If a program
+uses an algorithm other than the declaration's own, its trial names the algorithm before the sketch: "algorithm":"winograd_f4".
 
 Every session that appends writes a header first, so a file may hold several; a trial follows the header it was made
 under. A line is one write to the end of the file, so writers in several processes do not mix their lines.
@@ -45,7 +45,7 @@ FORMAT = FIRST_FORMAT = 1
 DAMAGED_HEADER = "damaged header"
 TORN, OTHER_WORKLOAD, OTHER_TARGET = "torn line", "other workload", "other target"
 NOT_A_TRIAL, DAMAGED = "not a trial", "damaged line"
-NORMAL = (OTHER_WORKLOAD, OTHER_TARGET)  # reasons that are no defect of a line
+NORMAL = (OTHER_WORKLOAD, OTHER_TARGET)  # reasons other than a damaged line
 
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | dict[str, Json]"
 _Head: TypeAlias = "tuple[str, str, Json, str, Unit, str]"  # workload, target, sketch, algorithm, unit, device
@@ -68,7 +68,7 @@ class Record(NamedTuple):
 
     workload: str  # the workload's key
     target: str  # canonical text of the target
-    sketch: Json  # the sketch's steps as JSON; a tuple where it was a list, so that it compares and hashes
+    sketch: Json  # the sketch's steps as JSON, with tuples for lists, so that it can be compared and hashed
     row: tuple[int, ...]  # the choices
     costs: tuple[float, ...]  # of one call, one per repeat; empty for a failure
     failure: Failure | None = None
@@ -132,7 +132,7 @@ class Loaded(RecordView):
 
     @property
     def names(self) -> dict[str, str]:
-        """Workload key -> display name, as far as the file has names; the latest session wins."""
+        """Workload key -> display name, if the file has names; the latest session's names win."""
         return {key: name for header in self.headers for key, name in header.names}
 
     def __repr__(self) -> str:
@@ -141,7 +141,7 @@ class Loaded(RecordView):
 
 
 def make_header(toolchain: Toolchain, *, seed: int = 0, names: Mapping[str, str] | None = None, model: str = "") -> Header:
-    """A header for this machine, now, and its toolchain. `names`: display names of workloads, by key; `model`: what picks programs."""
+    """A header for this machine, the current time and a toolchain. `names`: display names of workloads, by key; `model`: the cost model that picks programs."""
     machine = [("processor", processor_name()), ("cores", str(settings.cores())), ("system", f"{platform.system()} {platform.machine()}")]
     machine += [(MODEL, model)] if model else []
     return Header(toolchain.version, toolchain.flags, seed, package_version(), tuple(machine), time.time(), names=tuple((names or {}).items()))
@@ -170,8 +170,8 @@ def round_to(seconds: float) -> float:
 class RecordFile(Closing):
     """A file of records, open for appending; created if missing. Use it in a `with` statement, or call `close`.
 
-    Raises RecordError if the file holds something else, has an unknown version or cannot be written. A last line torn by
-    the end of its writer is terminated first, so that nothing else is lost.
+    Raises RecordError if the file holds something else, has an unknown version or cannot be written. If a killed
+    writer left a torn last line, that line is terminated first, so that nothing else is lost.
     """
 
     def __init__(self, path: str | Path, header: Header) -> None:
@@ -216,7 +216,7 @@ class RecordFile(Closing):
         self._keep()
 
     def _keep(self) -> None:
-        """Sync to disk. A trial takes a hundred times as long, so losing none of them costs nothing."""
+        """Sync to disk, so that no trial is lost. A trial takes a hundred times as long, so this costs next to nothing."""
         try:
             sync(self._descriptor)
         except OSError as error:
@@ -248,7 +248,7 @@ def record_line(record: Record) -> bytes:
 
 
 def check_file(path: Path) -> None:
-    """Raises RecordError for a file that holds something else or has an unknown version. Called before any work. The file may be missing."""
+    """Raises RecordError for a file that holds something else or has an unknown version. Call it before any work. The file may be missing."""
     check_place(path)
     try:
         with path.open("rb") as file:
@@ -267,7 +267,7 @@ def load(path: str | Path, *, workload: str | None = None, target: str | None = 
     """
     if not isinstance(path, str | os.PathLike):
         raise ArgumentError(f"asked for the records of {path!r:.80}, which is a {type(path).__name__}; give the path of a record file")
-    # A million tuples are no garbage: collecting while making them doubles the time.
+    # None of a million tuples is garbage: collecting while making them doubles the time.
     check_place(Path(path))
     collecting = gc.isenabled()
     gc.disable()
@@ -315,7 +315,7 @@ def _load(path: Path, reader: "Reader") -> Loaded:
 def _check_ours(start: bytes, path: Path) -> None:
     _check_start(start, path)
     first = _as_written(start.removeprefix(_MARK).partition(b"\n")[0])
-    if first.startswith(_HEADER):  # damaged or not: the lines after it count
+    if first.startswith(_HEADER):  # even if it is damaged, the lines after it count
         _read_header(first, path)
 
 
@@ -347,7 +347,6 @@ class Reader:
 
     def read(self, line: bytes) -> Record | str:
         """The record of a line, or why it is skipped ('' for an empty line)."""
-        # Quotes in JSON strings are escaped, so this can only be the key itself; the last one, as ours comes last.
         found = self._read_cut(line)
         if found is not None:
             return found
@@ -357,6 +356,7 @@ class Reader:
 
     def _read_cut(self, line: bytes) -> Record | str | None:
         """The record of a line in our format, or why it is skipped; None for any other line."""
+        # Quotes in JSON strings are escaped, so a match is the key itself; ours is the last one.
         head, mark, tail = line.rpartition(_ROW)
         if not mark:
             return None
@@ -402,7 +402,7 @@ class Reader:
 
 
 def _as_written(line: bytes) -> bytes:
-    """Normalizes a line that another tool wrote differently: with spaces, or with fields in another order. Returns other lines unchanged."""
+    """Normalises a line that another tool wrote differently: with spaces, or with fields in another order. Returns other lines unchanged."""
     if line.startswith((_TRIAL, _HEADER)):
         return line
     found = _rewritten(line)
@@ -416,7 +416,7 @@ def _rewritten(line: bytes) -> bytes | str:
     try:
         fields = json.loads(line)
     except _UNREADABLE:
-        return TORN if line.lstrip().startswith((b"{", b"\0")) else NOT_A_TRIAL  # a cut line has its beginning; a loss of power leaves zeros
+        return TORN if line.lstrip().startswith((b"{", b"\0")) else NOT_A_TRIAL  # a torn line keeps its start; a power loss leaves zeros
     if isinstance(fields, dict) and len(fields) == 1 and fields.keys() <= {"header", "comparison"}:
         return _dumps(fields).encode()
     if not isinstance(fields, dict) or not fields.keys() >= {"workload", "row"}:
@@ -474,7 +474,7 @@ def _read_header(line: bytes, path: Path) -> Header | str:
 
 
 def _names(fields: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """A header's names of workloads. They are for display only: damaged ones affect nothing else."""
+    """A header's names of workloads. They are only displayed, so damaged ones are left out."""
     names = fields.get("names")
     return tuple((key, name[:LONGEST_NAME]) for key, name in names.items() if is_name(key) and is_name(name)) if isinstance(names, dict) else ()
 

@@ -15,18 +15,18 @@ SHORTEST_SECONDS, LONGEST_SECONDS = 1e-10, 1e5
 """No call takes less than a tick of a 10 GHz clock, and no trial, with all its repeats, more than a day."""
 
 LARGEST_COST = 1e18
-"""In units other than seconds: more instructions than a machine runs in ten years."""
+"""The largest cost in units other than seconds: more instructions than a machine runs in ten years."""
 
 MACHINE = "a failure of the machine, not of the program"
 
 _WORDS = {
-    "workload": "a text", "target": "a text", "algorithm": "a text", "sketch": "a list of steps",
+    "workload": "a string", "target": "a string", "algorithm": "a string", "sketch": "a list of steps",
     "row": "a list of whole numbers of at least 0", "seconds": f"a list of times from {SHORTEST_SECONDS:g} to {LONGEST_SECONDS:g} s",
-    "costs": "a list of numbers above 0", "device": "a text", "unit": "a unit of cost",
-    "failure": "null, or a known kind and a text", "cut_short": "true or false", "elapsed": "a number of seconds of at least 0",
+    "costs": "a list of numbers above 0", "device": "a string", "unit": "a unit of cost",
+    "failure": "null, or a known kind and a string", "cut_short": "true or false", "elapsed": "a number of seconds of at least 0",
     "timestamp": "a number of seconds of at least 0", "seed": "a whole number", "round": "a whole number of at least 0",
     "counters": "numbers of at least 0 by name",
-    "library": "a text", "program": "a text", "ours_s": "a number of seconds above 0", "library_s": "a number of seconds above 0",
+    "library": "a string", "program": "a string", "ours_s": "a number of seconds above 0", "library_s": "a number of seconds above 0",
     "library_chosen": "true or false",
 }  # fmt: skip
 
@@ -55,10 +55,10 @@ def wrong_about_device(device: object, unit: object) -> str:
 
 
 def wrong_in_tail(tail: bytes, fields: Mapping[str, Any], in_seconds: bool = True) -> str:
-    """Why a line is skipped for what follows its sketch; '' if it is not. `tail`: the text of `fields` from the row on;
+    """Why a line is skipped because of the fields after its sketch; '' if it is not. `tail`: the text of `fields` from the row on;
     `in_seconds`: whether its costs are times, which have bounds.
 
-    Called for a million lines: if the text itself shows that the numbers are numbers, they are not checked one by one.
+    Called for a million lines: if a regular expression shows that the lists hold only numbers, these are not checked one by one.
     Raises KeyError for a missing field, TypeError for some of wrong kinds.
     """
     name = "seconds" if "seconds" in fields else "costs"
@@ -91,7 +91,7 @@ _NUMBERS_ONLY = re.compile(rb'\[[0-9,]*\],"(?:seconds|costs)":\[[0-9.e,-]*\],"f'
 def _wrong_about(fields: Mapping[str, Any]) -> str:
     elapsed, timestamp, seed, number = fields["elapsed"], fields["timestamp"], fields["seed"], fields["round"]
     kinds = (type(fields["cut_short"]), type(elapsed), type(timestamp), type(seed), type(number))
-    # The usual case is one comparison; the field matters only if that fails.
+    # Usually one comparison is enough; which field is wrong matters only if it fails.
     if kinds == _USUAL and 0.0 <= elapsed < _ETERNITY and 0.0 <= timestamp < _ETERNITY and number >= 0:
         return ""
     if kinds[0] is not bool:
@@ -133,7 +133,7 @@ def is_name(value: object) -> bool:
 
 def is_duration(value: object) -> bool:
     """Seconds: a finite number of at least 0."""
-    return (type(value) is float or type(value) is int) and 0 <= value < _ETERNITY  # NaN is in no range
+    return (type(value) is float or type(value) is int) and 0 <= value < _ETERNITY  # NaN fails both comparisons
 
 
 def is_cost(value: object) -> bool:

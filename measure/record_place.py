@@ -1,4 +1,4 @@
-"""Checks, before any work is done, that records can be kept somewhere: in a plain file on a reliable disk."""
+"""Checks, before any work starts, that a place can hold records: a plain file in a writable folder."""
 
 import errno
 import os

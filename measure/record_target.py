@@ -8,7 +8,7 @@ from ansor.targets.base import Target
 
 
 def record_target(target: Target) -> str:
-    """The target as in records: with the processor's identity for `native`, and with the compiler, because times depend on both."""
+    """The target as records name it, with the compiler and, for `native`, the processor's identity: times depend on both."""
     compiler = compiler_identity(target.toolchain().version)
     return f"{target} ({processor_identity()}, {compiler})" if target.mcpu == "native" else f"{target} ({compiler})"
 

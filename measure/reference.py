@@ -1,6 +1,6 @@
-"""The reference that verifies every program of a declaration: the declaration itself in double precision, as C without a schedule.
+"""Makes the reference that verifies every program of a declaration: the declaration itself in double precision, as unscheduled C.
 
-Long sums have a plain program beside it, the declaration in its own dtypes: `ansor.measure.verify` allows errors that it makes too.
+A declaration with long sums also gets a plain program, which computes it in its own dtypes: its errors widen the bound of `ansor.measure.verify`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ansor.targets.base import Target
 
 
 def measure_task(dag: Dag, target: Target) -> MeasureTask:
-    """What all programs of a declaration share: the reference in double precision, and inputs that stay in bounds."""
+    """The task that all programs of a declaration share, with the double-precision reference and input ranges that keep indices in bounds."""
     alone = replace(target, hardware=replace(target.hardware, threads=1))
     double = _without_schedule(Dag(in_double(dag.tensors)), alone, "reference")
     reference = replace(double, plain=_without_schedule(dag, alone, "plain") if _has_long_sums(dag) else None)
@@ -31,10 +31,10 @@ def _without_schedule(dag: Dag, target: Target, entry: str) -> CSource:
 
 
 def _has_long_sums(dag: Dag) -> bool:
-    """Whether sums in float32 may be off by more than their number of terms tells."""
+    """Whether float32 sums may be off by more than their number of terms suggests."""
     return not dag.rounding and dag.reduce_length >= MEASURED_FROM and any(one.dtype == "float32" and has_reduction(one) for one in dag.stages)
 
 
 def _index_ranges(dag: Dag) -> tuple[tuple[str, float, float], ...]:
-    """Integer inputs that decide indices or divisors, with ranges [low, high) that keep indices in bounds and divisors nonzero."""
+    """Integer inputs that determine indices or divisors, with ranges [low, high) that keep indices in bounds and divisors nonzero."""
     return tuple((name, low, high + 1) for name, (low, high) in sorted(input_ranges(dag).items()))

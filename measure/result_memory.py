@@ -11,7 +11,7 @@ from ansor.codegen.source import ALIGNMENT
 
 
 def aligned_empty(shape: Sequence[int], dtype: str) -> NDArray[np.generic]:
-    """An uninitialized array whose data starts at a multiple of `ALIGNMENT` bytes, so that a kernel uses it without a copy."""
+    """An uninitialised array whose data starts at a multiple of `ALIGNMENT` bytes, so that a kernel uses it without a copy."""
     item = np.dtype(dtype)
     size = int(np.prod(shape, dtype=np.int64)) * item.itemsize
     room = np.empty(size + ALIGNMENT, dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Runs built candidates in the worker process, and restarts it whenever it is gone."""
+"""Runs built candidates in the worker process, and restarts the worker whenever it dies."""
 
 import json
 import os
@@ -29,7 +29,7 @@ REFERENCE_SECONDS = 120.0  # wall time a reference may take; it is plain C and r
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What became of one run: seconds of a call (one per repeat), or a failure."""
+    """The result of one run: seconds of a call (one per repeat), or a failure."""
 
     seconds: tuple[float, ...]
     failure: Failure | None
@@ -54,7 +54,7 @@ class InputOptions:
 
 
 class Runner(Closing):
-    """One long-lived worker process. Use it in a `with` statement, or call `close`. `say` is told if another run measures for long."""
+    """One long-lived worker process. Use it in a `with` statement, or call `close`. `say` gets a message if another run measures for long."""
 
     def __init__(self, harness: Path, pool: Path | None = None, options: TimingOptions | None = None, say: Say = warn) -> None:
         self._say = say
@@ -75,7 +75,7 @@ class Runner(Closing):
         plain: CallData | None = None,
         how: InputOptions | None = None,
     ) -> None:
-        """Set a task's arguments (those of `declared`), reference, and its plain program; nothing runs yet."""
+        """Set a task's arguments (those of `declared`), its reference and its plain program; nothing runs yet."""
         how = how or InputOptions()
         call = None
         if reference is not None and reference_library is not None:
@@ -92,7 +92,7 @@ class Runner(Closing):
         return task in self._tasks
 
     def run(self, task: str, source: CSource, library: Path, *, best_seconds: float | None = None) -> Run:
-        """Run, verify and time one candidate when it is our turn; whatever it does is a value. Raises KeyError for an undefined task."""
+        """Run, verify and time one candidate when it is our turn; whatever it does is returned as a value. Raises KeyError for an undefined task."""
         started = time.monotonic()
         for pause in (*PAUSES, None):
             try:
@@ -118,7 +118,7 @@ class Runner(Closing):
 
     def _patiently(self, request: RunRequest, patience: float) -> tuple[Reply, Failure | None]:
         """The reply and its failure. A failure of the machine is retried in a new worker after a pause; if it persists, a child that does
-        nothing tells whose failure it is."""
+        nothing shows whether the machine or the program is at fault."""
         reply, failure = self._attempt(request, patience)
         for pause in PAUSES:
             if failure is None or not is_trouble(failure.kind, failure.text):
@@ -153,7 +153,7 @@ class Runner(Closing):
         try:
             return self._twice(lambda: self._ask({"command": "noise", "repeat": repeat}, 60))["seconds"][0]
         except WorkerLost as lost:
-            raise MeasureError(f"the noise floor was asked for, but the measuring process was lost: {lost}") from lost
+            raise MeasureError(f"asked for the noise floor, but the measuring process was lost: {lost}") from lost
 
     def close(self) -> None:
         """End the worker process; a later run starts another one."""
@@ -164,7 +164,7 @@ class Runner(Closing):
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                with suppress(OSError):  # unsent data has no reader any more
+                with suppress(OSError):  # nobody reads the unsent data
                     pipe.close()
 
     def __del__(self) -> None:
@@ -181,7 +181,7 @@ class Runner(Closing):
 
     def _ask_with_task(self, request: RunRequest, patience: float) -> Reply:
         reply = self._ask(request, patience)
-        if reply.get("unknown_task"):  # a new worker, or one that has seen many tasks since
+        if reply.get("unknown_task"):  # a new worker, or one that has handled many tasks since
             self._ask(self._tasks[request["task"]], REFERENCE_SECONDS + 60)
             reply = self._ask(request, patience)
         return reply
@@ -205,7 +205,7 @@ class Runner(Closing):
         quiet = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=settings.environment_with(quiet),
-            start_new_session=True,  # Ctrl-C is for the tuning process, which ends this one
+            start_new_session=True,  # Ctrl-C goes to the tuning process, which ends this one
         )  # fmt: skip
         self._unread = b""
         return self._process

@@ -1,7 +1,7 @@
 """A kernel as four files: kernel.c, kernel.so, constants.npz, and kernel.json, which describes them and holds their digests.
 
-A saved kernel is code: whoever loads one runs it. The digests guard against accidents (a power loss, half a copy): a truncated library would kill the
-process that loads it. None of the files names a program.
+A saved kernel is code: loading one runs it. The digests guard against accidents (a power loss, a partial copy): a truncated library would kill the
+process that loads it. None of the files names a program to start.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class SavedKernel:
 
 
 def sealed(about: Mapping[str, object]) -> dict[str, object]:
-    """The contents of kernel.json, with the digest of the rest."""
+    """The contents of kernel.json, with the digest of its other fields."""
     rest = {name: value for name, value in about.items() if name != SEAL}
     return {**rest, SEAL: digest(json.dumps(rest, sort_keys=True).encode())}
 
@@ -103,7 +103,7 @@ def read(folder: Path) -> Files:
 
 
 def opened(files: Files, where: str) -> SavedKernel:
-    """What the files hold; `where`: their place, for messages. Raises MeasureError unless they are intact and of this version."""
+    """Parse the files. `where`: where they are, for messages. Raises MeasureError unless they are intact and of this version."""
     try:
         return _opened(files, where)
     except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError, EOFError, RecursionError, OSError, BadZipFile, zlib.error) as error:
@@ -111,7 +111,7 @@ def opened(files: Files, where: str) -> SavedKernel:
 
 
 def archive(files: Files) -> bytes:
-    """The files as one zip archive, which may follow other bytes."""
+    """The files as one zip archive, which may be appended to other bytes."""
     held = io.BytesIO()
     with ZipFile(held, "w", ZIP_DEFLATED) as zipped:
         for name, content in files.items():
@@ -128,13 +128,13 @@ def archived(path: Path) -> Files | None:
     except OSError as error:
         raise MeasureError(f"asked for the kernel in {path}, which cannot be read ({error.strerror or error}); name another file") from error
     except (BadZipFile, zlib.error, KeyError, ValueError, EOFError, RuntimeError, struct.error):
-        return None  # RuntimeError: it needs a password or another method
+        return None  # RuntimeError: the archive needs a password, or has an unknown compression method
 
 
 def _opened(files: Files, where: str) -> SavedKernel:
     about = json.loads(files[ABOUT])
     if not isinstance(about, dict):
-        raise ValueError(f"{ABOUT} holds no object")
+        raise ValueError(f"{ABOUT} does not hold a JSON object")
     if about["version"] != VERSION:
         raise MeasureError(f"{where}: a kernel in format version {told(about['version'])}, but this package reads {VERSION}; save it again")
     if about[SEAL] != sealed(about)[SEAL]:

@@ -12,7 +12,7 @@ from ansor.errors import ArgumentError
 
 COLD_CALL_COUNTS = 0.05  # seconds: beyond this, cold caches no longer explain a slow first call
 SINGLE_CALL_COUNTS = 1e-3  # seconds: below this, a page fault or an interrupt may explain slow single calls
-SINGLE_CALLS = 3  # that must agree: a single one took up to five times as long as the program did later
+SINGLE_CALLS = 3  # that must be slow: a single one took up to five times as long as the program did later
 
 
 def _check_numbers(options: Stopping | TimingOptions) -> None:
@@ -40,7 +40,7 @@ class Stopping:
 @dataclass(frozen=True, slots=True)
 class TimingOptions:
     """How one candidate is timed. Each of `repeat` results is the mean of `number` calls in a row, or more of them
-    until `min_repeat_ms` passed. stopping: when to take fewer results, or more."""
+    until `min_repeat_ms` have passed. stopping: when to take fewer results, or more."""
 
     number: int = 1
     repeat: int = 3
@@ -78,7 +78,7 @@ def time_repeats(
     clock: Callable[[], float] = time.monotonic,
 ) -> Timing:
     """Time a candidate; `run(number)` makes that many calls and returns their seconds; `first_seconds`: its very first call;
-    `before_second` is called once before any other, and not if there is none."""
+    `before_second` is called once before the second call, if there is one."""
     cut = float("inf") if best_seconds is None else best_seconds * options.stopping.cut_ratio
     if first_seconds > max(cut, COLD_CALL_COUNTS):
         return Timing((first_seconds,), cut_short=True)
@@ -109,7 +109,7 @@ def time_repeats(
 
 
 def _warm_seconds(run: Callable[[int], float], most: float) -> float:
-    """Seconds of a call, the least of a few if they take longer than `most`."""
+    """Seconds of a call; the least of a few calls if the first takes longer than `most`."""
     warm = run(1)
     for _ in range(SINGLE_CALLS - 1):
         if warm <= most:

@@ -31,7 +31,7 @@ Say = Callable[[str], None]
 
 @contextmanager
 def turn(say: Say = warn) -> Iterator[None]:
-    """Wait for the turn to measure on this machine, and hold it. `say` is told once if that takes long. Raises CacheError without a cache folder
+    """Wait for the turn to measure on this machine, and hold it. `say` gets one message if that takes long. Raises CacheError without a cache folder
     or if the lock is not a plain file."""
     with _taken(writable_cache() / "measuring.lock", say) as file:
         _sign(file)
@@ -59,11 +59,11 @@ def _opened(path: Path) -> IO[bytes]:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
     except OSError as error:
         raise CacheError(
-            f"measurements take turns by the file {path}, which cannot be opened: {error}; remove it, or set ANSOR_CACHE to another folder"
+            f"measurements take turns through the file {path}, which cannot be opened: {error}; remove it, or set ANSOR_CACHE to another folder"
         ) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise CacheError(f"measurements take turns by the file {path}, but that is a pipe or a device; remove it, or set ANSOR_CACHE to another folder")
+        raise CacheError(f"measurements take turns through the file {path}, but that is a pipe or a device; remove it, or set ANSOR_CACHE to another folder")
     return os.fdopen(descriptor, "a+b")
 
 

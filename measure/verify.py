@@ -1,51 +1,55 @@
 """Verifies outputs against a reference computed in double precision.
 
-Integers and bools must be equal. For floats the bound on every element x with reference r is
+Integers and bools must be equal. For floats, every element x with reference r must satisfy
 
     |x - r| <= (8 + max(2 * sqrt(L), one-sided)) * (eps * scale + sensitivity) + tiny
 
-times the tolerance that the program's algorithm states (1 for the declaration's own algorithm),
-with eps and tiny (the least normal number) of the output's dtype, L the length of the longest chain of additions behind it,
-scale the largest finite |r| of this output, sensitivity how far this output moves when every input moves by up to one eps of itself, and one-sided the
-measured growth of errors that do not cancel, see below.
+The bound is multiplied by the tolerance that the program's algorithm states (1 for the declaration's own algorithm).
+
+    eps, tiny     of the output's dtype; tiny is its smallest normal number
+    L             length of the longest chain of additions behind the output
+    scale         largest finite |r| of the output
+    sensitivity   how far the output moves when every input moves by up to one eps of itself
+    one-sided     measured growth of errors that do not cancel, see below
+
 If intermediate results have a narrower dtype (float16), it replaces the output's own. Inputs move by eps of that dtype or of float32, or of float64 if all
 floats of a declaration have that dtype.
 
-bfloat16 is only stored: sums are in float32. An output that is rounded to it once may be off by half a step of its own value more than a float32 one, that
-is |r| / 256. Where intermediate results are rounded to it too, the operations around the sums make larger errors, and the sums do not:
+bfloat16 is a storage format: sums are in float32. An output rounded to it once may be off by half a step of its own value, |r| / 256, more than a float32
+output. If intermediate results are rounded to it too, the operations around the sums make larger errors, but the sums do not:
 
     |x - r| <= 8 * (eps * scale + sensitivity) + 2 * sqrt(L) * (eps * scale + sensitivity of moves by eps) + tiny      eps of bfloat16, then of float32
 
-Adding L numbers in any order makes rounding errors of at most eps/2 of a partial sum each; they are independent enough
+Each of L additions, in any order, makes a rounding error of at most eps/2 of a partial sum. These errors are independent enough
 to grow with sqrt(L). The constant 8 covers the elementwise operations around the sum. There is one bound for the whole output,
-because elements made small by cancellation have errors as large as those of the large ones; if all of them are small
-(one long sum that happens to end near 0), `sensitivity` covers it: it grows with sqrt(L) times a term. It is tiny if nothing cancels.
+because elements made small by cancellation have errors as large as those of the large elements. If all elements are small
+(one long sum that happens to end near 0), `sensitivity` covers the error: it grows with sqrt(L) times a term. It is tiny if nothing cancels.
 
-Terms that repeat are rounded the same way again and again, and a sum of one sign then has errors that grow with L: a million times 0.1 in float32 is 1 % off.
-How much depends on the values, so it is measured. The plain program of a task is its declaration in its own dtypes, without a schedule. It adds in order, which
-is a bad order: partial sums of parts are smaller, and so are their roundings. If `off` is its largest error,
+Repeated terms are rounded the same way every time, so the errors of a sum whose terms have one sign grow with L: adding 0.1 a million times in float32 gives
+an error of 1 %. How fast they grow depends on the values, so it is measured. The plain program of a task is its declaration in its own dtypes, without a
+schedule. It adds in order, which is a bad order: summing in parts has smaller partial sums, hence smaller rounding errors. If `off` is its largest error,
 
     one-sided = min(3 * off / (eps * scale + sensitivity), L / 4, 1 / (4 * eps))
 
-3, because other orders may be worse. L / 4 is the most: half an eps of each partial sum, which are half of the result on average. An element of the plain
-program that is off by more than that jumped, as if by a move. What is off by more than about a quarter of the scale is refused, in whatever order it adds. Only
-sums of `MEASURED_FROM` terms or more have a plain program: L / 4 is less than what is allowed for others. Sums in float16 stagnate: once a partial sum is 2048
-times a term, adding the term changes nothing. So one-sided is min(L / 4, 1 / (4 * eps)) there without measuring; in float64 too, where nothing is more exact,
-and no mistake is that small.
+The factor is 3 because other orders may be worse. L / 4 is the maximum: each partial sum adds half an eps of itself, and is half of the result on average. An
+element of the plain program that is off by more has jumped, and counts as moved. A result that is off by more than about a quarter of the scale is refused,
+whatever its order of additions. Only sums of at least `MEASURED_FROM` terms have a plain program: for shorter ones, the bound allows more than L / 4 anyway.
+Sums in float16 stagnate: once a partial sum is 2048 times a term, adding the term changes nothing. So in float16, one-sided is min(L / 4, 1 / (4 * eps)),
+without measuring. The same holds in float64: nothing more exact exists to measure it with, and no real mistake is that small.
 
-Outputs that saturate (tanh and sigmoid of large sums, exp(min(x, 1))) have the scale of their limits, and nearly no element moves. The few that are not
-saturated have the errors of sums much larger than the output, and move as much. So each element has a sensitivity of its own, in place of the one for all:
+Outputs that saturate (tanh and sigmoid of large sums, exp(min(x, 1))) have the scale of their limits, and hardly any element moves. The few unsaturated
+elements have the errors of sums much larger than the output, and move as far. So each element has its own sensitivity, in place of the output's:
 
-    max(sensitivity, moved, 3 * (moved - eps * scale))        moved: the farthest that this very element moved
+    max(sensitivity, moved, 3 * (moved - eps * scale))        moved: the farthest that this element moved
 
-3, because few runs may happen to move an element by little. An element that jumps (floor, a comparison) gets an allowance for itself only. Elements of
-sums and products do not move farther than eps * scale. What this adds ends at a quarter of the scale, or at twice what the element moved: in float16 it would
-otherwise allow anything.
+The factor is 3 because the few runs may happen to move an element only a little. An element that jumps (floor, a comparison) widens only its own bound.
+Elements of sums and products move no farther than eps * scale. The wider bound is capped at a quarter of the scale, or at twice what the element moved if
+that is more: in float16 it would otherwise allow anything.
 
-Otherwise the inputs do not matter: the outputs of a softmax over 50,000 are 1e-5, and 1e-7 is much there. Only if the whole reference
-is just rounding noise of double precision (below 1e-10 of the inputs, such as a - a) is the scale that of the inputs, at most 1.
+Otherwise the scale does not depend on the inputs: the outputs of a softmax over 50,000 elements are about 1e-5, and an error of 1e-7 is large there. Only if
+the whole reference is rounding noise of double precision (below 1e-10 of the inputs, as for a - a) is the scale that of the inputs, at most 1.
 
-If the reference is NaN, nothing is compared (implementations of maximum may differ on NaN). Infinities must agree.
+Where the reference is NaN, nothing is compared (implementations of maximum may differ on NaN). Infinities must agree.
 An element that still holds the fill pattern was never written, or was computed from such an element.
 """
 
@@ -59,32 +63,32 @@ from numpy.typing import NDArray
 from ansor.support.bfloat16 import BFLOAT16, EPSILON
 from ansor.support.text import clip
 
-# What elements of an output begin with, in turn. Quiet NaNs with our own payload: arithmetic propagates them, so reading an unwritten output also shows.
-# A maximum with what was there before may drop them, but not a very large number, nor a minimum its negative.
+# Fill patterns of an output's elements, in turn. The first is a quiet NaN with our own payload: arithmetic propagates it, so reading an unwritten output shows.
+# A maximum with the previous contents may drop a NaN, but not a very large number; a minimum does not drop its negative.
 _UNWRITTEN = {2: (0x7EA5, 0x7BA5, 0xFBA5), 4: (0x7FE5A5A5, 0x7F25A5A5, 0xFF25A5A5), 8: (0x7FFDA5A5A5A5A5A5, 0x7FE5A5A5A5A5A5A5, 0xFFE5A5A5A5A5A5A5)}
 _UNWRITTEN_BYTES = (0xA5, 0x5A)  # of integers and bools
-# Words of a workspace, in turn: first NaN or far below 0, and large; then large, and its negative.
+# Fill words of a workspace, in turn. Before the first call: NaN (far below 0 as an integer) and a large number; then: a large number and its negative.
 _WORDS = tuple(bytes.fromhex(first * 2 + second * 2) for first, second in (("dadadaff", "5a5a5a5a"), ("5a5a5a5a", "dadadada")))
-MEASURED_FROM = 128  # terms of a sum: fewer have no errors beyond 8 + 2 * sqrt(L), even if none cancel
+MEASURED_FROM = 128  # terms of a sum: errors of shorter sums stay below 8 + 2 * sqrt(L), even if none cancel
 _AROUND = 8  # roundings of the operations around a sum
-_NOTHING = 1e-10  # of the inputs: what double precision leaves of a zero, below any meaningful output
+_NOTHING = 1e-10  # of the inputs: what double precision leaves of an exact zero, below any meaningful output
 _USUAL = 0.9  # share of elements that `sensitivity` covers: the others may have jumped (floor, a comparison)
-_FARTHER = 3  # times what an element was seen to move beyond roundings of its output, or a plain program was off: how far it may be
+_FARTHER = 3  # how far an element may be off, as a multiple of its move beyond its output's rounding, or of the plain program's error
 PART = 1 << 18
 """Elements that are compared at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sensitivity:
-    """How far an output moves when inputs move by up to one eps: its sensitivity, and the farthest of each element, in the output's shape. off: how far the
-    plain program is off, the last rounding to bfloat16 left out."""
+    """How far an output moves when inputs move by up to one eps. usual: its sensitivity. each: the farthest that each element moves, in the output's shape.
+    off: the plain program's largest error, without the last rounding to bfloat16."""
 
     usual: float = 0.0
     each: NDArray[np.float32] | None = None  # None: not known
     off: float = 0.0
 
     def and_of(self, expected: NDArray[np.generic], other: NDArray[np.generic]) -> "Sensitivity":
-        """These moves, and those from `expected` to `other`, after one more change of the inputs. Outputs that are not floats do not move."""
+        """These moves, combined with those from `expected` to `other` after one more change of the inputs. Outputs that are not floats do not move."""
         if expected.dtype.kind != "f" or not expected.size:
             return self
         away = _moved(expected, other)
@@ -97,7 +101,7 @@ INSENSITIVE = Sensitivity()
 
 
 def fill_unwritten(output: NDArray[np.generic], again: int = 0) -> None:
-    """Fill a contiguous output with a pattern that no correct kernel leaves behind. `again`: 1 for other values at each place, before a second call."""
+    """Fill a contiguous output with a pattern that no correct kernel leaves behind. `again`: 1 before a second call, for a different value at each place."""
     if output.dtype.name == BFLOAT16 or output.dtype.kind == "f":
         patterns = _patterns(output)
         for place, pattern in enumerate(patterns):
@@ -109,7 +113,7 @@ def fill_unwritten(output: NDArray[np.generic], again: int = 0) -> None:
 
 
 def fill_workspace(workspace: NDArray[np.uint8], again: int = 0) -> None:
-    """Fill a workspace with what shows if it is read before it is written. `again`: as for outputs."""
+    """Fill a workspace with values that reveal a read before a write. `again`: as for outputs."""
     both = np.frombuffer(_WORDS[again], np.uint8)
     whole = workspace[: workspace.size // both.size * both.size]
     whole.reshape(-1, both.size)[...] = both
@@ -117,7 +121,7 @@ def fill_workspace(workspace: NDArray[np.uint8], again: int = 0) -> None:
 
 
 def _patterns(output: NDArray[np.generic]) -> tuple[int, ...]:
-    """What elements of a float output begin with, in turn, as unsigned integers."""
+    """The fill patterns of a float output's elements, in turn, as unsigned integers."""
     return tuple(one >> 16 for one in _UNWRITTEN[4]) if output.dtype.name == BFLOAT16 else _UNWRITTEN[output.itemsize]
 
 
@@ -135,12 +139,12 @@ def epsilon(dtype: str) -> float:
 
 
 def tolerance(dtype: str, reduction: int, scale: float, input_scale: float = 1.0, sensitivity: float = 0.0, measured: float = 0.0) -> float:
-    """Largest allowed absolute difference of a float output computed in `dtype`, see the module docstring. `measured`: see `growth`."""
+    """The largest allowed absolute difference of a float output computed in `dtype`, see the module docstring. `measured`: see `growth`."""
     return float(_bound(dtype, growth(dtype, reduction, measured), _meant(scale, input_scale), np.asarray(sensitivity)))
 
 
 def tolerances(dtype: str, reduction: int, scale: float, input_scale: float, moves: Sensitivity) -> NDArray[np.float64]:
-    """The same for each element, in the output's shape; of shape () if all have the same."""
+    """The `tolerance` of each element, in the output's shape; of shape () if all elements have the same."""
     measured = measured_growth(dtype, scale, input_scale, moves)
     usual = np.asarray(tolerance(dtype, reduction, scale, input_scale, moves.usual, measured))
     if moves.each is None:
@@ -162,18 +166,18 @@ def _bound(dtype: str, steps: float, scale: float, sensitivity: NDArray[np.float
 
 
 def _meant(scale: float, input_scale: float) -> float:
-    """The scale, or that of the inputs where the reference is nothing but rounding noise."""
+    """The scale, or that of the inputs (at most 1) if the reference is only rounding noise."""
     return min(1.0, input_scale) if scale <= _NOTHING * input_scale else scale
 
 
 def growth(dtype: str, reduction: int, measured: float = 0.0) -> float:
-    """By how many eps of the scale a result computed in `dtype` may be off; `measured`: where errors do not cancel."""
+    """How many eps of the scale a result computed in `dtype` may be off. `measured`: the growth of errors that do not cancel."""
     most = min(reduction, 1 / epsilon(dtype)) / 4
     return _AROUND + max(2 * sqrt(reduction), most if dtype in ("float16", "float64") else min(measured, most))
 
 
 def measured_growth(dtype: str, scale: float, input_scale: float, moves: Sensitivity) -> float:
-    """How many times more than eps of the scale and the sensitivity a program may be off, by the error of the plain one."""
+    """How many times (eps * scale + sensitivity) a program may be off, judging by the plain program's error."""
     return _FARTHER * moves.off / (epsilon(dtype) * _meant(scale, input_scale) + moves.usual) if moves.off else 0.0
 
 
@@ -185,7 +189,7 @@ def largest_of(expected: NDArray[np.generic], dtype: str) -> float:
 
 
 def with_plain(moves: Sensitivity, expected: NDArray[np.generic], found: NDArray[np.generic], reduction: int) -> Sensitivity:
-    """The moves of an output, with what its plain program found. An element that is farther off than rounding explains has jumped, and counts as moved."""
+    """Add what an output's plain program found to its moves. An element that is off by more than rounding explains has jumped, and counts as moved."""
     if expected.dtype.kind != "f":
         return moves
     wide, stored = np.asarray(expected, np.float64), found.dtype.name == BFLOAT16
@@ -247,9 +251,9 @@ def difference(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Comparison:
-    """A float output and its reference, compared in parts: a candidate's memory is limited, and doubles of all elements may be more than it.
+    """A float output and its reference, compared in parts: a candidate's memory is limited, and may not hold all elements as doubles.
 
-    dtype: that roundings are of; step: what is allowed besides, over the element's own size; others as for `difference`.
+    dtype: the dtype whose rounding errors are allowed; step: a further allowance, relative to the element; others as for `difference`.
     """
 
     found: NDArray[np.generic]
@@ -293,7 +297,7 @@ class _Comparison:
     def _right(self, found: NDArray[np.generic], expected: NDArray[np.generic], allowed: NDArray[np.float64]) -> NDArray[np.bool_]:
         with np.errstate(over="ignore", invalid="ignore"):
             wide = np.asarray(expected, dtype=np.float64)
-            rounded = wide.astype(found.dtype).astype(np.float64)  # beyond the dtype's range is infinite
+            rounded = wide.astype(found.dtype).astype(np.float64)  # values beyond the dtype's range become infinite
             greatest = float(np.finfo(found.dtype.name).max)
             away = np.abs(np.clip(found.astype(np.float64), -greatest, greatest) - wide)  # overflow counts as the greatest number
             close = away <= allowed + self.step * np.abs(wide)

@@ -1,4 +1,4 @@
-"""A private folder for one process's builds: no other run touches it, and it is removed when the process ends."""
+"""A private folder for the builds of one process: no other run touches it, and it is removed when the process ends."""
 
 import fcntl
 import shutil

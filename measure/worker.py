@@ -1,7 +1,7 @@
 """The measuring process: `python -m ansor.measure.worker HARNESS [POOL]`, JSON lines in, JSON lines out.
 
-It keeps the inputs and expected outputs of the most recent tasks, and forks a child per candidate, which loads the
-shared library, verifies and times it. Nothing a candidate does can reach the tuning process, which is a separate one.
+It keeps the inputs and expected outputs of the most recent tasks, and forks a child per candidate. The child loads the
+shared library, verifies the candidate and times it. The tuning process is separate, so nothing a candidate does can reach it.
 """
 
 import json
@@ -30,12 +30,12 @@ from ansor.measure.timing import Stopping, TimingOptions, relative_spread, time_
 from ansor.measure.verify import INSENSITIVE, Sensitivity, difference, with_plain
 from ansor.support.bfloat16 import is_floating
 
-CHECK_SECONDS = 10.0  # a child that does nothing
+CHECK_SECONDS = 10.0  # time limit of a child that does nothing
 TASKS_KEPT = 4  # tasks whose arrays stay in memory; the runner resends a forgotten one
-MOVES = 3  # runs of a reference on slightly changed inputs, for the bound of its rounding errors
-LONG_SECONDS = 10.0  # references that take longer run once: they are large, and not near zero by accident
-POSITIVE = (0.5, 1.5)  # floats if the default inputs give NaN: fit for roots, logarithms, variances and divisors
-NOT_FINITE = 0.03  # share of a reference that may be NaN or infinite by accident
+MOVES = 3  # runs of a reference on slightly changed inputs, to bound its rounding errors
+LONG_SECONDS = 10.0  # references that take longer run once: they are large, so their outputs are not near zero by chance
+POSITIVE = (0.5, 1.5)  # range of floats if the default inputs give NaN: it suits roots, logarithms, variances and divisors
+NOT_FINITE = 0.03  # share of a reference's elements that may be NaN or infinite
 Arrays = dict[str, NDArray[np.generic]]
 
 
@@ -49,7 +49,7 @@ class WorkerTask:
     reduction: int
     rounding: str
     input_scale: float
-    moves: dict[str, Sensitivity]  # of each output, see `verify`
+    moves: dict[str, Sensitivity]  # by output, see `verify`
     threads: int
 
 
@@ -63,7 +63,7 @@ class _ReferenceOutputs:
 
 
 class Worker:
-    """Answers requests. `close`: descriptors that candidates must not hold."""
+    """Answers requests. `close`: descriptors that candidates must not inherit."""
 
     def __init__(self, harness: Harness, pool: Path | None, close: tuple[int, ...] = ()) -> None:
         self._harness = harness
@@ -145,7 +145,7 @@ class Worker:
         return _ReferenceOutputs(shared, moves, None)
 
     def _with_plain(self, request: TaskRequest, inputs: Arrays, expected: Arrays, moves: dict[str, Sensitivity], report: Report) -> dict[str, Sensitivity]:
-        """The moves, with what the plain program of the reference finds, if it has one."""
+        """Add what the reference's plain program finds to the moves, if it has one."""
         loaded = None if request["plain"] is None else self._load(request["plain"], inputs, report)
         if loaded is None:
             return moves
@@ -217,7 +217,7 @@ class Worker:
 
 
 def _of_file(path: str, dtype: np.dtype[Any] | None) -> NDArray[np.generic]:
-    """A saved array; files call the elements of bfloat16 bytes without a meaning."""
+    """Load a saved array. NumPy files store bfloat16 as raw bytes, without its dtype."""
     found: NDArray[np.generic] = np.load(path, allow_pickle=False)
     return found.view(dtype) if found.dtype.kind == "V" and dtype is not None else found
 
@@ -228,7 +228,7 @@ def _name_of_not_finite(outputs: Arrays) -> str:
 
 
 def _meaningful(found: _ReferenceOutputs) -> _ReferenceOutputs:
-    """Replace a reference that verifies nothing by a failure: NaN is never compared. Infinities are (a mask has some), but alone are not enough."""
+    """Replace a reference that verifies nothing with a failure. NaN is never compared; infinities are (a mask has some), but alone they are not enough."""
     for name, array in found.outputs.items():
         missing, infinite = float(np.mean(np.isnan(array))), float(np.mean(np.isinf(array)))
         if array.size and (missing > NOT_FINITE or missing + infinite == 1):
@@ -293,7 +293,7 @@ def _made(harness: Path, pool: Path | None, answers: int) -> tuple[Worker | None
 
 
 def _answer(worker: Worker, request: Request) -> Reply:
-    """The reply; a refusal of the system to this process, outside the children that run programs, is not a program's failure."""
+    """The reply. A system error in this process, outside the children that run programs, is the machine's failure, not a program's."""
     try:
         return worker.answer(request)
     except (OSError, MemoryError) as error:
@@ -303,7 +303,7 @@ def _answer(worker: Worker, request: Request) -> Reply:
 def main() -> None:
     """Answer requests from standard input until it ends."""
     answers = os.dup(1)
-    os.dup2(2, 1)  # other prints must not mix with the answers
+    os.dup2(2, 1)  # other output must not mix with the answers
     pool = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     worker, broken = _made(Path(sys.argv[1]), pool, answers)
     for line in sys.stdin.buffer:

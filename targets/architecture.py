@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 
 ARM = ("cortex-", "neoverse-", "apple-")
-"""Prefixes of names of ARM processors; all others of `cpu` are x86-64."""
+"""Prefixes of the names of ARM processors; all other processors of `cpu` are x86-64."""
 
 NAMES = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "ARM", "arm64": "ARM"}
 """The names that systems report."""
@@ -19,6 +19,6 @@ def architecture_of(mcpu: str) -> str:
 
 
 def architecture_here() -> str:
-    """This machine's, by the same names; the system's name for any other."""
+    """This machine's architecture, by the same names; any other by the system's name."""
     name = platform.machine().lower()
     return NAMES.get(name, name)

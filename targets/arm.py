@@ -1,7 +1,7 @@
 """The kinds `arm` (64-bit) and `armv7` (32-bit): processors of Linux boards and servers, cross-compiled from any machine.
 
 Each processor is a row of data. Cache sizes are those of common products; `-l2` and the like set a board's own. Vectors are NEON's, 16 bytes,
-even with SVE: kernels are written for vectors of a known length, and cores with wider ones issue two or four of these at once.
+even with SVE: kernels are written for vectors of a known length, and cores with wider vectors issue two or four of these at once.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ansor.targets.hardware import Caches, Hardware, Memory
 from ansor.targets.prior import Issue, Overhead, Prior, Traffic
 from ansor.targets.unit import INSTRUCTIONS
 
-EMBEDDED = "zig"  # the only compiler with everything for cross-compiling
+EMBEDDED = "zig"  # the only compiler that can cross-compile without further tools
 INTRINSICS = (*neon.MATRICES, *neon.DOTS)
 COMPILER_NAMES = {"fp16": "fullfp16", "dotprod": "dotprod", "i8mm": "i8mm"}
 FEATURES = tuple(sorted({*features_of(INTRINSICS), "fp16"}))
-RULES = cpu.RULES  # the same rules; the search finds other programs
+RULES = cpu.RULES  # the same rules, with which the search finds other programs
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ _SMALL = Prior(Issue(arithmetic=0.5, loads=0.5, latency=8.0, window=8.0, each=0.
                Overhead(call=60.0, result=3.0, spill=4.0, loop=4.0), Traffic((8.0, 4.0, 2.0), way_bytes=8192))
 _MIDDLE = Prior(Issue(arithmetic=1.0, loads=0.5, latency=4.0, window=8.0, each=0.3),
                 Overhead(call=40.0, result=3.0, spill=4.0, loop=4.0), Traffic((8.0, 4.0, 4.0), way_bytes=8192))
-# Out-of-order cores that issue three to eight instructions.
+# Out-of-order cores that issue three to eight instructions per cycle.
 _LARGE = Prior(Issue(arithmetic=2.0, loads=1.0, latency=7.0, window=128.0, each=0.1),
                Overhead(call=20.0, result=2.0), Traffic((16.0, 8.0, 4.0), way_bytes=16384))
 _SERVER = Prior(Issue(arithmetic=2.0, loads=2.0, latency=4.0, window=128.0, each=0.1),
@@ -108,7 +108,7 @@ OPTIONS = (
 
 
 def _default(kind: str, mcpu: str) -> Target:
-    """The target for a processor, with one thread: the number a board has is unknown here."""
+    """The target for a processor, with one thread: a board's number of cores is unknown here."""
     processors = ARM if kind == "arm" else ARMV7
     core = processors.get(mcpu.replace("_", "-"))
     if core is None:
@@ -119,11 +119,11 @@ def _default(kind: str, mcpu: str) -> Target:
 
 
 def _toolchain(triple: str, processors: Mapping[str, Processor], target: Target) -> Toolchain:
-    """The embedded compiler, for the processor and the difference of its features from the table's, by `-mattr` or a kind derived from ours."""
+    """The embedded compiler, for the processor and the features that differ from the table (set by `-mattr`, or by a kind derived from ours)."""
     core, found = processors.get(target.mcpu), target.hardware.features
     usual = frozenset(core.features.split() if core else ())
     mcpu = "+".join([target.mcpu, *(COMPILER_NAMES[name] for name in sorted(found - usual))])
-    gone = [COMPILER_NAMES[name] for name in sorted(usual - found)]  # separate words: other dashes belong to the processor's name
+    gone = [COMPILER_NAMES[name] for name in sorted(usual - found)]  # appended below as -FEATURE; dashes in the processor's name become underscores
     return CToolchain(find_compiler(EMBEDDED), mcpu, triple, ("-".join([f"-mcpu={mcpu.replace('-', '_')}", *gone]),) if gone else ())
 
 

@@ -43,7 +43,7 @@ LOCAL = "local"
 """The device for this machine."""
 
 DEVICES = ("cuda", "opencl", "vulkan", "metal", "rocm", "hip", "webgpu", "hexagon", "gpu", "mps", "nvptx", "sycl")
-"""Kinds that exist in other systems and that people ask for."""
+"""Kinds that other systems have, and that users ask for."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,8 +53,8 @@ class Target:
     kind: name of the kind it belongs to; mcpu: processor as the C compiler names it (`native` = this one).
     hardware: its threads, vectors, caches and memories.
     compiler: command of the C compiler, '' = the embedded one.
-    rules: the sketch rules in the order in which they are tried, by name, with knobs that differ
-        from the defaults behind it: `pack_operands(reuse=4)`.
+    rules: the names of the sketch rules, in the order in which they are tried, each with the knobs
+        that differ from the defaults: `pack_operands(reuse=4)`.
     dialect: how C for it is written.
     prior: constants for the estimate of its programs' times.
     """
@@ -116,7 +116,7 @@ class Target:
 
     @property
     def intrinsics(self) -> tuple[Intrinsic, ...]:
-        """The instructions it has, of those its kind knows, in order of preference."""
+        """Those of its kind's intrinsics that it has, in order of preference."""
         return available(find_kind(self.kind).codegen.intrinsics, self.hardware.features, self.vector_bytes)
 
     @property
@@ -189,11 +189,11 @@ class Target:
 
     @property
     def machine(self) -> Machine:
-        """What generated C depends on."""
+        """The parameters that generated C depends on."""
         return Machine(self.vector_bytes, self.threads, self.dialect, self.hardware.memory.workspace_bytes)
 
     def toolchain(self) -> Toolchain:
-        """What builds its programs. Raises ToolchainError if it cannot be started."""
+        """The toolchain that builds its programs. Raises ToolchainError if it cannot be started."""
         return find_kind(self.kind).codegen.toolchain(self)
 
     def lanes(self, dtype_bytes: int) -> int:
@@ -323,7 +323,7 @@ class LoopUse:
 
 @dataclass(frozen=True)
 class CodeGenerator:
-    """Turns loops into programs. emit: the text of a program; toolchain: what builds it. A kind other than C has its own of both.
+    """Turns loops into programs. emit: the text of a program; toolchain: builds it. A kind whose programs are not C has its own of both.
 
     intrinsics: instructions that programs may use if a processor has them, in order of preference; limits: what programs may not exceed, or a function of
     the target. cost: estimates the cost of programs (arithmetic for many at once, as for limits); None: the estimate for processors, by `Prior`.

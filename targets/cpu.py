@@ -18,16 +18,16 @@ from ansor.targets.prior import OUT_OF_ORDER
 INTRINSICS = (*x86_intrinsics.INTRINSICS, *neon.DOTS)
 FEATURES = intrinsics.features_of(INTRINSICS)
 RULES = (
-    "always_inline",  # first and exclusive: everything below sees through free stages
+    "always_inline",  # first and exclusive: all rules below then look past free stages
     "simplify_const_tensor",  # exclusive: a stage that multiplies by constants is unrolled, never tiled for reuse
     "add_rfactor",  # in addition to tiling, not instead of it; before packing, because partial sums are read through fused loops
     "pack_constants",  # exclusive: reading a constant in loop order is never slower; then the same stage is visited again
     "add_cache_write",  # creates the consumer that the next rule needs
-    "pack_operands",  # in addition to the next: a copy costs, so both ways are tried
+    "pack_operands",  # in addition to the next: a copy has a cost, so both ways are tried
     "reduce_in_vectors",  # in addition to the next: which is faster depends on the lengths
-    "tensorize",  # exclusive: tiles as the two below, with an instruction inside; without it the same program is several times slower
+    "tensorize",  # exclusive: tiles like the two below, with an instruction inside; without the instruction, a program is several times slower
     "multi_level_tiling_with_fusion",  # in addition to plain tiling, unless the stage was made to be fused
-    "multi_level_tiling",  # exclusive: with data reuse, not tiling is not worth a trial
+    "multi_level_tiling",  # exclusive: with data reuse, an untiled program is not worth a trial
     "skip_stage",
 )
 
@@ -83,7 +83,7 @@ CPUINFO_NAMES = {"avx512_vnni": "avx512vnni", "avx512_bf16": "avx512bf16", "avx_
 OPTIONS = (
     MCPU,
     Option("threads", "hardware.threads", "count", "threads that run a kernel", always=True),
-    Option("cc", "compiler", "text", "C compiler command, the embedded one when left out", starts_program=True),
+    Option("cc", "compiler", "text", "C compiler command; the embedded one if omitted", starts_program=True),
     Option("vector-bytes", "hardware.vector_bytes", "count", "bytes of a vector register", Bounds(4, 1 << 12, power=True)),
     Option("num-registers", "hardware.vector_registers", "count", "vector registers", Bounds(8, 1 << 10)),
     Option("mattr", "hardware.features", "features", "instructions that it has or lacks", known=FEATURES),
@@ -159,7 +159,7 @@ def _cpu_flags(path: Path) -> frozenset[str]:
 
 
 def caches_of(folder: Path) -> dict[tuple[int, str], tuple[int, int]]:
-    """(level, type) -> (KiB, bytes per line), as Linux lists the caches of one core; empty if it does not."""
+    """(level, type) -> (KiB, bytes per line), as Linux lists the caches of one core; empty if there is no such list."""
     found = {}
     for index in sorted(folder.glob("index*")):
         try:

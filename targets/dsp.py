@@ -1,5 +1,5 @@
 """Instructions of Cortex-M processors with the DSP extension (M4, M7, M33, ...), as compiler builtins: reading
-arm_acle.h takes longer than compiling most programs. They work on general registers, one sum at a time."""
+arm_acle.h takes longer than compiling most programs. They use general registers, and compute one sum at a time."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Memory:
 
     stack_bytes: for a kernel's local buffers of one thread. workspace_bytes: for whole intermediates, 0 = unlimited.
     others: further memories for stages, as (scope, bytes). code: the memory of programs, if there is a choice. measured: a program is measured there
-    alone, with its arguments and what measures it; else it is part of a network.
+    alone, with its arguments and the harness; else it is part of a network.
     """
 
     stack_bytes: int = 512 * 1024
@@ -49,8 +49,8 @@ class Memory:
 class Hardware:
     """A machine as programs see it.
 
-    threads: how many run a kernel. vector_bytes, vector_registers: of one core; a machine without vectors has vectors of one number.
-    vector_group: registers per vector. Twice as many vectors of `vector_bytes / 2` fit, and so on down to one register.
+    threads: how many run a kernel. vector_bytes, vector_registers: of one core; a machine without vectors has vectors of one element.
+    vector_group: registers per vector. Twice as many vectors of half the size fit, and so on down to one register.
     features: the processor's instructions beyond arithmetic that intrinsics need, by compilers' names.
     """
 

@@ -28,7 +28,7 @@ from ansor.targets.prior import BOARDS, Issue, Overhead, Prior, Reduction, Traff
 from ansor.targets.room import needs_of, room_of, too_large
 from ansor.targets.unit import Unit
 
-EMBEDDED = "zig"  # the only compiler with everything for cross-compiling
+EMBEDDED = "zig"  # the only compiler that can cross-compile without further tools
 INTRINSICS = (*helium.DOTS, *dsp.DOTS, dsp.PAIRS)  # the first that fits is used
 RULES = (
     "always_inline",
@@ -42,7 +42,7 @@ RULES = (
     "multi_level_tiling",
     "skip_stage",
 )
-"""Those of `cpu` except the ones for vectors or caches."""
+"""The rules of `cpu`, without those for vectors or caches."""
 
 ALGORITHMS = ("winograd_integer",)
 PACKED = {"riscv32": ("bytes_in_32", "winograd_tiles"), "riscv64": ("packed_products_64", "winograd_tiles")}
@@ -55,8 +55,8 @@ OPTIONS = (
     Option("code", "hardware.memory.code", "text", "the memory that code is in: ram or flash, or its name"),
     Option("index", "dialect.index_bits", "count", "bits of loop variables: 16, 32 or 64", Bounds(16, 64, power=True)),
 )
-# Only instructions count: nothing runs in parallel, and memory is as fast as a register. The weights for boards were learned before the estimate knew what
-# compilers optimize.
+# Only instructions count: nothing runs in parallel, and memory is as fast as a register. The weights for boards were learned with estimates that ignore
+# compiler optimisations.
 COUNTED = Prior(
     Issue(arithmetic=1.0, loads=1.0, latency=1.0, window=1.0, each=1.0, optimizes=False), Overhead(call=80.0, result=3.0, spill=2.0, loop=4.0),
     Traffic((1e6, 1e6, 1e6)), Reduction(1.0, 1.0, 2.0), BOARDS,
@@ -116,7 +116,7 @@ def _words(target: Target) -> str:
 
 
 def _has_room(loops: Loops, machine: Machine) -> Flag:
-    """Whether arguments, intermediates and code fit on the board beside the trial harness; of a part of a network, only whether its code does."""
+    """Whether arguments, intermediates and code fit on the board beside the trial harness; for a part of a network, only whether its code does."""
     assert isinstance(machine, Target)
     board = board_of(machine)
     needs = needs_of(loops, board, machine.alignment)
@@ -124,7 +124,7 @@ def _has_room(loops: Loops, machine: Machine) -> Flag:
 
 
 def _short_loops(loops: Loops, machine: Machine) -> Flag:
-    """Whether loop variables can hold their number of iterations."""
+    """Whether loop variables can hold their numbers of iterations."""
     assert isinstance(machine, Target)
     most = most_iterations(machine.dialect.index_bits)
     result: Flag = True

@@ -10,10 +10,10 @@ class Issue:
     """A core's throughput and latency.
 
     arithmetic, loads: vector multiply-adds and loads per cycle. latency: of a multiply-add. window: instructions in flight.
-    late: cycles by which products of an instruction start late, if just as many run together as hide its latency: eight instead of ten take 7 % longer.
-    each: additional cost per instruction of a tile, however many start together.
-    optimizes: whether to count on the C compiler: what a loop does not change is computed once, short loops are written out to vectorize the one around them,
-    and far elements are put together to vectors.
+    late: additional latency, in cycles, of an intrinsic. With eight accumulators, just enough to hide `latency`, a tile takes 7 % longer than with ten.
+    each: additional cycles per instruction of a tile, however many start together.
+    optimizes: whether to assume that the C compiler optimises: it hoists loop invariants, unrolls short loops to vectorise the loop around them, and gathers
+    distant elements into vectors.
     """
 
     arithmetic: float = 2.0
@@ -29,7 +29,7 @@ class Issue:
 class Reduction:
     """Reductions in vectors of partial results.
 
-    running, together: vectors of partial results of one element, and of several elements together; fold: cycles to combine those of one.
+    running, together: vectors of partial results of one element, and of several elements together; fold: cycles to combine those of one element.
     """
 
     running: float = 4.0
@@ -56,8 +56,8 @@ class Overhead:
 class Traffic:
     """How data reach the caches.
 
-    rates: bytes per cycle into the first, second and third. fill: share of a cache that a tile can use.
-    way_bytes: addresses this far apart are in the same set of the first.
+    rates: bytes per cycle into the first, second and third cache. fill: share of a cache that a tile can use.
+    way_bytes: addresses this far apart are in the same set of the first cache.
     """
 
     rates: tuple[float, float, float] = (64.0, 16.0, 8.0)

@@ -1,6 +1,6 @@
 """Guards against options that name a program (`-cc`) in texts of targets from files.
 
-A target on the command line or in a script may name a compiler, which is started. One in a file may not: files are shared. Every reader
+A target on the command line or in a script may name a compiler, which is started. A target in a file may not: files are shared. Every reader
 of targets in files calls `why_refused` or `read_target`, and writers omit such options by `without_programs`, so that their output can be
 read again.
 """
@@ -19,9 +19,9 @@ LONGEST = 4096
 """The most characters of a target read from a file."""
 
 DEEPEST = 4
-"""The most nested texts (the host in a target, a JSON object) to check; no honest target has more."""
+"""The most nested texts (the host in a target, a JSON object) to check; legitimate targets have no more."""
 
-_TOO_DEEP = "is nested too deeply to be looked into"
+_TOO_DEEP = "is nested too deeply to be checked"
 
 
 def read_target(text: str) -> Target:
@@ -36,7 +36,7 @@ def read_target(text: str) -> Target:
 def why_refused(text: str) -> str:
     """Why a target's text from a file may not be used; '' if it may.
 
-    It may not name a program in any form: as words or JSON, quoted, or in a nested target. The answer continues "the target".
+    It may not name a program in any form: as words or JSON, quoted, or in a nested target. The answer is the predicate of "the target ...".
     """
     return f"has {len(text)} characters, more than the {LONGEST} that are read" if len(text) > LONGEST else _in_text(text, 0)
 
@@ -90,7 +90,7 @@ def _in_value(value: object, depth: int) -> str:
 
 
 def _option(word: str) -> str:
-    """What a word sets, if that names a program."""
+    """Why a word is refused: its option names a program; '' if it does not."""
     name = word.lstrip("-").partition("=")[0].strip("\"'")
     return f"has -{name}, which names a program to start" if word.startswith("-") and name in _names() else ""
 

@@ -1,7 +1,7 @@
 """The memory that programs need on a board, before anything is built: the same arithmetic for one program (ints) and a population (arrays [n]).
 
-Data sizes are exact. Code size is a bound, by how often statements are unrolled: the compiler's output for a thousand programs of six
-operators on four cores was below it. The linked program is measured again.
+Data sizes are exact. Code size is an upper bound, based on how often statements are unrolled: a thousand programs of six operators, compiled
+for four cores, stayed below it. The linked program is checked again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ansor.schedule.legality import register_tile, written_out
 from ansor.te.dtypes import BYTES
 
 NEST_BYTES, STATEMENT_BYTES, CALLED_BYTES = 4 << 10, 64, 144
-"""Bounds on machine code: of a statement with the loops around it, and of each unrolled copy: with float registers, and with calls."""
+"""Bounds on machine code: of a statement with the loops around it, and of each unrolled copy, with float registers and with calls."""
 FEW, MORE_BYTES = 64, 96
 """Compilers unroll short code further: the first FEW statements take this much more each."""
 

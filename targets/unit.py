@@ -50,7 +50,7 @@ class Unit:
         return format_seconds(cost) if self == SECONDS else f"{format_count(cost)} {self.name}"
 
     def rate(self, operations: float, cost: float) -> str:
-        """Operations per cost: '83.2 GFLOP/s', '3.4 operations an instruction'; 'n/a' without a cost."""
+        """Operations per cost: '83.2 GFLOP/s', '3.4 operations per instruction'; 'n/a' without a cost."""
         if not cost > 0:
             return "n/a"
         return f"{operations / cost / 1e9:.3g} GFLOP/s" if self == SECONDS else f"{operations / cost:.3g} operations per {self.name.removesuffix('s')}"
@@ -80,7 +80,7 @@ def ticks(hertz: float) -> Unit:
 
 
 def common_unit(units: Iterable[Unit]) -> Unit:
-    """The common unit. Raises UnitError for several, or none."""
+    """The common unit. Raises UnitError for several units, or none."""
     found = list(dict.fromkeys(units))
     if len(found) != 1:
         raise UnitError(f"asked to compare costs in {' and '.join(map(str, found)) or 'no unit'}; measure all of them on one kind of device")

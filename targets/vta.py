@@ -34,7 +34,7 @@ CORE = Option("core", "mcpu", "text", "default (16 x 16), 32, 64, or sizes as po
 
 
 _NEVER = 1e30
-"""Cycles of plain loops, which no core runs."""
+"""Cycles of plain loops, which no core can run."""
 
 
 @lru_cache
@@ -73,7 +73,7 @@ def _default(core: str) -> Target:
 
 
 def _emit(target: Target, loops: Loops, entry: str) -> CSource:
-    """An operator if loops use the core. Plain loops, as references, are C for this machine."""
+    """An operator if the loops use the core. Plain loops, such as references, are C for this machine."""
     if not is_for_core(loops):
         return generate(loops, Machine(16, 1), entry)
     arguments = tuple(Argument(one.name, loops.logical_shapes[one.name], one.dtype, one.scope) for one in loops.arguments)

@@ -1,4 +1,4 @@
-"""Instructions of x86 processors, from immintrin.h. docs/int8.md and docs/bfloat16.md say when each is right."""
+"""Instructions of x86 processors, from immintrin.h. docs/int8.md and docs/bfloat16.md say when each gives correct results."""
 
 from __future__ import annotations
 

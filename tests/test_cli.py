@@ -145,7 +145,7 @@ def test_sizes_without_commas(capsys: pytest.CaptureFixture[str]) -> None:
     for command in (["tune", "matmul"], ["compile", "matmul"], ["show", "empty.jsonl", "matmul"]):
         with pytest.raises(SystemExit) as left:
             main([*command, "--args", "512", "256", "128"])
-        assert left.value.code == 2 and "have commas between them: --args 512,256,128" in capsys.readouterr().err
+        assert left.value.code == 2 and "separate the sizes of an operator with commas: --args 512,256,128" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("processor", ["neoverse-n1", "neoverse_v1", "cortex-a72", "apple-m1", "znver4", "x86-64-v3"])
@@ -164,7 +164,7 @@ def test_processors_of_another_architecture_are_told_before_work_starts(
     ("error", "what"),
     [
         (MemoryError("Unable to allocate 2 GiB"), "memory, which is not the program's fault: MemoryError: Unable to allocate 2 GiB; free memory"),
-        (OSError(27, "File too large", "some.jsonl"), "room below the limit of file sizes.*'some.jsonl'; raise `ulimit -f`"),
+        (OSError(27, "File too large", "some.jsonl"), "space under the file size limit.*'some.jsonl'; raise `ulimit -f`"),
         (OSError(28, "No space left on device"), "disk space"),
         (OSError(24, "Too many open files", "x"), "file descriptors.*'x'"),
     ],

@@ -144,7 +144,7 @@ def test_a_missing_network_is_reported(
     monkeypatch.setattr(os, "nice", lambda step: 0)
     job = {"name": "0" * 32, "target": "cpu -threads=1", "minutes": 1, "torch_threads": 1, "library": False, "seed": 0, "parent": os.getppid()}
     assert main([json.dumps(job)]) == 0
-    assert capsys.readouterr().out.startswith("failed asked to tune a network that the cache folder does not have any more")
+    assert capsys.readouterr().out.startswith("failed asked to tune a network that is no longer in the cache folder")
 
 
 @pytest.mark.filterwarnings("default::ansor.errors.AnsorWarning")

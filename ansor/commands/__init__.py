@@ -1,1 +1,1 @@
-"""What the subcommands of `ansor` do, one file each."""
+"""The subcommands of `ansor`, one file each."""

@@ -20,7 +20,7 @@ SSH_SECONDS = 120.0
 
 
 def run_agent(given: argparse.Namespace) -> int:
-    """Run the action that was asked for: build, push or serve."""
+    """Run the requested action: build, push or serve."""
     return {"build": _build, "push": _push, "serve": _serve}[given.action](given)
 
 
@@ -28,7 +28,7 @@ def _build(given: argparse.Namespace) -> int:
     agent = built_agent(given.system)
     place = Path(given.output)
     write_whole(place, agent.read_bytes(), EXECUTABLE | 0o055)
-    print(f"{place}: {place.stat().st_size} bytes, needs only Linux; copy it to the board, or `ansor agent push HOST` does both")
+    print(f"{place}: {place.stat().st_size} bytes, needs only Linux; copy it to the board, or let `ansor agent push HOST` do both")
     return 0
 
 
@@ -46,7 +46,7 @@ def _push(given: argparse.Namespace) -> int:
 
 
 def _runnable(place: str) -> str:
-    """A path that a shell does not search for in $PATH."""
+    """The path in a form that the shell does not look up in $PATH."""
     return place if "/" in place else f"./{place}"
 
 

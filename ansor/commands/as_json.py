@@ -26,7 +26,7 @@ def say_json(console: Console, value: object) -> None:
 
 
 def json_value(value: object) -> object:
-    """The value as JSON can represent it: dataclasses by their fields, units by their texts, null for numbers that are not finite, anything else as text."""
+    """The value in a form that JSON can hold: dataclasses as objects, units as their text, numbers that are not finite as null, anything unknown as text."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):

@@ -31,11 +31,11 @@ from ansor.targets.base import Target
 WARM = 0.05
 """Seconds of untimed calls before each timed turn: threads of the previous runtime may spin for this long."""
 LONGEST_SECONDS = 120.0
-"""Seconds of all turns together; there are always a few turns."""
+"""Time limit for all turns together, in seconds. A few turns always run."""
 
 
 def run_bench(given: argparse.Namespace) -> int:
-    """Compare a network's time with other runtimes, and say where its time goes."""
+    """Compare a network's time with other runtimes, and print where its time goes."""
     console = make_console()
     notes = notes_of(given, console)
     with doing(notes, f"reading {given.subject}"):
@@ -55,9 +55,9 @@ def run_bench(given: argparse.Namespace) -> int:
 
 
 def _network(given: argparse.Namespace) -> NetworkSubject:
-    """The network that is named. Raises ArgumentError unless it is a float network."""
+    """The network named on the command line. Raises ArgumentError unless it is a float network."""
     if given.subject.endswith(".pt2") or (given.subject.endswith(".onnx") and not is_float(given.subject)):
-        raise ArgumentError(f"asked to bench {given.subject}, an int8 network, which the other runtimes here do not run; use `ansor compile`")
+        raise ArgumentError(f"asked to bench {given.subject}, an int8 network, which the other runtimes here cannot run; use `ansor compile`")
     subject = resolve(given.subject)
     if isinstance(subject, NetworkSubject):
         return subject

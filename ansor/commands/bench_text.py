@@ -16,12 +16,12 @@ from ansor.run.progress import say
 from ansor.support.text import counted, format_seconds, format_share
 
 SHOWN, NAME_WIDTH = 12, 33
-"""Groups that have a row of their own, and the width of their names: tables fit into 80 columns."""
+"""The most groups with a row of their own, and the width of their names: tables fit into 80 columns."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """A runtime of the model. seconds: of a call, the median; None if it does not run, and `problem` says why. ratio: its seconds over ours."""
+    """A runtime for the model. seconds: median time of a call; None if it cannot run the model: `problem` says why. ratio: its seconds over ours."""
 
     name: str
     seconds: float | None
@@ -31,7 +31,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Bench:
-    """The results: all runtimes, ours first; groups of our operators; error: largest difference from PyTorch's results; trials: of tuning."""
+    """The results. sides: all runtimes, ours first; groups: of our operators; error: largest difference from PyTorch's results; trials: of tuning."""
 
     network: str
     target: str
@@ -44,7 +44,7 @@ class Bench:
 
     @property
     def limit(self) -> float | None:
-        """Seconds of a call in which every group is at its limit, and groups without a limit take what they take; None without a peak."""
+        """Seconds of a call if every group ran at its limit; a group without a limit counts with its measured time. None without a peak."""
         return None if self.peak is None else sum(one.seconds if one.limit is None else one.limit for one in self.groups)
 
 
@@ -90,7 +90,7 @@ def _row(name: str, one: GroupTime, total: float) -> tuple[str, ...]:
 
 
 def _together(groups: Sequence[GroupTime]) -> GroupTime:
-    """Several as one; without a rate and a limit if one of them has none."""
+    """Several groups as one; it has no rate, or no limit, if one of them has none."""
     flop, limits = [one.flop for one in groups if one.flop is not None], [one.limit for one in groups if one.limit is not None]
     return GroupTime(
         "", sum(one.uses for one in groups), sum(one.seconds for one in groups),
@@ -105,8 +105,8 @@ def _limit_lines(found: Bench) -> list[str]:
     ours = found.sides[0].seconds
     assert ours is not None
     return [
-        f"with every group at its limit a call takes {format_seconds(found.limit)}; ansor takes {format_seconds(ours)}",
-        f"limit: {found.peak.gflops:.0f} GFLOP/s (fp32), {found.peak.gbytes:.0f} GB/s; above 100 %: data were in caches",
+        f"with every group at its limit, a call takes {format_seconds(found.limit)}; ansor takes {format_seconds(ours)}",
+        f"limit: {found.peak.gflops:.0f} GFLOP/s (fp32), {found.peak.gbytes:.0f} GB/s; above 100 %: data came from caches",
     ]
 
 

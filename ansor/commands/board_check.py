@@ -18,7 +18,7 @@ from ansor.targets.base import Target
 
 
 def check_board(target: Target) -> Finding | None:
-    """Whether the board of a target matches its file; None for devices that cannot be asked."""
+    """Check that a target's board matches its file; None for devices that are not boards."""
     (device,) = open_devices(None, target)
     with closing(device):
         if not isinstance(device, SimulatorDevice | BoardDevice):

@@ -1,4 +1,4 @@
-"""What the commands share: the target from its options, the peak of the machine, saving, comparing with PyTorch."""
+"""What the commands share: the console, the target and the files in the options, saving kernels, comparing with PyTorch."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ ROUNDS = 30
 
 
 def make_console(stderr: bool = False) -> Console:
-    """Where a command prints. Lines into a file or a pipe keep their length: tables are not cut to the width of a terminal.
+    """Where a command prints. Lines in a file or a pipe keep their length: tables are not cut to the width of a terminal.
 
-    Text is printed as it is: a file name such as `a[b]:c:.jsonl` holds no markup and no emoji code.
+    Text is printed as it is: `[b]` and `:c:` in a file name such as `a[b]:c:.jsonl` are not markup or emoji codes.
     """
     console = Console(highlight=False, markup=False, emoji=False, stderr=stderr)
     if not console.is_terminal:
@@ -44,19 +44,19 @@ def make_console(stderr: bool = False) -> Console:
 
 
 def say_skipped(loaded: Loaded, console: Console, file: str = "") -> None:
-    """Print which lines of a record file do not count; the file is named if there are several."""
+    """Print how many lines of a record file do not count, and why. file: its name, if there are several."""
     of = f" of {file}" if file else ""
     for reason, count in loaded.skipped.items():
         console.print(f"left out: {counted(count, 'line')}{of} ({reason})", soft_wrap=True, markup=False)
 
 
 def doing(console: Console, what: str) -> AbstractContextManager[object]:
-    """Show on a terminal what is going on inside a `with` statement."""
+    """Show on a terminal what is going on while a `with` block runs."""
     return console.status(what) if console.is_terminal else nullcontext()
 
 
 def target_of(given: argparse.Namespace, text: str = "") -> Target:
-    """The target that the options describe. text: that of `--target`, of which there may be several."""
+    """The target that the options describe. text: one `--target`, if there are several."""
     text = text or given.target or "cpu"
     if given.threads is not None:
         text += f" -threads={given.threads}"
@@ -108,7 +108,7 @@ def check_folder(folder: str | None, option: str = "--output") -> None:
 
 
 def save_kernels(states: Sequence[TaskState], folder: str | Path, target: Target, chosen: Callable[[TaskState], object]) -> int:
-    """One folder for each kernel: C text, library, arguments; for another machine a self-test. Returns their number."""
+    """Save each kernel in a folder: C source, library, arguments and, for another machine, a self-test. Returns the number of kernels."""
     from ansor.run.states import Best
 
     bests = [best for state in states if isinstance(best := chosen(state), Best)]
@@ -119,7 +119,7 @@ def save_kernels(states: Sequence[TaskState], folder: str | Path, target: Target
 
 
 def made(subject: NetworkSubject) -> tuple[object, ExampleInputs]:
-    """The subject's model and inputs. Raises DeclarationError for anything else."""
+    """The subject's model and inputs. Raises DeclarationError if its functions return anything else."""
     import torch
 
     model, inputs = subject.model(), subject.example_inputs()
@@ -140,7 +140,7 @@ class Comparison:
 
 
 def compare(network: CompiledNetwork, model: object, inputs: ExampleInputs, threads: int) -> Comparison:
-    """Run both on the inputs, alternately; PyTorch on the same number of threads and in evaluation mode."""
+    """Run both on the inputs, alternately. PyTorch runs on the same number of threads and in evaluation mode."""
     import torch
 
     from ansor.graph.export import split_inputs
@@ -161,7 +161,7 @@ def compare(network: CompiledNetwork, model: object, inputs: ExampleInputs, thre
 
 @contextmanager
 def evaluating(model: object) -> Iterator[None]:
-    """In evaluation mode, as the network was read."""
+    """Inside this block, the model is in evaluation mode, as it was when the network was read."""
     import torch
 
     training = [part for part in model.modules() if part.training] if isinstance(model, torch.nn.Module) else []

@@ -33,12 +33,12 @@ class Pair:
 
     @property
     def ratio(self) -> float | None:
-        """How many times as fast the second one is."""
+        """How many times as fast the second program is."""
         first, second = self.costs
         return None if first is None or second is None else first / second
 
     def to_json(self) -> dict[str, object]:
-        """The fields with their names in the JSON."""
+        """The fields under their names in JSON."""
         costs, trials = list(self.costs), list(self.trials)
         return {"workload": self.workload, "name": self.name, "unit": self.unit.name, "costs": costs, "trials": trials, "ratio": self.ratio}
 
@@ -71,7 +71,7 @@ def run_compare(given: argparse.Namespace) -> int:
 
 
 def pairs_of(first: Loaded, second: Loaded) -> list[Pair]:
-    """Workloads of both files, those in which the second one is slowest first; those in only one file are last."""
+    """The workloads of both files, by how slow the second file's program is, slowest first; those in only one file are last."""
     groups, names = (_by_key(first.records), _by_key(second.records)), {**first.names, **second.names}
     keys = dict.fromkeys((*groups[0], *groups[1]))
     pairs = [_pair(key, names, groups[0].get(key, []), groups[1].get(key, [])) for key in keys]

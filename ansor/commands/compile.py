@@ -30,7 +30,7 @@ from ansor.targets.base import Target
 
 
 def run_compile(given: argparse.Namespace) -> int:
-    """Build what is named from recorded programs, without measuring."""
+    """Build an operator or a network from recorded programs, without measuring."""
     console = make_console()
     if given.export is not None and not is_int8(given):
         return run_export(given, console)

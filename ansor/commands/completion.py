@@ -1,4 +1,4 @@
-"""`ansor --print-completion SHELL`: a script that completes commands, options and file names. It is generated once, so completion does not start Python."""
+"""`ansor --print-completion SHELL`: a script that completes commands, options and file names. It is generated once, so completing does not start Python."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PrintCompletion(argparse.Action):
 
 
 def _name_files(parser: argparse.ArgumentParser, files: object) -> None:
-    """Mark the arguments of all commands that are files."""
+    """Mark those arguments of all commands that name files."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():

@@ -26,7 +26,7 @@ from ansor.tasks.task import SearchTask
 
 
 def run_coverage(given: argparse.Namespace) -> int:
-    """Say for each task of a network whether its program is from the records, and its share of the time."""
+    """Print for each task of a network whether its program is from the records, and its share of the time."""
     console = make_console()
     notes = notes_of(given, console)
     put_in_order(given)
@@ -51,7 +51,7 @@ def run_coverage(given: argparse.Namespace) -> int:
 
 
 def _tasks(subject: Subject, target: Target) -> Iterator[tuple[SearchTask, float]]:
-    """All tasks and their uses, also those without a reduction, which `ansor.extract_tasks` leaves out."""
+    """All tasks and their uses, including those without a reduction, which `ansor.extract_tasks` leaves out."""
     if isinstance(subject, OperatorSubject):
         yield subject.task(target), 1.0
         return
@@ -76,7 +76,7 @@ def _print(found: Coverage, console: Console) -> None:
 
 
 def _near(near: Sequence[UnusedRecords]) -> str:
-    """All records of the task itself, and the first of another shape; JSON has the others."""
+    """All records of the task itself, and those of the first other shape. JSON has the other shapes, too."""
     own = [one for one in near if one.why != SHAPE]
     shapes = [one for one in near if one.why == SHAPE]
     more = f", and {counted(len(shapes) - 1, 'other shape')}" if len(shapes) > 1 else ""

@@ -35,11 +35,11 @@ from ansor.targets.base import Target, parse_target
 from ansor.tasks.recorded import OTHER_TARGET
 
 TAUGHT = 64
-"""Programs of a task whose times the package's model predicts; every second task is enough."""
+"""The number of programs of a task whose times the package's model predicts; every second task is enough."""
 
 
 def run_dataset(given: argparse.Namespace) -> int:
-    """Run the action that was asked for: collect, train or evaluate."""
+    """Run the requested action: collect, train or evaluate."""
     actions = {"collect": _collect, "train": _train, "eval": _evaluate}
     return actions[given.action](given, make_console())
 
@@ -69,7 +69,7 @@ def _collect(given: argparse.Namespace, console: Console) -> int:
 
 
 def _examples(given: argparse.Namespace, console: Console) -> list[tuple[Target, list[Examples]]]:
-    """The examples of each target that was asked for. Those of different folders are kept apart: measured at different times, they are not comparable."""
+    """The examples of each requested target. Those of different folders are kept apart: measured at different times, they are not comparable."""
     folders = [Path(folder) for folder in given.folders]
     for folder in folders:
         if not folder.is_dir():
@@ -99,7 +99,7 @@ def _of_target(target: Target, folders: Sequence[Path], given: argparse.Namespac
 def _train(given: argparse.Namespace, console: Console) -> int:
     output = Path(given.output)
     if not output.parent.is_dir():
-        raise AnsorError(f"asked to save a model as {output}; there is no folder {output.parent}: make it first")
+        raise AnsorError(f"asked to save a model as {output}, but there is no folder {output.parent}; create it first")
     kinds = sorted({task.kind for task in tasks_for(target_of(given))})
     if unknown := sorted({*given.without} - {*kinds}):
         raise AnsorError(f"asked to leave out operators of kind {', '.join(unknown)}; the data set has {', '.join(kinds)}")
@@ -128,7 +128,7 @@ def _train(given: argparse.Namespace, console: Console) -> int:
 
 def _taught(given: argparse.Namespace, target: Target, console: Console) -> list[Examples]:
     if not knows(target.prior.family, target.unit.name):
-        raise AnsorError(f"asked to keep what the package's model predicts for {target}, which none of its models knows")
+        raise AnsorError(f"asked to keep what the package's model predicts for {target}, but the package has no model for it; leave it out of --keep")
     tasks = [task for task in tasks_for(target) if _is_learned(task, given)][::2]
     examples = taught(tasks, target, pretrained(target.prior.family), programs=TAUGHT)
     return list(track(examples, f"programs for {target}", console=console, total=len(tasks), transient=True))
@@ -156,7 +156,7 @@ def _evaluate(given: argparse.Namespace, console: Console) -> int:
             parts.setdefault(name, []).append(one)
         console.print(_table(f"held out: {split.name}, {len(held_out)} tasks", found))
     if not parts:
-        raise AnsorError(f"asked to hold out one {way} at a time, but all tasks with records are of one; collect more")
+        raise AnsorError(f"asked to hold out one {way} at a time, but all tasks with records are of the same one; collect more")
     console.print(_table("all tasks, each while held out", {name: mean_quality(found) for name, found in parts.items()}))
     return 0
 
@@ -169,7 +169,7 @@ def _evaluate_model(given: argparse.Namespace, console: Console) -> int:
         unseen = [one for one in examples if fold_of(one.task) == HELD_OUT]
         if not unseen:
             folders = " and ".join(given.folders)
-            raise AnsorError(f"asked to test a model on held-out tasks; there are no records of any for {target} in {folders}: collect more")
+            raise AnsorError(f"asked to test a model on held-out tasks, but there are no records of any for {target} in {folders}; collect more")
         console.print(_tried(given.model, model, target, unseen))
     return 0
 
@@ -178,7 +178,7 @@ def _family(given: argparse.Namespace) -> str:
     """The family of the targets. Raises AnsorError if the package has no model for it."""
     target = target_of(given)
     if not knows(target.prior.family, target.unit.name):
-        raise AnsorError(f"asked to test the package's model on programs for {target}, which none of its models knows; leave out --model to train others")
+        raise AnsorError(f"asked to test the package's model on programs for {target}, but the package has no model for it; leave out --model to train others")
     return target.prior.family
 
 

@@ -33,7 +33,7 @@ NOISY = 0.05
 
 
 def run_doctor(given: argparse.Namespace) -> int:
-    """Print what this machine has and can do, or fit the cost model to it; 1 if something needed is missing."""
+    """Print what this machine has and can do, or fit the cost model to it. Returns 1 if something required is missing."""
     load = os.getloadavg()[0]  # before our own work adds to it
     console = make_console()
     if given.learn is not None:
@@ -55,7 +55,7 @@ def run_doctor(given: argparse.Namespace) -> int:
 
 
 def _findings(target: Target, load: float) -> Iterator[Finding]:
-    """Yields findings one at a time, as measuring takes a while."""
+    """Yield findings one at a time, as measuring takes a while."""
     yield Finding("target", f"{target}: {_hardware(target)}")
     yield _cache()
     yield _cost_model(target)
@@ -83,7 +83,7 @@ def _hardware(target: Target) -> str:
 def _cost_model(target: Target) -> Finding:
     fix = ""
     if not knows(target.prior.family, target.unit.name):
-        first = f"the estimate, as there is none for {target.kind}"
+        first = f"the estimate, as there is no model for {target.kind}"
         fix = "tuning corrects it with measurements"
     else:
         own = machine_model(target)
@@ -99,7 +99,7 @@ def _cost_model(target: Target) -> Finding:
 
 
 def _elsewhere(target: Target) -> Iterator[Finding]:
-    """Whether programs can be built and run for a target that is measured on another device."""
+    """Check that programs can be built and run for a target that is measured on another device."""
     toolchain, start = target.toolchain(), time.monotonic()
     for form in toolchain.forms():
         toolchain.prepare(form)
@@ -128,5 +128,5 @@ def _measured(target: Target, load: float) -> Iterator[Finding]:
 
 
 def _busy(threads: int, load: float) -> str:
-    """A note for a peak that was measured while other work kept cores from the threads. `load`: of the machine, before we added to it."""
+    """A note for a peak that was measured while other work occupied cores. load: of the machine, before we added to it."""
     return f" ({BUSY}: load {load:.1f})" if load + threads > cores() + 0.5 else ""

@@ -22,15 +22,15 @@ from ansor.explain.explanation import explain
 from ansor.explain.text import WIDTH, explanation_text
 from ansor.explain.values import Explanation
 from ansor.measure.record import load
-from ansor.run.judge import judge_of
 from ansor.run.progress import say
+from ansor.run.scoring_model import scoring_model
 from ansor.support.text import counted
 from ansor.targets.base import LOCAL, Target
 from ansor.tasks.recorded import RecordedTrials, recorded_outcomes, say_left_out
 from ansor.tasks.task import SearchTask
 
 NARROWEST, WIDEST = 80, 160
-"""The most columns of a terminal that are used."""
+"""The fewest and the most columns of the text on a terminal."""
 
 
 def run_explain(given: argparse.Namespace) -> int:
@@ -72,7 +72,7 @@ def _explanation(given: argparse.Namespace, task: SearchTask, recorded: Recorded
 
 
 def _explained(given: argparse.Namespace, task: SearchTask, recorded: RecordedTrials) -> dict[str, object]:
-    """The explanation by the names of its fields."""
+    """The fields of the explanation, by name."""
     found = _explanation(given, task, recorded)
     return {one.name: getattr(found, one.name) for one in fields(found)}
 
@@ -85,8 +85,8 @@ def _print(given: argparse.Namespace, console: Console, shown: Sequence[tuple[Se
 
 
 def _model(target: Target, unit: str, here: bool) -> CostModel:
-    """The model with which a search for such programs begins."""
-    return judge_of(target, unit, here=here).model
+    """The model that a search for such programs starts with."""
+    return scoring_model(target, unit, here=here).model
 
 
 def _tasks(subject: Subject, target: Target) -> Iterator[tuple[SearchTask, int]]:
@@ -94,11 +94,11 @@ def _tasks(subject: Subject, target: Target) -> Iterator[tuple[SearchTask, int]]
     if isinstance(subject, OperatorSubject):
         yield subject.task(target), 1
         return
-    yield from zip(*api.extract_tasks(*made(subject), target), strict=True)  # warnings are shown as everywhere
+    yield from zip(*api.extract_tasks(*made(subject), target), strict=True)  # shows warnings, as other commands do
 
 
 def _builtin(records: str, target: Target) -> tuple[SearchTask, int]:
-    """The workload of a file that has only one, if that is a built-in operator, with the sizes in its recorded name or its default sizes."""
+    """The only workload of a file, if it is a built-in operator with the sizes in its recorded name or with its default sizes. Raises RecordError otherwise."""
     loaded = load(records)
     found = dict.fromkeys(record.workload for record in loaded.records)
     if not found:

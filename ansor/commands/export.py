@@ -16,7 +16,7 @@ from ansor.support.text import format_seconds
 
 
 def run_export(given: argparse.Namespace, console: Console) -> int:
-    """Write a network as C for several instruction sets, from recorded programs and what the model picks."""
+    """Write a network as C for several instruction sets, with recorded programs, and programs that the model picks."""
     if given.target:
         raise ArgumentError(f"asked to export {given.subject} for {given.target}; name instruction sets with --isas, and leave --target out")
     with doing(console, f"reading {given.subject}"):
@@ -26,7 +26,7 @@ def run_export(given: argparse.Namespace, console: Console) -> int:
     check_folder(given.export, "--export")
     records = records_of(given, subject)
     if given.records and not records.exists():
-        raise RecordError(f"asked to export with records of {records}, which does not exist; leave --records out")
+        raise RecordError(f"asked to export with the records in {records}, which does not exist; leave --records out")
     with doing(console, f"making the model of {subject.name}"):
         model, inputs = made(subject)
     start, kept = time.monotonic(), records if records.exists() else None
@@ -34,5 +34,5 @@ def run_export(given: argparse.Namespace, console: Console) -> int:
     if given.isas:
         asked["isas"] = tuple(given.isas.split(","))
     folder = api.export(model, inputs, given.export, **asked)
-    console.print(f"exported to {folder} in {format_seconds(time.monotonic() - start)}; build it with cmake, or look into {folder / 'network.h'}")
+    console.print(f"exported to {folder} in {format_seconds(time.monotonic() - start)}; build it with cmake; {folder / 'network.h'} declares its functions")
     return 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """name: of what was checked. fix: what to do about it, "" if all is well; fine: False if nothing can be measured until that is done."""
+    """One finding. name: what was checked; fix: what to do, "" if all is well; fine: False if nothing can be measured until that is done."""
 
     name: str
     text: str
@@ -20,6 +20,6 @@ class Finding:
 
 
 def told(name: str, sentence: str, what: str = "", *, fix: str) -> Finding:
-    """A finding from an error's sentence, which usually ends with what to do. fix: for sentences that do not."""
+    """A finding from an error message, which usually ends with what to do. fix: what to do if it does not."""
     text, _, cure = sentence.rpartition("; ")
     return Finding(name, f"{what}{text}", cure, fine=False) if text else Finding(name, f"{what}{sentence}", fix, fine=False)

@@ -29,12 +29,12 @@ class GroupTime:
 
     @property
     def of_limit(self) -> float | None:
-        """How near it comes to its limit; above 1 if its data came from caches."""
+        """The limit over the measured time: 1 at the limit, above 1 if the data came from caches."""
         return None if self.limit is None else self.limit / self.seconds
 
 
 def group_times(steps: Sequence[str], seconds: Sequence[float], states: Sequence[TaskState], peak: Peak | None) -> list[GroupTime]:
-    """One for each group, the slowest first. steps: names of the steps of a call; seconds: of each."""
+    """The times of each group, slowest first. steps: the names of a call's steps; seconds: of each step."""
     known = {state.task.name: state for state in states}
     uses: dict[str, list[float]] = defaultdict(list)
     for name, one in zip(steps, seconds, strict=True):
@@ -51,7 +51,7 @@ def _group(name: str, times: Sequence[float], state: TaskState | None, peak: Pea
 
 
 def least_seconds(state: TaskState, peak: Peak) -> float:
-    """Seconds of one run at the roofline: the operations of the cheapest algorithm at the peak, or moving each array once at the bandwidth of memory."""
+    """Seconds of one run at the roofline: the operations of the cheapest algorithm at peak, or moving each array once at memory bandwidth, if longer."""
     task = state.task
     fewest = min(dag.flop for dag in (task.dag, *(one.dag for one in task.alternatives)))
     return max(fewest / (peak.gflops * 1e9), moved_bytes(task.dag) / (peak.gbytes * 1e9))

@@ -1,4 +1,4 @@
-"""`ansor compile` and `ansor tune` of int8 networks."""
+"""`ansor compile` and `ansor tune` for int8 networks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ansor.support.text import with_article
 
 
 def is_int8(given: argparse.Namespace) -> bool:
-    """Whether the subject becomes an int8 network."""
+    """Whether to compile the subject as an int8 network. Raises ArgumentError for --arena without one."""
     found = bool(given.int8) or given.subject.endswith(".pt2") or (given.subject.endswith(".onnx") and not is_float(given.subject))
     if given.arena and not found:
         raise ArgumentError(f"asked for --arena {given.arena} for {given.subject}, which is not an int8 network: add --int8, or leave --arena out")
@@ -34,14 +34,14 @@ def is_int8(given: argparse.Namespace) -> bool:
 
 
 def run_int8(given: argparse.Namespace, console: Console, tuning: NetworkKeywords, *, reads: bool = False) -> int:
-    """Read the network, tune or choose its kernels, print what each layer needs, save it, run its self-test; 1 if that fails.
+    """Read the network, tune or choose its kernels, print what each layer needs, save it, and run its self-test. Returns 1 if that fails.
 
-    tuning: how long, and with which model; reads: records are only read.
+    tuning: how long, and with which model; reads: only read the records.
     """
     if given.on and not given.selftest:
         raise ArgumentError(f"asked for --on {given.on} without --run; add it, or leave --on out")
     if given.selftest and not given.output:
-        raise ArgumentError("asked for --run without --output; name a folder, where the program is built")
+        raise ArgumentError("asked for --run without --output; name a folder to build the program in")
     with doing(console, f"reading {given.subject}"):
         model, calibration, name = _subject(given)
     check_folder(given.output)
@@ -56,7 +56,7 @@ def run_int8(given: argparse.Namespace, console: Console, tuning: NetworkKeyword
 
 
 def _records(given: argparse.Namespace, name: str, reads: bool) -> Path | None:
-    """The record file: the one given, or one named after the network, which is only read if it exists."""
+    """The record file: the one given, or one named after the network, if it exists or may be written; else None."""
     place = Path(given.records) if given.records else Path(f"{c_identifier(name)}.jsonl")
     return None if reads and not given.records and not place.exists() else place
 
@@ -82,7 +82,7 @@ def _saved(made: IntegerProgram, given: argparse.Namespace, console: Console) ->
 
 
 def _say_test(wrong: int, more: str, console: Console) -> int:
-    console.print(f"self-test: {f'wrong, byte {wrong - 1} of the outputs' if wrong else 'right, every byte'}{more}")
+    console.print(f"self-test: {f'failed, byte {wrong - 1} of the outputs is wrong' if wrong else 'passed, every byte is right'}{more}")
     return 1 if wrong else 0
 
 

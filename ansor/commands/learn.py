@@ -24,7 +24,7 @@ from ansor.targets.base import Target
 
 
 def run_learn(given: argparse.Namespace, console: Console) -> int:
-    """Measure for the given minutes, train, evaluate, and keep the model if it is better; with 0 minutes remove the kept one."""
+    """Measure for the given minutes, train, evaluate, and keep the model if it is better. With 0 minutes, remove the kept one."""
     target = target_of(given)
     if not is_fittable(target):
         raise AnsorError(f"asked to fit a cost model to {target}; it can only be fitted to this machine: leave --target out, or give 'cpu -threads=N'")
@@ -40,7 +40,9 @@ def run_learn(given: argparse.Namespace, console: Console) -> int:
         learned, held_out = learn.examples(tasks, target, folder)
     if not learned or len(held_out) < learn.LEAST_HELD_OUT:
         found = f"{len(learned)} training tasks and {len(held_out)} held-out tasks have measured programs"
-        raise AnsorError(f"asked to learn for {given.learn:g} min; {found}, of which {learn.LEAST_HELD_OUT} are needed: run the same command, which continues")
+        raise AnsorError(
+            f"asked to learn for {given.learn:g} min; {found}, but at least 1 and {learn.LEAST_HELD_OUT} are needed; run the same command to continue"
+        )
     return _learned(target, learned, held_out, console)
 
 
@@ -55,7 +57,7 @@ def _learned(target: Target, learned: Sequence[Examples], held_out: Sequence[Exa
     console.print(table_of(found))
     if not found.better:
         stays = "the package's model" if before is None else "the model in use"
-        console.print(f"not kept, because it is no better on the held-out tasks: {stays} stays; run it again to add programs", soft_wrap=True)
+        console.print(f"not kept, because it is no better on the held-out tasks: {stays} stays in use; run the command again to add programs", soft_wrap=True)
         return 0
     about = {"tasks": len(learned), "programs": programs, "held_out": len(held_out), "made": time.strftime("%Y-%m-%d")}
     path = keep_model(target, networks, about)

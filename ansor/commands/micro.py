@@ -26,7 +26,7 @@ PATTERN = bytes((i * 167 + 13 ^ i >> 8) & 0xFF for i in range(1 << 16))
 
 
 def run_micro(given: argparse.Namespace) -> int:
-    """Run the action that was asked for: boards or probe."""
+    """Run the requested action: boards or probe."""
     return {"boards": _boards, "probe": _probe}[given.action](given)
 
 
@@ -58,7 +58,7 @@ def ready(board: Board) -> str:
 
 
 def _probe(given: argparse.Namespace) -> int:
-    """Open a wire, say what it can do, test memory, and say how fast it is and how much there is; 1 if memory is not as it should be."""
+    """Open a wire, print what it can do, test memory, and print its speed and size. Returns 1 if the core or the memory is not as expected."""
     console = make_console()
     start, size = _range(given)
     with closing(open_wire(given.url)) as wire:
@@ -82,7 +82,7 @@ def _probe(given: argparse.Namespace) -> int:
 
 
 def _show_flash(console: Console, wire: Wire, board: Board | None) -> None:
-    """Print the flash that the wire can write; that there is none only for a board whose code belongs there."""
+    """Print the flash that the wire can write. If there is none, say so only for a board whose code belongs in flash."""
     regions = wire.flash() if isinstance(wire, Flashing) else ()
     for one in regions:
         console.print(f"flash      {one.start:#x} to {one.end:#x}, erased in blocks of {format_bytes(one.block)}", soft_wrap=True)
@@ -91,9 +91,9 @@ def _show_flash(console: Console, wire: Wire, board: Board | None) -> None:
 
 
 def _measured(console: Console, wire: Wire, start: int, memory: Memory | None) -> bool:
-    """Print how much memory responds, and whether that agrees with the board's file."""
+    """Print how much memory responds, and how that compares with the board's file. Returns False if there is less than the file says."""
     found = extent_of(wire, start)
-    end = f"repeats after {format_bytes(found.size)}" if found.anew else f"answers to {start + found.size:#x}, {format_bytes(found.size)}"
+    end = f"repeats after {format_bytes(found.size)}" if found.anew else f"responds up to {start + found.size:#x}, {format_bytes(found.size)}"
     words = f"{start:#x} {end}{' or more' if found.open else ''}"
     small = memory is not None and found.size < memory.size
     if memory is not None and found.size != memory.size:
@@ -104,7 +104,7 @@ def _measured(console: Console, wire: Wire, start: int, memory: Memory | None) -
 
 
 def _range(given: argparse.Namespace) -> tuple[int, int]:
-    """The memory to test: as asked, or the beginning of a board's RAM. Raises DeviceError for an impossible range."""
+    """The memory to test: the requested range, or the beginning of a board's RAM. Raises DeviceError for an impossible range."""
     if given.memory:
         start, _, size = given.memory.partition(":")
         try:
@@ -121,7 +121,7 @@ def _range(given: argparse.Namespace) -> tuple[int, int]:
 
 
 def _tested(console: Console, wire: Wire, start: int, size: int) -> bool:
-    """Write a pattern, read it, write its complement, read that, and restore the old contents."""
+    """Write a pattern, read it, write its complement, read that, and restore the old contents. Returns False if the memory does not keep them."""
     before = wire.read(start, size)
     seconds, wrong = [0.0, 0.0], -1
     try:

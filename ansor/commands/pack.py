@@ -51,7 +51,7 @@ def _create(given: argparse.Namespace) -> int:
 
 
 def _subject_tasks(given: argparse.Namespace, target: Target, console: Console) -> tuple[Pairs, str]:
-    """The tasks of what --of names, with their uses, and its name if it means the same elsewhere: only built-in names do."""
+    """The tasks of the subject that --of names, with their uses; also its name if it is built-in, as only such names mean the same elsewhere, else ''."""
     subject = resolve(given.of, given.args)
     builtin = subject.title if not subject.file and not given.of.endswith((".py", ".onnx")) else ""
     if isinstance(subject, OperatorSubject):
@@ -97,11 +97,11 @@ def _import(given: argparse.Namespace) -> int:
     console = make_console()
     notes = notes_of(given, console)
     if given.measure and not given.records:
-        raise ArgumentError(f"asked to measure {counted(given.measure, 'program')} of each task and keep them nowhere; name a record file with -o")
+        raise ArgumentError(f"asked to measure {counted(given.measure, 'program')} of each task without keeping the results; name a record file with -o")
     pack = load_pack(given.pack)
     target = target_among(given, target_texts(pack.records[:1]), given.pack, notes)
     pairs = _tasks(given, pack, target, notes)
-    with doing(notes, "measuring" if given.measure else "judging the programs"):
+    with doing(notes, "measuring" if given.measure else "scoring the programs"):
         found = api.import_pack(pack, [task for task, _ in pairs], [uses for _, uses in pairs], measure=given.measure, records=given.records)
     if given.json:
         say_json(console, _as_json(given.pack, found))
@@ -111,7 +111,7 @@ def _import(given: argparse.Namespace) -> int:
 
 
 def _tasks(given: argparse.Namespace, pack: Pack, target: Target, console: Console) -> Pairs:
-    """The tasks of what --of names, else of the built-in names in the pack: a pack is data, and files that it names are not run."""
+    """The tasks of the subject that --of names, else of the built-in names in the pack. A pack is data: files that it names are not run."""
     if not given.of and pack.of in NETWORKS:
         given.of = pack.of
     if given.of:
@@ -119,7 +119,7 @@ def _tasks(given: argparse.Namespace, pack: Pack, target: Target, console: Conso
     known = [(operator_of(one.name, (one.workload,)), one.uses) for one in pack.tasks]
     found = [(SearchTask(operator[0].function, operator[1], target), uses) for operator, uses in known if operator is not None]
     if not found:
-        raise RecordError(f"asked to import {given.pack}, of which no task is a built-in operator; name the network or file that it was made for with --of")
+        raise RecordError(f"asked to import {given.pack}, which has no task of a built-in operator; name the network or file that it was made for with --of")
     return found
 
 
@@ -128,13 +128,13 @@ def _as_json(file: str, found: Imported) -> dict[str, object]:
         {"name": one.task.name, "workload": one.task.workload_key, "uses": one.uses, "programs": one.programs, "usable": len(one.usable),
          "left_out": one.left_out, "cost": one.cost, "share": one.share, "here": one.here} for one in found.tasks
     ]  # fmt: skip
-    return {"file": file, "target": str(found.target), "measured_elsewhere": found.away, "judge": found.judge, "share": found.share, "tasks": tasks,
+    return {"file": file, "target": str(found.target), "measured_elsewhere": found.away, "model": found.model, "share": found.share, "tasks": tasks,
             "others": found.others, "missing": found.missing, "unit": found.pack.records[0].unit, "written": found.written}  # fmt: skip
 
 
 def _print(given: argparse.Namespace, found: Imported, console: Console) -> None:
     unit = found.pack.records[0].unit
-    where = found.away or "measured on such a processor: its times count here"
+    where = found.away or "measured on a processor like this one: its times count here"
     console.print(f"{given.pack}: {_holds(found.pack)}; {where}", soft_wrap=True, markup=False)
     table = _table("uses", "usable", "there", "expected here", *(["here"] if given.measure else []))
     for one in found.tasks:
@@ -147,7 +147,7 @@ def _print(given: argparse.Namespace, found: Imported, console: Console) -> None
 
 
 def _loss(share: float) -> str:
-    """The loss of speed, compared with the model's own pick."""
+    """The loss of speed compared with the model's own pick."""
     return f"loses {format_share(1 - share)}" if share < 0.9995 else "no loss"
 
 
@@ -156,7 +156,7 @@ def _conclude(given: argparse.Namespace, found: Imported, console: Console) -> N
     lines = [f"not usable: {counted(count, 'program')} of {one.task.name} ({reason})" for one in found.tasks for reason, count in one.left_out.items()]
     lines += _named("ignored, of other tasks", found.others) + _named("not in the pack", found.missing)
     if found.share is not None:
-        lines.append(f"expected here in total: {_loss(found.share)}, compared with what {found.judge} picks here for these tasks")
+        lines.append(f"expected here in total: {_loss(found.share)}, compared with what {found.model} picks here for these tasks")
     if given.records:
         lines.append(f"{given.records}: {counted(found.written, 'trial')} added")
     elif found.away and any(one.usable for one in found.tasks):

@@ -36,7 +36,7 @@ class TargetOption(argparse.Action):
 
 
 class DevicesOption(argparse.Action):
-    """`--devices`: `devices` has all of them, `devices_of` those of each `--target`, which is before them, or None. Repeated options add up."""
+    """`--devices`: `devices` has all of them; `devices_of` has those after each `--target`, or before the first one (None). Repeated options add up."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: str | Sequence[object] | None, option_string: str | None = None
@@ -123,7 +123,7 @@ def rate(text: str) -> float:
 
 
 def minutes(text: str) -> float:
-    """A number of at least 0."""
+    """A number of minutes, at least 0."""
     try:
         value = float(text)
     except ValueError:
@@ -140,7 +140,7 @@ def percent(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0.0 <= value < 100.0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of percent, from 0 to below 100")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage from 0 to below 100")
     return value / 100
 
 

@@ -36,6 +36,6 @@ def _named(name: str) -> list[tuple[ZooOperator, tuple[int, ...]]]:
     args = tuple(map(int, match[2].split(", ")))
     try:
         operator.function(*args)
-    except (AnsorError, TypeError, ZeroDivisionError):  # in the file, the name stands for another function
+    except (AnsorError, TypeError, ZeroDivisionError):  # the name in the file refers to another function
         return []
     return [(operator, args)]

@@ -22,14 +22,14 @@ from ansor.targets.program_options import read_target, why_refused, without_prog
 def target_for(given: argparse.Namespace, records: str | Path, console: Console) -> Target:
     """The target of the options; without any, that of all records, which is printed if it is not this machine with all its cores.
 
-    Raises TargetError if the file's target names a compiler: it has to be named again.
+    Raises TargetError if the file's target names a compiler: the options have to name it.
     """
     texts = target_texts(load(records).records) if Path(records).is_file() and not _names_target(given) else []
     return target_among(given, texts, records, console)
 
 
 def target_among(given: argparse.Namespace, texts: Sequence[str], records: str | Path, console: Console) -> Target:
-    """The same if the targets of a file, without processor and compiler, are known already."""
+    """`target_for` with the targets of a file, without processor and compiler, already read."""
     if _names_target(given) or len(texts) != 1:
         return target_of(given)
     if why_refused(texts[0]):
@@ -45,7 +45,7 @@ def _names_target(given: argparse.Namespace) -> bool:
 
 
 def _say_it_yourself(text: str, records: str | Path) -> str:
-    """What to pass if a file's target names a compiler, which a file must not start. The file's text is quoted, so that a shell treats it as data."""
+    """Say what to pass if a file's target names a compiler, which a file must not start. The file's text is quoted, so that a shell treats it as data."""
     asked = f"all trials in {records} are for a target that names a compiler; compilers named in files are not started"
     compiler, rest = _compiler_of(text), without_programs(text)
     if not compiler or not (compiler + rest).isprintable() or len(compiler + rest) > 300:
@@ -62,7 +62,7 @@ def _compiler_of(text: str) -> str:
 
 
 def nothing_for(name: str, target: Target, records: str | Path) -> RecordError:
-    """The error for no usable record of what was asked for; it names the other targets or workloads in the file."""
+    """The error if a file has no usable record of a workload; it names the other targets or workloads in the file."""
     loaded = load(records)
     others = [text for text in target_texts(loaded.records) if text != str(target)]
     held = [known for known in dict.fromkeys(loaded.names.values()) if known != name]
@@ -73,5 +73,5 @@ def nothing_for(name: str, target: Target, records: str | Path) -> RecordError:
 
 
 def target_texts(records: Iterable[Record]) -> list[str]:
-    """The targets of records, each once, without processor and compiler."""
+    """The distinct targets of records, without processor and compiler."""
     return list(dict.fromkeys(options_text(record.target) for record in records))

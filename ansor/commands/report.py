@@ -33,7 +33,7 @@ from ansor.tasks.task import SearchTask
 if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs
 
-UNNAMED = "The declaration of this task is not known: name it with --of to see its best program."
+UNNAMED = "The declaration of this task is unknown; name it with --of to see its best program."
 
 
 def run_report(given: argparse.Namespace, wait: Callable[[float], None] = time.sleep) -> int:
@@ -44,11 +44,11 @@ def run_report(given: argparse.Namespace, wait: Callable[[float], None] = time.s
     if not given.refresh:
         run = _write(given, programs, 0)
         left_out = sum(count for _, count in run.left_out)
-        said = f"; {counted(left_out, 'line')} of the records left out, the page says why" if left_out else ""
+        said = f"; {counted(left_out, 'line')} of the records left out: the page says why" if left_out else ""
         console.print(f"{given.output}: {counted(len(run.tasks), 'task')}{said}", soft_wrap=True, markup=False)
         return 0
     _write(given, programs, given.refresh)
-    console.print(f"{given.output}: written every {counted(given.refresh, 'second')}; Ctrl-C ends", soft_wrap=True, markup=False)
+    console.print(f"{given.output}: written every {counted(given.refresh, 'second')}; Ctrl-C ends it", soft_wrap=True, markup=False)
     try:
         while True:
             wait(given.refresh)
@@ -74,18 +74,18 @@ def _check(given: argparse.Namespace) -> None:
 
 
 def _write(given: argparse.Namespace, programs: _Programs, refresh: int) -> Run:
-    """Write the page; return the run that it shows."""
+    """Write the page, and return the run that it shows."""
     run = read_run(given.records)
     against = read_run([given.against]) if given.against else None
     report = make_report(run, against, lambda task: programs.known(task, run), programs.roof, programs.name)
     if given.of and all(entry.known.weight is None for section in report.sections for entry in section.entries):
-        raise RecordError(f"asked to report on {given.of}, of which {', '.join(run.files)} has no trials; leave --of out to see all tasks")
+        raise RecordError(f"asked to report on {given.of}, but {', '.join(run.files)} has no trials of it; leave --of out to see all tasks")
     write_whole(Path(given.output), page(report, __version__, refresh).encode())
     return run
 
 
 class _Programs:
-    """What is known about tasks besides their trials: from what the command names, else from the built-in operators."""
+    """What is known about tasks besides their trials: from the subject that the command names, else from the built-in operators."""
 
     def __init__(self, given: argparse.Namespace, say: Say) -> None:
         self._given, self._say = given, say
@@ -95,7 +95,7 @@ class _Programs:
         self.name = "" if self._subject is None else self._subject.title
 
     def known(self, task: TunedWorkload, run: Run) -> TaskFacts:
-        """Its weight and its best program, or why there is none."""
+        """A task's weight and its best program, or why there is none."""
         try:
             target = self._target(task.where)
             if isinstance(target, str):
@@ -129,14 +129,14 @@ class _Programs:
             return target_of(given)
         text = options_text(where.target)
         if why_refused(text):
-            return "Its target names a compiler; compilers named in files are not started: pass --target and --cc to see the best program."
+            return "Its target names a compiler, and compilers named in files are not started; pass --target and --cc to see the best program."
         try:
             return read_target(text)
         except AnsorError as error:
             return f"Its target is not known here: {error}."
 
     def _found(self, task: TunedWorkload, target: Target) -> tuple[SearchTask | None, float | None]:
-        """The task and how often it is used; once each if no network is named."""
+        """The task and its number of uses, which is 1 if no network is named."""
         if self._subject is None:
             place = task.workload, target
             if place not in self._operators:

@@ -37,7 +37,7 @@ def device_names(given: argparse.Namespace) -> list[str] | None:
 
 
 def check_one(given: argparse.Namespace, what: str) -> None:
-    """Raise ArgumentError for several targets of a network, which becomes one program."""
+    """Raise ArgumentError if there are several targets. what: the kind of subject, which becomes one program for one target."""
     if len(getattr(given, "targets", None) or []) > 1:
         raise ArgumentError(
             f"asked to tune {given.subject} for {' and '.join(given.targets)} at once, but it is {what}; use a command for each target, or tune its tasks "

@@ -29,7 +29,7 @@ from ansor.tasks.passes import passes_of
 from ansor.tasks.task import SearchTask
 
 WIDE = 80
-"""The least columns of a terminal for which a key stays on one line."""
+"""The fewest columns of a terminal at which a key stays on one line."""
 
 
 def run_show(given: argparse.Namespace) -> int:
@@ -73,7 +73,7 @@ class Line:
 
 
 def _lines(records: Sequence[Record], names: Mapping[str, str]) -> list[Line]:
-    """A line for each workload and target."""
+    """A line for each workload."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(record.workload, []).append(record)
@@ -87,7 +87,7 @@ def _lines(records: Sequence[Record], names: Mapping[str, str]) -> list[Line]:
 
 
 def _as_json(file: str, loaded: Loaded) -> dict[str, object]:
-    """The contents of a file. `written`: what wrote to it last."""
+    """The contents of a file. `written`: the program and machine that wrote to it last."""
     targets = []
     for target in dict.fromkeys(record.target for record in loaded.records):
         lines = _lines([record for record in loaded.records if record.target == target], loaded.names)
@@ -101,7 +101,7 @@ def _as_json(file: str, loaded: Loaded) -> dict[str, object]:
 
 
 def _summary(records: Sequence[Record], names: Mapping[str, str], wide: bool) -> Table:
-    """A row for each workload, with its name and its whole key, for other tools. wide: a key fits on one line."""
+    """A row for each workload, with its name and its whole key, which other tools use. wide: keep a key on one line."""
     table = Table(box=None, pad_edge=False)
     table.add_column("name", overflow="fold")
     table.add_column("workload", no_wrap=wide, overflow="fold")
@@ -142,14 +142,14 @@ def _form(given: argparse.Namespace) -> str:
 
 
 def _shown(task: SearchTask, best: Best, given: argparse.Namespace) -> str:
-    """A program in the form that was asked for."""
+    """A program in the requested form."""
     if given.passes:
         return "\n\n".join(map(str, passes_of(best.sketch, best.row, task.target)))
     return task.source(best.sketch, best.row).text if given.source else schedule_text(task, best)
 
 
 def _program(task: SearchTask, best: Best, records: Sequence[Record], given: argparse.Namespace) -> dict[str, object]:
-    """A program for JSON: its cost, its row, and its text in the form that was asked for."""
+    """A program for JSON: its cost, its row, and its text in the requested form."""
     alternative, trial = task.alternative_of(best.sketch), _trial(task, best, records)
     return {"name": task.name, "workload": task.workload_key, "unit": best.unit, "cost": best.cost, "flop": task.flop, "row": best.row,
             "algorithm": "" if alternative is None else alternative.name, "counters": dict(trial.counters) if trial else {},
@@ -164,7 +164,7 @@ def _print_program(task: SearchTask, best: Best, text: str, console: Console) ->
 
 
 def _trial(task: SearchTask, best: Best, records: Sequence[Record]) -> Record | None:
-    """The trial of a program, if it has more than a cost: what the device counted, or which device it was."""
+    """The trial of a program, if it records what the device counted, or which device measured it."""
     ours = [one for one in records if one.workload == task.workload_key and one.row == tuple(best.row)]
     return next((one for one in ours if (one.counters or one.measured_by) and one.unit == best.unit and one.cost == best.cost), None)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """Some steps of a network: their number, and their seconds together."""
+    """Some steps of a network: their number, and their total seconds."""
 
     steps: int
     seconds: float
@@ -24,7 +24,7 @@ class Part:
 
 @dataclass(frozen=True)
 class StepTimes:
-    """A call's steps by kind: `measured` kernels have a recorded time, `others` have none, `torch` are PyTorch's."""
+    """A call's steps by kind: `measured` kernels have a recorded time, `others` have none, `torch` are steps in PyTorch."""
 
     measured: Part
     others: Part
@@ -36,7 +36,7 @@ class StepTimes:
 
 
 def step_times(network: CompiledNetwork, inputs: ExampleInputs, states: Sequence[TaskState], threads: int) -> StepTimes:
-    """Run the steps in order, as a call does, and time each: lower quartiles of some rounds. PyTorch runs on `threads`."""
+    """Run the steps in order, as a call does, and time each: the lower quartile of several rounds. PyTorch uses `threads` threads."""
     from ansor.graph.export import split_inputs
     from ansor.graph.step_seconds import step_seconds
 

@@ -58,7 +58,7 @@ class NetworkSubject:
 
     @property
     def title(self) -> str:
-        """Its name."""
+        """The network's name."""
         return self.name
 
 
@@ -69,7 +69,7 @@ def resolve(text: str, args: tuple[int | str, ...] = ()) -> Subject:
     """`resnet18`, `matmul`, `FILE.py`, `FILE.py:function` or `FILE.onnx`; `args` are an operator's sizes, completed by its defaults.
 
     A file holds either functions `model()` and `example_inputs()`, or a function that returns the tensors of a declaration, and optionally a list
-    `sketch_rules` of rules for it. Raises DeclarationError for what is missing or does not fit; the subject's functions raise it, too, if they fail.
+    `sketch_rules` of rules for it. Raises DeclarationError if something is missing or does not fit; the subject's functions raise it, too, if they fail.
     """
     path, _, function = text.partition(":")
     if path.endswith(".py"):
@@ -134,7 +134,7 @@ def _sketch_rules(module: ModuleType, path: Path) -> tuple[str | SketchRule, ...
 
 
 def load_file(path: str | Path) -> ModuleType:
-    """Run a Python file; returns it as a module. Raises DeclarationError if it is missing, or fails."""
+    """Run a Python file, and return it as a module. Raises DeclarationError if it is missing or fails."""
     path = Path(path)
     if not path.is_file():
         raise DeclarationError(f"asked for {path}, which is not a file; give the path of a Python file")
@@ -173,7 +173,7 @@ def _explained(name: str, function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _place(error: BaseException, only: str = "") -> str:
-    """` (file.py, line 7)`: the last line that was running, in the file of name `only` if that is given."""
+    """` (file.py, line 7)`: the last line that ran, in the file named `only` if that is given."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not only or Path(frame.filename).name == only]
     return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
 
@@ -191,7 +191,7 @@ def _only_function(module: ModuleType, path: Path) -> str:
 
 
 def _makes_a_model(module: ModuleType, name: str) -> bool:
-    """True for `model`, a module class, a module, and, in a file with example_inputs(), a function without arguments."""
+    """True for `model`, a module class, a module and, in a file with example_inputs(), any other function without arguments."""
     value = getattr(module, name)
     if name == "model" or hasattr(value, "forward"):
         return True

@@ -18,7 +18,7 @@ from ansor.targets.base import Kind, Target, find_kind, kind_names
 
 
 def run_targets(given: argparse.Namespace) -> int:
-    """Print a row for each kind of target, or for a named kind a row for each of its options. Raises TargetError for an unknown kind."""
+    """Print a row for each kind of target or, for a named kind, a row for each of its options. Raises TargetError for an unknown kind."""
     console = make_console()
     if given.kind:
         return _say_options(given, console, find_kind(given.kind))
@@ -88,7 +88,7 @@ def _table(*headings: str) -> Table:
 
 
 def check_device(target: Target) -> Finding:
-    """Whether a target's own device can be used here, which is tried by opening it once."""
+    """Check whether a target's own device can be used here, by opening it once."""
     kind = find_device_kind(target.device)
     what = f"{target.device} ({kind.help}): "
     lacking = kind.missing() or _why_closed(target) or _why_silent(target.device)
@@ -105,7 +105,7 @@ def _why_closed(target: Target) -> str:
 
 
 def _why_silent(text: str) -> str:
-    """Why no board answers behind a wire; '' if one does, and for other devices."""
+    """Why no board answers behind a wire; '' if one does, or for other devices."""
     try:
         if wire_kind(text) is not None:
             open_wire(text).close()

@@ -29,11 +29,11 @@ from ansor.targets.base import Target
 
 OPERATOR_TRIALS = 128
 NETWORK_TRIALS = 400
-"""The command's budgets if none is given. In Python there is none by default."""
+"""The command's default budgets. The Python functions have none."""
 
 
 def run_tune(given: argparse.Namespace) -> int:
-    """Tune what is named and print the result."""
+    """Tune an operator or a network, and print the result."""
     console = make_console()
     if is_int8(given):
         check_one(given, "an int8 network")
@@ -95,17 +95,17 @@ def _tuning(given: argparse.Namespace, trials: int) -> NetworkKeywords:
 
 
 def _trials(given: argparse.Namespace, default: int) -> int | None:
-    """The number asked for; None with only --minutes, and the default without both."""
+    """The requested number of trials; None with only --minutes, the default without either."""
     asked: int | None = given.trials
     return default if asked is None and given.minutes is None else asked
 
 
 def _introduce(subject: Subject, targets: Sequence[Target], records: Path, console: Console) -> float | None:
-    """Print what is tuned, for which targets, and the machine's peak, which is returned in GFLOP/s. Raises RecordError before it measures that."""
+    """Print what is tuned, for which targets, and the machine's peak; return the peak in GFLOP/s. Raises RecordError first if records cannot be kept."""
     make_place(records)
     say(console, f"{subject.title} for {' and '.join(map(str, targets))}; trials are kept in {records}")
     with doing(console, "finding the C compiler, and measuring this machine's peak"):
-        peak = peak_gflops(targets[0])  # those of a run of several are not this machine
+        peak = peak_gflops(targets[0])  # None if that is not this machine
     if peak is not None:
         say(console, f"peak of {threads_text(targets[0])}: {peak:.0f} GFLOP/s (fp32)")
     return peak
@@ -117,7 +117,7 @@ def threads_text(target: Target) -> str:
 
 
 def print_comparison(name: str, found: Comparison, steps: StepTimes, states: Sequence[TaskState], target: Target, console: Console) -> None:
-    """Print our network compared with PyTorch: latency, where the time goes, ratio, difference of the results."""
+    """Print a comparison with PyTorch: latency, ratio, where the time goes, and the difference of the results."""
     say(console, f"{name}: {format_seconds(found.ours)} a call, PyTorch {format_seconds(found.torch)}: {found.torch / found.ours:.2f} x as fast")
     say(console, f"of that, step by step: {steps}")
     known = [state.weight * state.cost for state in states if state.cost is not None]
@@ -127,7 +127,7 @@ def print_comparison(name: str, found: Comparison, steps: StepTimes, states: Seq
 
 
 def _save(given: argparse.Namespace, states: Sequence[TaskState], targets: Sequence[Target], console: Console) -> None:
-    """Save the kernels; those of several targets in a folder for each."""
+    """Save the kernels, with a folder for each target if there are several."""
     for target in targets if given.output else ():
         folder = Path(given.output) if len(targets) == 1 else Path(given.output) / c_identifier(str(target))
         count = save_kernels([state for state in states if state.task.target == target], folder, target, chosen)

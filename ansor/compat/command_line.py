@@ -1,4 +1,4 @@
-"""Commands on TVM's logs: `ansor convert` and `ansor record`. Their code is imported when they run."""
+"""Commands for TVM's logs: `ansor convert` and `ansor record`. Their code is imported only when they run."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import argparse
 from ansor.commands.parsers import Commands, arguments, command, natural
 
 LOG_KINDS = ("records", "auto_scheduler", "autotvm")
-"""The values of `ansor.compat.log_kinds.LogKind`, which is not imported before it is needed."""
+"""The values of `ansor.compat.log_kinds.LogKind`, which is only imported when needed."""
 
 CONVERT_HELP = """\
-Convert the records of a log to another format: ansor record files, logs of TVM's auto-scheduler (v0.1 to v0.6), logs of AutoTVM (reads 0.1 and 0.2).
+Convert a log to another format: ansor record files, logs of TVM's auto-scheduler (v0.1 to v0.6), or logs of AutoTVM (0.1 is only read).
 
   ansor convert tvm.json matmul.jsonl matmul           programs of our search space become trials
   ansor convert matmul.jsonl tvm.json matmul --args 512,512,512
   ansor convert old.log new.log                        AutoTVM 0.1 becomes 0.2, auto-scheduler v0.1 becomes v0.6
 
-Files are recognised by their lines, which are read and never executed. Lines that cannot be converted are left out, with a reason. OUT is written in
-one step; if it exists already, in the same format, the records are appended."""
+Formats are recognised from the lines, which are parsed and never executed. Lines that cannot be converted are left out, with a reason. OUT is written
+in one step; if it already exists in the same format, the records are appended."""
 
 RECORD_HELP = """\
-Read, thin out or divide a log of TVM's auto-scheduler or of AutoTVM, or a record file.
+List, filter or split a log of TVM's auto-scheduler or of AutoTVM, or a record file.
 
-  ansor record --mode read -i tvm.json                 the first records, for people
-  ansor record --mode pick -i tvm.json -o best.json    the best of every workload and target; distill is the same
-  ansor record --mode split -i tvm.json                one file for each workload: tvm.json.000.wkl"""
+  ansor record --mode read -i tvm.json                 list the first records
+  ansor record --mode pick -i tvm.json -o best.json    keep the best of every workload and target; distill is the same
+  ansor record --mode split -i tvm.json                write one file for each workload: tvm.json.000.wkl"""
 
 
 def add(commands: Commands) -> None:
@@ -53,7 +53,7 @@ def _add_convert(commands: Commands) -> None:
     parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="the network or operator recorded (default: the built-in operators)")
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
     parser.add_argument("--to", choices=LOG_KINDS, help="the format of OUT (default: its own if it exists; otherwise records for a log, and a log for records)")
-    parser.add_argument("--here", action="store_true", help="logged times are from this machine and its compiler: `ansor tune` continues from them")
+    parser.add_argument("--here", action="store_true", help="logged times are from this machine and its compiler, so that `ansor tune` continues from them")
     parser.add_argument("--json", action="store_true", help="print what was written and what was left out, as JSON")
 
 

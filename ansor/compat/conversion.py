@@ -5,7 +5,7 @@
     auto_scheduler    a row, if our search has it      as v0.6                         -
     autotvm           -                                -                               as 0.2
 
-An AutoTVM configuration only has a meaning for its template, so it is not a program in other formats. Nothing in a line is executed: workloads are names of
+An AutoTVM configuration has a meaning only for its template, so other formats cannot hold it. Nothing in a line is executed: workloads are names of
 registered functions, or declarations.
 """
 
@@ -32,7 +32,7 @@ from ansor.support.text import counted
 from ansor.te.tensor import Tensor
 
 LONGEST = 300
-"""The most characters of a reason."""
+"""The maximum length of a reason, in characters."""
 
 R = TypeVar("R")
 M = TypeVar("M")
@@ -76,7 +76,7 @@ def convert(
         source: a log or a record file, recognised by its lines.
         out: written in one step if it does not exist; otherwise the records are appended, if it has that format.
         to: the format; by default that of `out` if it exists, otherwise from `DEFAULT`.
-        workloads: the workloads that records may have, by their key in a log.
+        workloads: the workloads that records may have: key in a log -> tensors.
         here: logged times are from this machine and its compiler, so that `ansor tune` continues from them.
 
     Raises RecordError if a file cannot be read or written, or has another format.
@@ -169,13 +169,13 @@ def _lines(source: Path, kind: LogKind, left: _LeftOutCounts, workloads: Mapping
     if kind == LogKind.AUTO_SCHEDULER:
         return left.made(_states(source, left), _state_line)
     if kind == LogKind.AUTOTVM:
-        return left.made(_configs(source, left), lambda record: record.line)  # of 0.2: fields that only 0.1 has become extra fields
+        return left.made(_configs(source, left), lambda record: record.line)  # as 0.2: fields that only 0.1 has become extra fields
     converter = FromTrials(workloads)
     return left.made(_of_trials(source, left), lambda record: _state_line(converter.convert(record)))
 
 
 def _state_line(record: state_line.LogRecord) -> str:
-    """A line of v0.6. TVM 0.9 does not read tasks that end with their host; the option after it had only one meaning then: no rewriting."""
+    """A line of v0.6. TVM 0.9 does not read tasks that end with their host. Add the field after it: older versions never rewrote layouts."""
     task = record.input.task.recorded
     if task.target_host is not None and task.layout_rewrite_option is None:
         task = replace(task, layout_rewrite_option=LayoutRewriteOption.NO_REWRITE)

@@ -1,4 +1,4 @@
-"""Records of any log file or record file as lines, with the values to list them, to keep the best, and to split them by workload."""
+"""Reads the records of any log or record file, to list them, to keep the best, or to split them by workload."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def entries(path: str | Path) -> Loaded[Entry]:
 
 
 def read(path: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False, code: bool = False) -> list[str]:
-    """A listing for people: records `begin` to `end` (exclusive), a line each, then how many more there are, and what was left out.
-    Printable characters only.
+    """A readable listing: records `begin` to `end` (exclusive), a line each, then how many more there are, and what was left out.
+    Contains printable characters only.
 
     ir, code: for AutoTVM logs, add the loops or the C code after each record whose template is registered. Raises RecordError for other files.
     """
@@ -75,7 +75,7 @@ def pick(path: str | Path, out: str | Path | None = None) -> tuple[Path, int]:
     """
     kind, target = kind_of_file(path), Path(out) if out is not None else None
     target = target or Path(f"{path}{BEST[kind]}")
-    if kind == LogKind.AUTOTVM:  # here the keys and models of targets decide
+    if kind == LogKind.AUTOTVM:  # groups by the keys and models of targets
         lines = [record.line for record in configs.best_records(configs.load(path, old=True).records)]
     else:
         lines = [entry.line for entry in best(entries(path).records, lambda entry: entry.seconds, lambda entry: [(entry.workload, entry.target)])]
@@ -103,7 +103,7 @@ def split(path: str | Path) -> list[tuple[Path, int]]:
 
 
 def _header(path: str | Path, kind: LogKind) -> bytes:
-    """A record file's last header: its trials are written together."""
+    """The last header of a record file, for all its trials; empty for a log."""
     if kind != LogKind.RECORDS:
         return b""
     headers = trials.load(path).headers

@@ -1,4 +1,4 @@
-"""Recognises the format of a log file by the contents of its lines: neither its name nor its first line need be right."""
+"""Recognises the format of a log file by its lines. The file's name is ignored, and unusable first lines are skipped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LogKind(StrEnum):
 
 
 def kind_of_line(row: str) -> LogKind | None:
-    """The format of a line; None if it is not a record of any: comments, torn lines, other text."""
+    """The format of a line; None for comments, torn lines and other text."""
     try:
         fields = parse(row)
     except RecordError:

@@ -5,7 +5,7 @@
 
 Both need the declaration: a log names it, and a record file holds its key. Steps become a row if our search has the program, and a row becomes steps if TVM's
 steps can express it; every program is compared, loop by loop, with its original. What the other format cannot hold is left out: failure messages, rounds and
-seeds, names of a task's inputs, and all of the machine but its number of threads.
+seeds, names of a task's inputs, and all hardware parameters but the number of threads.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from ansor.tasks.workloads import is_registered
 from ansor.te.tensor import Tensor
 
 LARGEST_EXTENT = 1 << 24
-"""Larger dimensions do not occur in workloads that were measured: lines with them are skipped."""
+"""The largest dimension that is accepted. Lines with larger ones are skipped: no measured workload has them."""
 
 _LOGGED = re.compile(r" \(logged: (.*)\)\Z", re.DOTALL)
 _KINDS = {number: kind for kind, number in reversed(ERRORS.items())}
@@ -124,7 +124,7 @@ def _declared(workload_key: str) -> tuple[Tensor, ...]:
 
 
 def _targets(text: str) -> tuple[Target, str]:
-    """The target that a record names, and its text in a log: the text in the original log, if there is one, or TVM's word for processors."""
+    """The target that a record names, and its text in a log: the text in the original log, if there is one, else TVM's text for a processor."""
     logged = _LOGGED.search(text)
     local = read_target(text[: logged.start()] if logged else options_text(text))
     if logged:

@@ -1,1 +1,1 @@
-"""Measured programs of many operators: which operators, how to collect programs, and what models learn from them."""
+"""Data sets of measured programs of many operators: the operators, collecting programs, and training models on them."""

@@ -37,7 +37,7 @@ TIMING = TimingOptions(repeat=5, stopping=Stopping(cut_ratio=30.0, contender_rep
 
 
 def search_task(task: DatasetTask, target: Target) -> SearchTask:
-    """The task for a target, under the data set's name."""
+    """The task for a target, under its name in the data set."""
     return SearchTask(tensors=task.declare(), target=target, name=task.name)
 
 

@@ -1,4 +1,4 @@
-"""Declarations drawn at random, so that a cost model learns from loops that no library of operators has: odd operands, windows, axis orders and reductions.
+"""Declarations drawn at random. They teach a cost model loops that no library of operators has: odd operands, windows, axis orders and reductions.
 
 A seed always gives the same declaration. Sizes are those of real work: millions of operations, and tensors of some kilobytes to some megabytes. Record files
 name a declaration by its seed only, so any change here makes earlier records useless.
@@ -70,7 +70,7 @@ UNARY: tuple[tuple[int, Unary], ...] = (
     (1, lambda a: te.sqrt(te.abs(a) + 1.0)),
     (1, lambda a: 1.0 / (te.abs(a) + 1.0)),
 )
-"""What is applied to elements, with weights."""
+"""Functions of one element, with weights."""
 
 
 class Drawing:
@@ -136,7 +136,7 @@ def _windows(drawing: Drawing) -> Tensor:
 def _chained(drawing: Drawing) -> Tensor:
     """A reduction that reads another one."""
     first = _reduced(drawing, drawing.among(((3, 0), (1, 1))))
-    drawing.rng.random()  # unused, like one below: without it, seeds would mean other declarations than in the records
+    drawing.rng.random()  # unused, like one below; without it, seeds would not give the declarations that were recorded
     return _finished(drawing, _weighted(drawing, _finished(drawing, first)))
 
 
@@ -192,7 +192,7 @@ def _gathered(drawing: Drawing) -> Tensor:
 
 
 def _neighbours(drawing: Drawing) -> Tensor:
-    """Elements near each place with factors, without a reduction."""
+    """Scaled neighbours of each element, combined without a reduction."""
     rank = drawing.whole(1, 3)
     shape = tuple(drawing.extents(rank, drawing.rng.choice([1e5, 5e5, 1e6])))
     reach = tuple(drawing.whole(0, 4) if drawing.chance(70) else 0 for _ in shape)
@@ -288,7 +288,7 @@ def _reduced(drawing: Drawing, windows: int) -> Tensor:
 
 
 def _nest(drawing: Drawing, windows: int, name: str) -> Nest:
-    """Axes of a reduction; its windows do not move yet."""
+    """The axes of a reduction, without the strides and dilations of its windows."""
     total = 10 ** drawing.rng.uniform(math.log10(LEAST_OPERATIONS), math.log10(MOST_OPERATIONS)) / 2
     plain = drawing.whole(0, 2) if windows else drawing.whole(1, 3)
     sizes = [int(drawing.rng.choice(WINDOWS)) for _ in range(windows)]
@@ -337,7 +337,7 @@ def _weighted(drawing: Drawing, given: Tensor) -> Tensor:
 
 
 def _finished(drawing: Drawing, result: Tensor) -> Tensor:
-    """The result with an elementwise stage behind it, or as it is."""
+    """The result, with or without an elementwise stage behind it."""
     if drawing.chance(50):
         return result
     apply, shape = drawing.among(UNARY), tuple(result.shape)

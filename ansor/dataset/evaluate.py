@@ -27,7 +27,7 @@ class Quality:
 
 
 def quality(score: Score, examples: Sequence[Examples]) -> Quality:
-    """The quality of scores on these tasks. Each task counts equally, whatever its number of programs."""
+    """The quality of scores on these tasks. Each task counts equally, however many programs it has."""
     found = np.array([_of_task(score(one.features), one.seconds) for one in examples])
     error, pairwise, peak1, peak5 = found.mean(axis=0).tolist() if len(found) else (0.0, 0.0, 0.0, 0.0)
     return Quality(len(examples), error, pairwise, peak1, peak5)

@@ -1,7 +1,7 @@
 """Training examples from the records of a data set: for each task the feature rows of its programs, and their times.
 
 Records hold sketches and rows; this module computes features from them, so that a change to the features needs no new measurements. For hundreds of tasks
-that takes a while, so results are cached next to the records, for the sources and the machine they were made with.
+that takes a while, so results are cached next to the records, and used only with the same sources and on the same kind of machine.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _sources() -> str:
 
 
 REPEATS = 5
-"""Use this many times of each program: the minimum of more would be lower."""
+"""Use this many measured times of each program: the minimum of more would be lower."""
 
 
 def examples_of(task: SearchTask, records: Path, left_out: Counter[str]) -> tuple[FeatureRows, NDArray[np.float64]]:

@@ -1,4 +1,4 @@
-"""The family of a declaration's operator: what remains of it without sizes.
+"""The family of a declaration's operator: the declaration without its sizes.
 
     matmul, 512 x 512 x 512        sum([0 r0] * [r0 1])
     3x3 convolution, stride 2      sum([0 r0 2+r1 3+r2] * [1 r0 r1 r2])
@@ -202,7 +202,7 @@ def _shortened(term: Term) -> Term:
 
 
 def _neighbours(term: Term, axes: Sequence[int]) -> tuple[int, int] | None:
-    """Two axes, the second of which directly follows the first everywhere."""
+    """Two axes of which the second directly follows the first everywhere."""
     rows = [*([index for index in read.places or ()] for read in term.reads()), [frozenset({Part(axis)}) for axis in axes]]
     alone = {frozenset({Part(axis)}): axis for axis in {part.axis for row in rows for index in row for part in index if part.axis != LOADED}}
     for row in rows:

@@ -1,4 +1,4 @@
-"""What the built-in model learned from: a result on an operator that it knows says less than one on an operator that it does not."""
+"""What the built-in model learned from. A result on an operator that it has seen says less than one on an operator that it has not."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ OPERATOR, FAMILY, PARTS, NOTHING = "operator", "family", "parts", "nothing"
 
 
 def known_to_model(tensors: Sequence[Tensor]) -> str:
-    """How much of a declaration the built-in model learned from: OPERATOR: programs of it, as in `is_learned`; FAMILY: programs of its family in other sizes;
-    PARTS: each of its reductions, in other families; NOTHING: less than that. Judges by what the declaration computes, not by names."""
+    """How much of a declaration the built-in model learned from. OPERATOR: programs of it, as in `is_learned`; FAMILY: programs of its family in other sizes;
+    PARTS: each of its reductions, in other families; NOTHING: less than that. What the declaration computes decides, not its names."""
     if is_learned(tensors):
         return OPERATOR
     found = reductions(tensors)
@@ -49,7 +49,7 @@ def _learned_tasks() -> Iterator[DatasetTask]:
 
 
 def is_learned(tensors: Sequence[Tensor]) -> bool:
-    """Whether the built-in model learned from programs of this declaration, in whatever notation, or of the same one with an epilogue."""
+    """Whether the built-in model learned from programs of this declaration, in any notation, or of the same one with an epilogue."""
     return _key(tensors) in _learned()
 
 

@@ -1,4 +1,4 @@
-"""Layers for boards, drawn at random: int8 convolutions, depthwise and dense layers with rescaling as networks have them, and a few products of other types.
+"""Layers for boards, drawn at random: int8 convolutions, depthwise and dense layers, rescaled as in networks, and a few with int32 results.
 
 Sizes are those of networks for microcontrollers: at most 1.5 million multiplications, so that a simulator runs a program in a fraction of a second. The same
 target always gives the same layers; only targets that multiply pairs of 16-bit numbers have weights of 16 bits (`ansor.integer.widths`).
@@ -22,7 +22,7 @@ from ansor.te.tensor import Tensor
 
 Sizes = dict[str, int]
 COUNT, DENSE = 120, 32
-"""Layers of a target of all kinds, and further dense ones, which need few instructions and have the most different shapes."""
+"""The number of layers of all kinds for a target, and of additional dense layers, which need few instructions and differ most in shape."""
 
 LEAST_PRODUCTS, MOST_PRODUCTS = 2e4, 1.5e6
 FEWEST_DENSE, MOST_DENSE = 1e3, 3e5
@@ -82,7 +82,7 @@ LAYERS: Mapping[str, Callable[..., list[Tensor]]] = {
 """How each kind is declared."""
 
 SHARES = (("int8_conv2d", 34), ("int8_pointwise", 24), ("int8_depthwise", 16), ("int8_dense", 10), ("int8_product", 8), ("int8_sums", 8))
-"""How many layers of a hundred are of each kind."""
+"""The probability of each kind, in percent."""
 
 
 def drawn_layers(target: Target) -> Iterator[tuple[str, Sizes]]:

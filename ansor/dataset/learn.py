@@ -1,6 +1,6 @@
-"""Fits the built-in model to this machine: measures a spread of operators, continues training its networks on them, and tests the result on others.
+"""Fits the built-in model to this machine: measures many kinds of operators, trains its networks further on them, and tests the result on others.
 
-Training includes the built-in model's predictions for the machines it knows (distillation), so that it does not forget them while learning from little data.
+Training includes the built-in model's predictions for the machines it learned (distillation), so that it does not forget them while learning from little data.
 A fifth of the tasks, which the built-in model has not seen either, is held out: only an improvement on these counts.
 """
 
@@ -31,13 +31,13 @@ from ansor.run.states import TaskState
 from ansor.targets.base import Target, parse_target
 
 PASSES = (12, 24, 48, 96)
-"""Programs of each task after each pass over all tasks: a short run has few programs of many operators, a long one more."""
+"""The number of programs of each task after each pass over all tasks: a short run measures few programs of many operators, a long one more of each."""
 
 FURTHER = NetworkOptions(epochs=20, learning_rate=5e-4)
 """Options for training networks further."""
 
 FEWEST = 4
-"""With fewer valid programs, a task says nothing about ranking."""
+"""With fewer valid programs, a task cannot show how well a model ranks."""
 
 LEAST_HELD_OUT = 4
 """With fewer held-out tasks, chance decides which model is better."""
@@ -50,7 +50,7 @@ Done = Callable[[DatasetTask, TaskState], None]
 
 @dataclass(frozen=True)
 class Tried:
-    """How well each model ranks the programs of held-out tasks. before: this machine's model so far, if any."""
+    """How well each model ranks the programs of held-out tasks. before: the model in use on this machine, if any."""
 
     package: Quality
     fitted: Quality
@@ -69,7 +69,7 @@ def is_better(one: Quality, other: Quality) -> bool:
 
 
 def spread(tasks: Sequence[DatasetTask], seed: int = 0) -> list[DatasetTask]:
-    """The tasks in measuring order: alternating kinds, sizes of networks before others, and one held-out task in FOLDS."""
+    """The tasks in measuring order: kinds alternate, sizes of networks come before others, and one task in FOLDS is held out."""
     rng = np.random.default_rng(seed)
     learned = _in_turn([task for task in tasks if fold_of(task) != HELD_OUT], rng)
     held_out = _in_turn([task for task in tasks if fold_of(task) == HELD_OUT], rng)
@@ -116,7 +116,7 @@ def examples(tasks: Sequence[DatasetTask], target: Target, folder: Path) -> tupl
 
 
 def fit(learned: Sequence[Examples], options: NetworkOptions = FURTHER) -> tuple[Network, ...]:
-    """Train the built-in networks further on these tasks and on their own predictions for the machines they know. Raises ValueError without tasks."""
+    """Train the built-in networks further on these tasks and on their own predictions for the machines they learned. Raises ValueError without tasks."""
     package = pretrained()
     return train_networks([*learned, *_known([one.task for one in learned], package)], options, package.networks)
 

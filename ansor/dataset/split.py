@@ -1,4 +1,4 @@
-"""Which tasks a model is trained on, and which it is tested on."""
+"""Splits tasks into those that a model is trained on, and those that it is tested on."""
 
 from __future__ import annotations
 

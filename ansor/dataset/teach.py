@@ -1,4 +1,4 @@
-"""An earlier model's knowledge of a target, as training examples for the next model.
+"""An earlier model's predictions for a target, as training examples for the next model.
 
 It lets a model for this machine keep what an earlier one learned on another machine (distillation; Hinton, Vinyals, Dean, 2015): programs of the
 data set's tasks, described for that target, with the times that the earlier model predicts.

@@ -1,8 +1,8 @@
 """Trains a cost model for all operators on the programs of many tasks, before anything is measured.
 
 Times of different operators are not comparable, so the model only learns which programs of a task are faster: the level of each task is free. Training starts
-from the analytic estimate; networks, or boosted trees, correct it. Several members are averaged. Each omits other tasks, so that they disagree on unfamiliar
-programs.
+from the analytic estimate; networks, or boosted trees, correct it. Several members are averaged. Each omits different tasks, so that they disagree on
+unfamiliar programs.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ TREES = TreeOptions(trees=130, learning_rate=0.08, leaves=31, smallest_leaf=20, 
 
 
 def train_networks(examples: Sequence[Examples], options: NetworkOptions = NETWORK, begin: Sequence[Network] = ()) -> tuple[Network, ...]:
-    """Networks for all tasks together, each without one of PARTS parts of the task families. begin: networks to continue from, one each. Raises ValueError
-    without tasks."""
+    """Train networks for all tasks together, each without one of PARTS parts of the task families. begin: networks to continue from, one each. Raises
+    ValueError without tasks."""
     weighted = _weighted(examples)
     parts = [[(one.features, one.seconds) for one in _left_to(member, weighted)] for member in range(MEMBERS)]
     starts = dict(enumerate(begin))
@@ -45,18 +45,18 @@ def train_networks(examples: Sequence[Examples], options: NetworkOptions = NETWO
 
 
 def train_trees(examples: Sequence[Examples], options: TreeOptions = TREES) -> Stage:
-    """The same with ensembles of boosted trees."""
+    """`train_networks` with ensembles of boosted trees."""
     return Stage(None, tuple(_fitted_trees(_left_to(member, examples), replace(options, seed=member)) for member in range(MEMBERS)))
 
 
 def _weighted(examples: Sequence[Examples]) -> list[Examples]:
-    """Operators of networks twice, if there are declarations drawn at random too: these are more, and less like what is mostly asked for."""
+    """Use network operators twice if there are also declarations drawn at random, which are more numerous but less like what users tune."""
     drawn = any(one.task.kind == DRAWN for one in examples)
     return [one for one in examples for _ in range(2 if drawn and one.task.kind != DRAWN else 1)]
 
 
 def _left_to(member: int, examples: Sequence[Examples]) -> Sequence[Examples]:
-    """The tasks that a member learns from: all of them if none would remain."""
+    """The tasks that a member learns from; all tasks if none would remain."""
     return [one for one in examples if family_number(one.task, "ensembles") % PARTS != member] or examples
 
 

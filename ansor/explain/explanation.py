@@ -1,6 +1,6 @@
 """Explains why the best recorded program of a workload is fast, and which programs it beat. Start at `explain`: from a task and its trials to an `Explanation`.
 
-Nothing is measured or built: times come from the records; reasons come from the schedule, the cycle estimate and the footprints that it uses.
+Nothing is measured or built. Times come from the records; reasons come from the schedule, the cycle estimate and the footprints that it uses.
 `ansor.explain.text` turns the value into text.
 """
 
@@ -55,7 +55,7 @@ from ansor.te.dtypes import BYTES
 CACHES = ("L1", "L2", "L3")
 
 ENOUGH = 32
-"""With fewer valid trials, a learned model's ranking means nothing."""
+"""With fewer valid trials, a learned model's ranking is meaningless."""
 
 FOLDS = 4
 """The learned model ranks each quarter of the trials after training on the other three."""
@@ -212,7 +212,7 @@ def _register_tile(statement: Statement, target: Target) -> RegisterTile | None:
     registers = _int(legality.registers_for(path, store, target))
     held = _int(legality.register_tile(path, store, size))
     along = _int(legality.vectors_in_row(path, store, size))
-    vectors = along if held % along == 0 else 1  # vectors outside the reduction are not held in it
+    vectors = along if held % along == 0 else 1  # loops outside the reduction add no vectors to the tile
     return RegisterTile(
         rows=held // vectors,
         vectors=vectors,
@@ -230,13 +230,13 @@ def _levels(statement: Statement, target: Target) -> tuple[Level, ...]:
     touched = [(float(one), _fits(float(one), float(taken), target)) for one, taken in zip(statement.bytes, statement.room, strict=True)]
     found = [Level("", 1, "", *touched[0])]
     for loop, inside in zip(nest.loops, touched[1:], strict=True):
-        runs = [word for word, flag in (("parallel", loop.parallel), ("vectors", loop.vectorized), ("written out", loop.unrolled)) if np.any(flag)]
+        runs = [word for word, flag in (("parallel", loop.parallel), ("vectors", loop.vectorized), ("unrolled", loop.unrolled)) if np.any(flag)]
         found.append(Level(loop.var.name, _int(loop.var.extent), ", ".join(runs), *inside))
     return tuple(found)
 
 
 def _fits(count: float, taken: float, target: Target) -> str:
-    """The first cache in which these bytes fill at most the share that the estimate counts as usable. taken: in the first cache, where sets may crowd."""
+    """The first cache of which these bytes fill at most the share that the estimate counts as usable. taken: their bytes in L1, where sets may be crowded."""
     return next((name for name, size in _caches(target) if (taken if name == CACHES[0] else count) <= target.prior.traffic.fill * size), "memory")
 
 
@@ -266,7 +266,7 @@ def _rules(task: SearchTask, best: Outcome, outcomes: Sequence[Outcome], main: s
 
 
 def _family(task: SearchTask, algorithm: str, main: str) -> tuple[str, ...]:
-    """A stage as declared, and the stages that any sketch derives from it: the rules visit `c`, and then its private tile `c_local`."""
+    """A declared stage, and the stages that any sketch derives from it: the rules visit `c`, and then its private tile `c_local`."""
     origins: dict[str, str] = {}
     for space in task.spaces:
         if space.algorithm == algorithm:
@@ -281,17 +281,17 @@ def _family(task: SearchTask, algorithm: str, main: str) -> tuple[str, ...]:
 
 
 def _without(task: SearchTask, trace: RuleTrace, rule: str, family: Sequence[str], outcomes: Sequence[Outcome]) -> UnusedOption | None:
-    """The best trial without a rule; None if no sketch shows the rule, because it adds no step."""
+    """The best trial with a rule that the best program does not use; None if no sketch shows the rule, because it adds no step."""
     spaces = {k for k, space in enumerate(task.spaces) if any(one.rule == rule and one.stage in family for one in trace.fired(space.sketch))}
     tried = [one for one in outcomes if one.pick.space in spaces]
     return UnusedOption(rule, len(tried), _least(tried)) if spaces else None
 
 
-# judges ---------------------------------------------------------------------------------------------------------------------------------------------
+# rankings -------------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _features(task: SearchTask, outcomes: Sequence[Outcome]) -> FeatureRows:
-    """Feature rows of all trials, in their order."""
+    """The feature rows of all trials, in the order of the trials."""
     parts: list[FeatureRows] = []
     places: list[int] = []
     for index in dict.fromkeys(one.pick.space for one in outcomes):
@@ -326,7 +326,7 @@ def _ranking(outcomes: Sequence[Outcome], scores: NDArray[np.float64]) -> Rankin
 
 
 def _rival(task: SearchTask, best: Program, others: Sequence[Outcome]) -> Rival | None:
-    """Compare the best program with the first of `others`, which are in order of time."""
+    """Compare the best program with the first of `others`, which are ordered by cost."""
     if not others:
         return None
     other = _program(task, others[0])
@@ -345,5 +345,5 @@ def _only_in(program: Program, other: Program) -> tuple[Fact, ...]:
 
 
 def _role(program: Program, stage: str) -> str:
-    """The name for comparing a stage: main stages get the same one, whether they are called `c` or, with a private tile, `c_local`."""
+    """The name under which to compare a stage: the same for all main stages, whether they are called `c` or, with a private tile, `c_local`."""
     return "" if stage == program.main else stage

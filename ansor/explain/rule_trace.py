@@ -1,4 +1,4 @@
-"""Finds the sketch rules that led to a sketch. Sketches keep steps, not rules, so this repeats the derivation under observation; it takes milliseconds."""
+"""Finds the sketch rules that led to a sketch. Sketches keep steps, not rules, so this repeats the derivation and records the rules; it takes milliseconds."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class _Edge:
 class RuleTrace:
     """What the rules did for a declaration.
 
-    names: the rules in order; edges: every firing with the steps before and after it; asked: the stages that each rule was tried on, which excludes those that
-    an exclusive rule took first.
+    names: the rules in order; edges: every firing with the steps before and after it; asked: the stages that each rule was tried on, without those that an
+    exclusive rule took first.
     """
 
     names: tuple[str, ...]

@@ -34,7 +34,7 @@ from ansor.schedule.steps import (
 )
 
 TILED = 4
-"""A stage counts as tiled from this many levels on."""
+"""A stage counts as tiled if it has at least this many levels."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def in_words(sketch: Sketch, row: Sequence[int]) -> tuple[Fact, ...]:
 
 
 def _owned(sketch: Sketch, row: Sequence[int]) -> list[tuple[str, Step]]:
-    """The steps, each with the stage that it ends up in: a private tile, or partial results, take over earlier steps of their stage; a copy starts with the
+    """The steps, each with the stage that it ends up in. A private tile and partial results take over the earlier steps of their stage; a copy starts with the
     step that creates it.
     """
     found: list[tuple[str, Step]] = []
@@ -102,9 +102,9 @@ def _loops(stage: Stage, unrolled: set[str]) -> list[str]:
     elif len(structure) >= TILED:
         found = [f"tiled {structure}: {order}"]
     else:
-        found = [f"loops {'cut and ' if structure else ''}ordered {' '.join(stage.loops)}"]
+        found = [f"loops {'split and ' if structure else ''}ordered {' '.join(stage.loops)}"]
     written = [loop for loop in stage.loops if loop in unrolled]
-    return found + ([f"{', '.join(written)} written out"] if written else [])
+    return found + ([f"{', '.join(written)} unrolled"] if written else [])
 
 
 def _text(step: Step, stage: Stage) -> str:
@@ -129,7 +129,7 @@ def _text(step: Step, stage: Stage) -> str:
         case Fuse():
             return f"{', '.join(step.loops)} fused into one loop"
         case Buffered():
-            return f"{step.copies} copies, taken in turn"
+            return f"{step.copies} copies, used in turn"
         case SetScope():
             return f"kept in {step.scope} memory"
         case StorageAlign():

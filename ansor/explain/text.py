@@ -26,7 +26,7 @@ HARD = "\u00a0"
 
 
 def explanation_text(one: Explanation, width: int = WIDTH) -> str:
-    """The whole explanation, a few lines per question: what, how, in which pieces, as expected or not, and what lost."""
+    """The whole explanation, a few lines per question: what, how, in which tiles, as expected or not, and what lost."""
     parts = [_summary(one), _how(one), _pieces(one), _expected(one), _lost(one)]
     return "\n\n".join("\n".join(wrapped for line in part for wrapped in _wrapped(line, width)) for part in parts)
 
@@ -87,9 +87,9 @@ def _rules(rules: Rules, best: Program) -> list[str]:
         rows.append(("rules that led here", ", ".join(f"{name} ({', '.join(stages)})" for name, stages in rules.fired)))
     if rules.without:
         texts = [f"{one.name} ({_tried(one, best.measured)})" for one in rules.without]
-        rows.append(("fit, but left out", ", ".join(texts)))
+        rows.append(("apply, but not used", ", ".join(texts)))
     if rules.idle:
-        rows.append(("do not fit", ", ".join(rules.idle)))
+        rows.append(("do not apply", ", ".join(rules.idle)))
     return _columns(rows)
 
 
@@ -99,12 +99,12 @@ def _tried(one: UnusedOption, best: float) -> str:
     return f"{counted(one.trials, 'trial')}, {f'best {one.measured / best:.2f} times as long' if math.isfinite(one.measured) else 'none valid'}"
 
 
-# pieces ---------------------------------------------------------------------------------------------------------------------------------------------
+# tiles ----------------------------------------------------------------------------------------------------------------------------------------------
 
 
 def _pieces(one: Explanation) -> list[str]:
     main = one.main
-    lines = [f"Pieces: {main.stage}, the stage with the most work, from the outermost loop to the innermost"]
+    lines = [f"Tiles: {main.stage}, the stage with the most work, from the outermost loop to the innermost"]
     lines += _tiles(main.tiles)
     if one.best.whole:  # only processors have these registers and caches
         return lines
@@ -125,7 +125,7 @@ def _lengths(lengths: Iterable[int]) -> str:
 
 def _uneven(one: AxisTiles) -> str:
     covered = math.prod(one.lengths)
-    return "" if covered == one.extent else ", the last piece is shorter" if covered > one.extent else ", one piece at a time"
+    return "" if covered == one.extent else ", the last tile is shorter" if covered > one.extent else ", one tile at a time"
 
 
 def _register_tile(tile: RegisterTile) -> str:
@@ -147,7 +147,7 @@ def _levels(main: MainStatement) -> list[str]:
 def _caches(one: Explanation) -> list[str]:
     sizes, enter = dict(one.place.caches), dict(one.main.loaded)
     texts = [f"{name} ({_bytes(size)}) {_bytes(enter[name])}" for name, size in sizes.items()]
-    fits = f"a piece fits if it fills {100 * one.place.fill:.0f} % of a cache or less (for L1: of the sets that it maps to)"
+    fits = f"a tile fits if it fills {100 * one.place.fill:.0f} % of a cache or less (for L1: of the sets that it maps to)"
     return [f"  loaded over the whole run: into {', '.join(texts)}; {fits}"] if texts else []
 
 
@@ -254,7 +254,7 @@ def _bytes(count: float) -> str:
 
 
 def _columns(rows: Iterable[tuple[str, str]], indent: int = 2) -> list[str]:
-    """Names and texts, with the texts aligned."""
+    """Rows of a name and a text, with the texts aligned."""
     known = list(rows)
     wide = max((len(name) for name, _ in known), default=0)
     return [f"{' ' * indent}{name:<{wide}}  {text}" for name, text in known]

@@ -10,9 +10,9 @@ from ansor.targets.unit import SECONDS, Unit
 
 @dataclass(frozen=True)
 class AxisTiles:
-    """How an axis of a stage, or several fused ones, is split: `lengths` from the outside in, a single one if it is not split.
+    """How an axis of a stage, or several fused ones, is split. lengths: from the outside in, a single one if it is not split.
 
-    extent: as declared. If the lengths do not divide it, their product is larger; if the stage is computed piece by piece, smaller.
+    extent: as declared. If the lengths do not divide it, their product is larger; if the stage is computed tile by tile, their product is smaller.
     """
 
     stage: str
@@ -40,7 +40,8 @@ class RegisterTile:
 
 @dataclass(frozen=True)
 class Level:
-    """A loop around the main statement, and what one of its iterations touches. `loop` '' is the whole nest. `runs`: parallel, vectors or unrolled."""
+    """A loop around the main statement. loop: '' for the whole nest; runs: parallel, vectors or unrolled; bytes: touched by one iteration; fits: the smallest
+    cache that holds them."""
 
     loop: str
     extent: int
@@ -51,7 +52,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Cost:
-    """Estimated cycles of a statement, over the threads with work: arithmetic and loads from the first cache, and transfers into it."""
+    """Estimated cycles of a statement, divided by the threads with work: arithmetic and loads from the first cache, and transfers into it."""
 
     stage: str
     instructions: float
@@ -65,7 +66,7 @@ class Cost:
 @dataclass(frozen=True)
 class Program:
     """A measured program. `algorithm`: the alternative algorithm, "" for the declaration itself; measured: its cost, in the unit of the trials;
-    main: the stage with the most work; costs: estimates of its statements; whole: a single one for all of them, by the target's own estimate."""
+    main: the stage with the most work; costs: estimates of its statements; whole: `costs` has a single one for all, by the target's own estimate."""
 
     algorithm: str
     measured: float
@@ -110,8 +111,8 @@ class UnusedOption:
 
 @dataclass(frozen=True)
 class Rules:
-    """fired: the rules that led to the best program, with their stages; idle: those that do not apply to the main stage;
-    without: those that apply, but are not used.
+    """The rules. fired: those that led to the best program, with their stages; idle: those that do not apply to the main stage;
+    without: those that apply to it, but are not used.
     """
 
     fired: tuple[tuple[str, tuple[str, ...]], ...]
@@ -149,7 +150,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Place:
-    """Where it runs. fill: share of a cache that a piece may take; peak_gflops: of the target, None if unknown."""
+    """Where the program runs. fill: share of a cache that a tile may take; peak_gflops: of the target, None if unknown."""
 
     target: str
     caches: tuple[tuple[str, int], ...]
@@ -159,7 +160,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Trials:
-    """How many trials there are, how many are valid, why the others failed; median: of the valid costs; unit: of all costs."""
+    """The trials. count: all; valid: how many succeeded; failures: why the others failed; median: of the valid costs; unit: of all costs."""
 
     count: int
     valid: int
@@ -178,7 +179,7 @@ class Rankings:
 
 @dataclass(frozen=True)
 class Alternatives:
-    """What lost: the best program of another sketch, and of the same sketch with other numbers; the other algorithms searched, "" for the declaration."""
+    """What lost: the best program of another sketch, and of the same sketch with other tiles; the other algorithms searched, "" for the declaration."""
 
     other_sketch: Rival | None
     other_tiles: Rival | None

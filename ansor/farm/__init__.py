@@ -1,1 +1,1 @@
-"""Devices of many machines behind one scheduler: a farm on `dask.distributed`. Needs the extra `farm` of the package."""
+"""A farm: the devices of many machines behind one scheduler, built on `dask.distributed`. Requires the package's extra `farm`."""

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 PORT = 8786
 KEY = "[A-Za-z0-9_.-]+"
 SUSPENDED = "suspended:"
-"""In front of the key of a device that is suspended: no client can ask for such a key, which is none."""
+"""Prefix of a suspended device's key. A key cannot contain a colon, so no client can request such a device."""
 
-_HOST = r"[A-Za-z0-9_.-]+|[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?"  # a name, a number, or one of IPv6
+_HOST = r"[A-Za-z0-9_.-]+|[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?"  # a name, an IPv4 address or an IPv6 address
 _OPTIONS = ("key", "certificates", "slots", "canary")
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerAddress:
-    """A scheduler. certificates: their folder; None for a farm on this machine only, which needs none."""
+    """The address of a scheduler. certificates: their folder; None for a farm on this machine only, which needs no certificates."""
 
     host: str
     port: int
@@ -43,8 +43,8 @@ class SchedulerAddress:
 
 @dataclass(frozen=True, slots=True)
 class FarmText:
-    """`farm://HOST:PORT?key=KEY`: devices of one key. slots: jobs in flight at a time, 0 for two for each device. canary: after this many jobs, a device runs a
-    program whose cost is known; 0 for never."""
+    """`farm://HOST:PORT?key=KEY`: the devices with one key. slots: jobs in flight at a time; 0: two per device, and those that wait for a canary. canary: after
+    this many jobs, a device runs a program of known cost; 0: never."""
 
     text: str
     place: SchedulerAddress
@@ -54,8 +54,8 @@ class FarmText:
 
 
 def read_place(text: str, certificates: str = "") -> SchedulerAddress:
-    """HOST, HOST:PORT or [HOST]:PORT. Certificates are those in the folder, or in `settings.farm_certificates()` if there are some. Raises DeviceError for any
-    other text, and for a farm on another machine without certificates."""
+    """Parse HOST, HOST:PORT or [HOST]:PORT. The certificates come from the given folder, or from `settings.farm_certificates()` if that has some. Raises
+    DeviceError for any other text, and for a farm on another machine without certificates."""
     host, port = _host_and_port(text)
     folder = Path(certificates).expanduser() if certificates else settings.farm_certificates()
     if certificates or (folder / f"{AUTHORITY}.pem").exists():
@@ -84,14 +84,14 @@ def read_farm(text: str) -> FarmText:
 
 
 def read_key(text: str) -> str:
-    """The key of devices, unchanged. Raises DeviceError for any other text."""
+    """Return the key unchanged. Raises DeviceError if the text is not a valid key."""
     if not re.fullmatch(KEY, text):
         raise DeviceError(f"asked for devices with the key {text!r:.120}; a key is letters, digits, '_', '.' and '-', such as rk3399")
     return text
 
 
 def check_dashboard(text: str) -> None:
-    """Raises DeviceError unless the text is '' (no dashboard) or a loopback address with a port."""
+    """Raise DeviceError unless the text is '' (no dashboard) or a loopback address with a port."""
     if not text:
         return
     try:
@@ -105,12 +105,12 @@ def check_dashboard(text: str) -> None:
 
 
 def bracketed(host: str) -> str:
-    """A host as it is written in front of a port."""
+    """The host as written in front of a port: IPv6 addresses in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine only."""
+    """Whether only this machine can reach an address."""
     if host == "localhost":
         return True
     try:
@@ -120,25 +120,25 @@ def is_loopback(host: str) -> bool:
 
 
 def loopback_of(host: str) -> str:
-    """The numeric form of a loopback address, on which a worker without certificates listens. By default, Dask's would listen on all addresses."""
+    """The numeric form of a loopback address. A worker without certificates listens there; by default, Dask's workers listen on all addresses."""
     return "127.0.0.1" if host == "localhost" else bracketed(host)
 
 
 def no_answer(place: SchedulerAddress, error: BaseException) -> str:
-    """Why there is no connection, in words: of what Dask raises, without its objects."""
+    """Explain in words why there is no connection, from Dask's error, without the objects that its text prints."""
     cause = error.__cause__ or error
     why = " ".join(clip(re.sub(r"in <[^>]*>: ", "", str(cause)), 300).split()) or type(cause).__name__
     if isinstance(cause, ConnectionRefusedError) or "Connection refused" in why:
         return f"no scheduler answers there ({why}); start one with `ansor farm scheduler`"
-    if "WRONG_VERSION" in why or "cannot convert to SSL" in why:  # of ssl, and of what Dask uses: the other side spoke first, and no TLS
-        return f"what answers there uses no certificates, but {place.certificates} has some: name a folder without any, or start the scheduler with them"
+    if "WRONG_VERSION" in why or "cannot convert to SSL" in why:  # from ssl or Dask: the peer does not speak TLS
+        return f"the scheduler there uses no certificates, but {place.certificates} has some: name a folder without any, or start the scheduler with them"
     if place.certificates is None:
         return f"no scheduler answers there, or it requires certificates, and {settings.farm_certificates()} has none ({why})"
     return f"no scheduler answers there, or it refuses this machine's certificate, from {place.certificates} ({why})"
 
 
 def security(place: SchedulerAddress) -> Security | None:
-    """What Dask needs to know about certificates; None for a farm without. Raises DeviceError if files are missing, or other users may read a key."""
+    """The certificates as Dask takes them; None for a farm without. Raises DeviceError if files are missing or damaged, or if other users may read a key."""
     from distributed.security import Security
 
     if place.certificates is None:
@@ -151,7 +151,7 @@ def security(place: SchedulerAddress) -> Security | None:
             files |= {f"tls_{role}_cert": str(folder / f"{role}.pem"), f"tls_{role}_key": str(_own_key(folder / f"{role}.key"))}
     authority = folder / f"{AUTHORITY}.pem"
     if not files or not authority.exists():
-        lacking = f"{AUTHORITY}.pem is missing" if files else f"there is none of {', '.join(f'{role}.pem' for role in ROLES)}"
+        lacking = f"{AUTHORITY}.pem is missing" if files else f"{', '.join(f'{role}.pem' for role in ROLES)} are missing"
         raise DeviceError(f"asked for a farm with the certificates in {folder}, where {lacking}; `ansor farm init` creates them")
     _check_authority(authority)
     return Security(tls_ca_file=str(authority), require_encryption=True, tls_min_version=_newest_tls(), **files)
@@ -163,7 +163,7 @@ def _check_pair(folder: Path, role: str) -> None:
     certificate, key = folder / f"{role}.pem", _own_key(folder / f"{role}.key")
     try:
         ssl.create_default_context().load_cert_chain(certificate, key, password="")
-    except OSError as error:  # ssl's errors, too
+    except OSError as error:  # includes ssl's errors
         why = error.strerror if not isinstance(error, ssl.SSLError) else "they do not belong together" if "MISMATCH" in str(error) else "they are not PEM"
         raise DeviceError(f"asked for a farm with {certificate} and {key}: {why}; `ansor farm init` creates certificates and keys") from error
 
@@ -190,7 +190,7 @@ def _own_key(path: Path) -> Path:
     except OSError as error:
         raise DeviceError(f"asked for a farm with {path}: {error.strerror}; `ansor farm init` creates certificates and keys") from error
     if stat.S_IMODE(mode) & 0o077:
-        raise DeviceError(f"other users may read {path}, which gives access to the farm: `chmod 600 {path}`")
+        raise DeviceError(f"asked for a farm with {path}, which gives access to the farm, but other users may read it; run `chmod 600 {path}`")
     return path
 
 

@@ -1,4 +1,4 @@
-"""What workers answer, and what is wrong with an answer: any process may have joined a farm, of any version."""
+"""The answers of workers, and checks on them: any process, of any version, may have joined a farm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansor.support.text import clip
 Said = Mapping[str, Any]
 
 Fields = Mapping[str, type[object]]
-"""What an answer must have."""
+"""The fields that an answer must have, and their types."""
 
 NAMED: Fields = {"device": str, "process": int, "identity": str}
 DESCRIBED: Fields = {**NAMED, "model": str, "processor": str, "unit": str, "form": str}
@@ -25,7 +25,8 @@ MEASURED: Fields = {**DESCRIBED, **WATCHED, "measured_by": str, "shift": int}
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What devices of a key are: costs of one key are of one kind. processor: of machines that are devices themselves; else ''."""
+    """What kind of device a key stands for. All devices with a key are of one kind, so their costs are comparable. processor: if the machine itself is the
+    device; else ''."""
 
     model: str
     unit: str
@@ -37,24 +38,24 @@ class Model:
 
 
 def model_of(said: Said) -> Model:
-    """Of the device that answered."""
+    """The model of the device that answered."""
     return Model(said["model"], said["unit"], said["form"], said["processor"])
 
 
 def name_of(said: Said) -> str:
-    """A device, and the process that has it."""
+    """The name of a device, and the number of the process that owns it."""
     return f"{said['device']} ({said['process']})"
 
 
 def read_answer(answer: object) -> tuple[dict[str, Any], str]:
-    """The answer to a job, and the address of the worker, '' if it is not known. Raises DeviceError for what is none."""
+    """The answer to a job, and the worker's address, '' if unknown. Raises DeviceError if this is not an answer."""
     if not isinstance(answer, dict) or not _are_texts(answer.get("missing", [])):
         raise DeviceError(f"a worker of the farm answered {answer!r:.100}; install the same version of ansor on all machines")
     return answer, str(answer.get("worker", ""))
 
 
 def check_measured(said: Said, text: str) -> None:
-    """Raises DeviceError for an answer to a job on devices `text` that is of other versions, an error, or not complete."""
+    """Raise DeviceError if an answer to a job on devices `text` comes from another version, reports an error, or is incomplete."""
     check_versions(said, text)
     if "error" in said:
         raise DeviceError(f"{text}: {clip(str(said['error']), 1000)}")
@@ -63,14 +64,14 @@ def check_measured(said: Said, text: str) -> None:
 
 
 def check_versions(said: Said, text: str) -> None:
-    """Raises DeviceError for an answer of other versions than ours."""
+    """Raise DeviceError if an answer comes from versions other than ours."""
     wrong = difference(said)
     if wrong:
         raise DeviceError(f"asked to measure on {text}: the worker of {said.get('device')} has {wrong}")
 
 
 def lacking(said: Said, wanted: Fields) -> str:
-    """What an answer does not have, or has of another type; '' for nothing."""
+    """The fields that an answer lacks, or has with another type, joined by "and"; '' if there are none."""
     wrong = [name for name, kind in wanted.items() if not isinstance(said.get(name), kind) or isinstance(said.get(name), bool)]
     if "judged" in wanted and "judged" not in wrong and not _are_verdicts(said["judged"]):
         wrong.append("judged")
@@ -78,7 +79,7 @@ def lacking(said: Said, wanted: Fields) -> str:
 
 
 def stranger(worker: str, said: str) -> Said:
-    """Stands for the answer of a worker that has not answered as ours do."""
+    """A stand-in for the answer of a worker that does not answer as ours do."""
     return {"device": f"the worker at {worker}", "error": f"it does not answer as version {__version__} of ansor does ({clip(said, 200)})"}
 
 
@@ -87,5 +88,5 @@ def _are_texts(value: object) -> bool:
 
 
 def _are_verdicts(value: Mapping[Any, Any]) -> bool:
-    """Whether these are shifts, and whether their results count."""
+    """Whether this maps the numbers of shifts to truth values."""
     return all(type(shift) is int and isinstance(counts, bool) for shift, counts in value.items())

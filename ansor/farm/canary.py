@@ -1,4 +1,4 @@
-"""The canary: a program whose cost is known, which devices that have a clock run between jobs."""
+"""The canary: a program of known cost. Devices with a clock run it between jobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIMING = TimingOptions(repeat=5, min_repeat_ms=1.0, stopping=Stopping(contender_
 
 
 def canary_job(target: Target, form: str, folder: Path) -> Job:
-    """A small matrix product, without a schedule, built for a target. Raises DeviceError if it does not build."""
+    """A job that runs a small matrix product without a schedule, built for a target. Raises DeviceError if it does not build."""
     a, b = te.placeholder((SIZE, SIZE), "float64", name="A"), te.placeholder((SIZE, SIZE), "float64", name="B")
     k = te.reduce_axis((0, SIZE), name="k")
     product = te.compute((SIZE, SIZE), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")

@@ -24,8 +24,8 @@ _PRIVATE, _PUBLIC = 0o600, 0o644
 def make_certificates(folder: Path, days: float = DAYS) -> tuple[Path, ...]:
     """Write the authority, and a certificate and key for each role, into a folder that only its owner can read. Returns the files.
 
-    The authority's own key is written, too, so that more can be made; keep it off the machines of the farm. Raises DeviceError if there are certificates
-    already, or the folder cannot be created.
+    The authority's own key is written, too, so that it can sign more certificates; keep it off the machines of the farm. Raises DeviceError if the folder has
+    certificates already, or cannot be created.
     """
     if any((folder / f"{name}.pem").exists() for name in (AUTHORITY, *ROLES)):
         raise DeviceError(f"asked to create certificates in {folder}, which already has some in use; name another folder, or remove them")
@@ -45,7 +45,7 @@ def make_certificates(folder: Path, days: float = DAYS) -> tuple[Path, ...]:
 def _signed(
     name: str, issuer: Certificate | None, issuer_key: EllipticCurvePrivateKey | None, days: float
 ) -> tuple[EllipticCurvePrivateKey, Certificate]:
-    """A key, and its certificate: self-signed if no issuer is given."""
+    """A new key and its certificate, which is self-signed if no issuer is given."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec

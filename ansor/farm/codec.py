@@ -20,22 +20,22 @@ from ansor.support.json_values import is_number
 from ansor.targets.unit import Unit
 
 VERSION = 2
-"""The version of this format. Both sides have to have the same; otherwise they report it."""
+"""The version of this format. Both sides need the same one; otherwise they report the difference."""
 
 Find = Callable[[str], Path]
-"""The file of a digest, on this machine."""
+"""Finds the file with a digest on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A job for another machine. text: JSON, which names files by their digest; files: where these are on this machine."""
+    """A job for another machine. text: JSON that names files by their digest; files: their paths on this machine."""
 
     text: str
     files: Mapping[str, Path]
 
 
 def pack_job(job: Job) -> Packed:
-    """The job as JSON, and the files that it needs."""
+    """Write a job as JSON, with the files that it needs."""
     files: dict[str, Path] = {}
     values = {name: _note(Path(path), files) for name, path in job.task.files}
     data = {
@@ -49,7 +49,7 @@ def pack_job(job: Job) -> Packed:
 
 
 def unpack_job(text: str, find: Find) -> Job:
-    """The job that `pack_job` wrote, with files of this machine. Raises DeviceError for anything else."""
+    """The job that `pack_job` wrote, with this machine's files. Raises DeviceError for any other text."""
     try:
         data = json.loads(text)
         given = dict(data["task"])
@@ -65,7 +65,7 @@ def unpack_job(text: str, find: Find) -> Job:
 
 
 def digests_of(text: str) -> tuple[str, ...]:
-    """The files that a job names."""
+    """The digests of the files that a job names."""
     data = json.loads(text)
     built = [one["file"] for one in (data["artifact"], data["reference"]) if one is not None]
     return tuple(dict.fromkeys([*built, *data["task"]["files"].values()]))
@@ -88,7 +88,7 @@ def outcome_of(data: Any) -> Observation | Failure:
             return Failure(str(kind), str(text))
         costs = tuple(map(_number, data["costs"]))
         if not costs or min(costs) <= 0:
-            raise ValueError(f"the costs {costs!r:.100}, not one or more above 0")
+            raise ValueError(f"the costs {costs!r:.100} instead of one or more numbers above 0")
         counters = {str(name): _number(value) for name, value in data["counters"].items()}
         return Observation(costs, Unit.from_text(data["unit"]), bool(data["cut_short"]), str(data["check"]), counters)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -97,7 +97,7 @@ def outcome_of(data: Any) -> Observation | Failure:
 
 def _number(value: object) -> float:
     if not is_number(value):
-        raise ValueError(f"{value!r:.100} for a number")
+        raise ValueError(f"{value!r:.100} instead of a number")
     return float(value)
 
 

@@ -1,4 +1,4 @@
-"""The commands of farms: `ansor farm init|scheduler|worker|status`. Their code is imported when they run."""
+"""The commands for farms: `ansor farm init|scheduler|worker|status`. Each imports its code when it runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansor.commands.parsers import Commands, command, rate
 from ansor.errors import DeviceError
 
 FARM_HELP = """\
-Devices of many machines behind one scheduler, which tuning runs share.
+Share the devices of many machines between tuning runs, through one scheduler.
 
   ansor farm init                                                  certificates, once; copy the folder to each machine
   ansor farm scheduler --listen 10.0.0.7:8786
@@ -32,7 +32,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--listen", default="127.0.0.1:8786", metavar="HOST:PORT", help="the address to listen on (default %(default)s: this machine only)")
     parser.add_argument("--dashboard", default="127.0.0.1:8787", metavar="HOST:PORT",
                         help="address of Dask's dashboard and metrics, on this machine only (default %(default)s; '' for none)")
-    parser.add_argument("--patience", type=_seconds, default=30.0, metavar="SECONDS", help="silence after which a worker counts as gone (default %(default)g)")
+    parser.add_argument("--patience", type=_seconds, default=30.0, metavar="SECONDS", help="time until a silent worker counts as gone (default %(default)g)")
     parser.add_argument("--handshake", type=_seconds, default=10.0, metavar="SECONDS",
                         help="time within which a connection has to show a certificate (default %(default)g)")
     _add_certificates(parser)
@@ -46,7 +46,7 @@ def add(commands: Commands) -> None:
     parser = command(actions, "status", "List the devices of a farm, with their state and last error.")
     parser.set_defaults(run=_status)
     parser.add_argument("scheduler", metavar="HOST:PORT", help="where the scheduler listens")
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     _add_certificates(parser)
 
 
@@ -69,7 +69,7 @@ def _init(given: argparse.Namespace) -> int:
     folder = Path(given.folder).expanduser() if given.folder else settings.farm_certificates()
     for path in make_certificates(folder):
         print(path)
-    print("copy the folder to each machine of the farm, without authority.key: it can create new members; keep it off those machines")
+    print("copy the folder to each machine of the farm, but keep authority.key off those machines: it can create new members")
     return 0
 
 
@@ -95,8 +95,8 @@ def _worker(given: argparse.Namespace) -> int:
         print(text, flush=True)
 
     settings = WorkerSettings(read_place(given.scheduler, given.certificates), read_key(given.key), given.device)
-    if usable_kind(given.device).several is not None:  # before it joins, and clients meet it
-        raise DeviceError(f"asked for a worker with the device {given.device}, which stands for several; name one device, and start a worker for each")
+    if usable_kind(given.device).several is not None:  # before it joins and clients see it
+        raise DeviceError(f"asked for a worker with the device {given.device}, which stands for several devices; name one device, and start a worker for each")
     if given.supervised:
         serve(settings, say)
         return 0

@@ -20,12 +20,12 @@ from ansor.targets.unit import Unit
 if TYPE_CHECKING:
     from ansor.farm.session import Session
 
-SLOTS_OF_A_DEVICE = 2  # one job runs, and the next one is there when it ends; in addition, jobs wait for the canary that follows them
+SLOTS_OF_A_DEVICE = 2  # one job runs while the next one waits at the device; further jobs may wait for their canary
 MOST_SLOTS = 256
 
 
 class _Shared:
-    """The session that all slots of a text share; opened when the first one needs it, closed with the last one."""
+    """The session that all slots of a text share. Closing any slot closes it; the next job opens another one."""
 
     def __init__(self, text: str, target: Target, say: Say) -> None:
         self._farm, self._target, self._say = read_farm(text), target, say
@@ -38,7 +38,7 @@ class _Shared:
         self._work: WorkDirectory | None = None
 
     def session(self) -> Session:
-        """The session, with its canary built if devices have a clock. Raises DeviceError if it was closed meanwhile."""
+        """The open session; builds its canary first if the devices have a clock. Raises DeviceError if `close` was called meanwhile."""
         from ansor.farm.canary import canary_job
         from ansor.farm.codec import pack_job
 
@@ -56,12 +56,14 @@ class _Shared:
             return self._open
 
     def _again(self) -> Session:
-        """Another session. Raises DeviceError if the devices are others now: costs of both would be taken for those of one model."""
+        """Open another session. Raises DeviceError if the devices are of another model now: their costs would count as those of the first model."""
         found = _session(self._farm, self._target, self._say)
         if found.about == self.about:
             return found
         found.close()
-        raise DeviceError(f"asked to measure on {self._farm.text}, of {self.about}; the devices with that key are {found.about} now: start another run")
+        raise DeviceError(
+            f"asked to measure on {self._farm.text}, whose model was {self.about}; the devices with that key are {found.about} now: start another run"
+        )
 
     def lines(self) -> Sequence[str]:
         """See `Session.lines`."""
@@ -69,10 +71,10 @@ class _Shared:
         return () if session is None else session.lines()
 
     def close(self) -> None:
-        """Make all threads that wait stop waiting."""
+        """Close the session, so that all waiting threads stop waiting, and remove the canary's files."""
         self._closed += 1
         if (session := self._open) is not None:
-            session.close()  # before the lock: the thread that has it may be waiting for devices
+            session.close()  # before the lock: the thread that holds it may be waiting for devices
         with self._lock:
             if self._open is not None:
                 self._open.close()
@@ -83,7 +85,7 @@ class _Shared:
 
 
 def _session(farm: FarmText, target: Target, say: Say) -> Session:
-    from ansor.farm.session import Session  # Dask is imported when a farm is used
+    from ansor.farm.session import Session  # imports Dask, which only farms need
 
     return Session(farm, str(target), say)
 
@@ -99,15 +101,15 @@ class FarmSlot:
         self._shared, self._number = shared, number
 
     def lines(self) -> Sequence[str]:
-        """What the farm's devices do, which the first slot reports for all."""
+        """What the farm's devices did. Only the first slot reports it."""
         return self._shared.lines() if self._number == 0 else ()
 
     def run(self, job: Job) -> Observation | Failure:
-        """See `Device`. Raises DeviceError if no device is left, or the farm is gone."""
+        """See `Device.run`. Raises DeviceError if no device is left, or the farm is gone."""
         return self._shared.session().run(job)
 
     def close(self) -> None:
-        """Closes the session, and with it the other slots: all are closed together."""
+        """Close the session, and with it all slots."""
         self._shared.close()
 
 

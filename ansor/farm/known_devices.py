@@ -1,4 +1,4 @@
-"""What a client knows of the devices of its key: their workers, what they did for it, and what the canary usually costs on each."""
+"""What a client knows about the devices with its key: their workers, the jobs that they did for it, and the usual cost of the canary on each."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 
 from ansor.support.text import counted
 
-MOST_DEVICES = 1024  # those last heard of; one whose worker was restarted counts as another
-MOST_LINES = 16  # for people
+MOST_DEVICES = 1024  # those that answered last; a device whose worker was restarted counts as a new one
+MOST_LINES = 16  # on a display
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDevice:
-    """One device. name: for people. worker: its address. done: jobs. canary: what it usually costs there, 0 if that is not known or does not count."""
+    """One device. name: for display. worker: the address. done: the number of jobs. canary: its usual cost there, 0 if it is unknown or does not count."""
 
     name: str
     worker: str
@@ -24,14 +24,14 @@ class KnownDevice:
 
 
 class KnownDevices:
-    """By identity. Several threads may use it at a time."""
+    """The known devices by identity. Several threads may use it at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: OrderedDict[str, KnownDevice] = OrderedDict()
 
     def hear(self, identity: str, name: str, worker: str, canary: float = 0.0) -> None:
-        """A device answered. canary: 0 if it did not say what that costs."""
+        """Note that a device answered. canary: its usual cost there, 0 if the answer does not give it."""
         with self._lock:
             known = self._known.get(identity, KnownDevice(name, worker))
             self._known[identity] = replace(known, worker=worker, canary=canary or known.canary)
@@ -40,24 +40,24 @@ class KnownDevices:
                 self._known.popitem(last=False)
 
     def note_done(self, identity: str) -> None:
-        """A job of a device is done."""
+        """Count a finished job of a device."""
         with self._lock:
             if identity in self._known:
                 self._known[identity] = replace(self._known[identity], done=self._known[identity].done + 1)
 
     def forget_canary(self, identity: str) -> None:
-        """Compare others no longer with a device."""
+        """Stop comparing other devices with this one."""
         with self._lock:
             if identity in self._known:
                 self._known[identity] = replace(self._known[identity], canary=0.0)
 
     def others(self, identity: str, workers: Collection[str]) -> tuple[float, ...]:
-        """What the canary usually costs on the other devices of these workers."""
+        """The usual costs of the canary on the other devices of these workers."""
         with self._lock:
             return tuple(one.canary for other, one in self._known.items() if other != identity and one.canary > 0 and one.worker in workers)
 
     def lines(self) -> Sequence[str]:
-        """What the devices did, one line for each, for people."""
+        """What each device did, one line each, for display."""
         with self._lock:
             lines = sorted(f"{one.name}: {counted(one.done, 'job')} done" for one in self._known.values())
         more = len(lines) - MOST_LINES

@@ -12,14 +12,14 @@ from distributed.comm.registry import backends
 from distributed.comm.tcp import TLSBackend, TLSListener
 
 HANDSHAKE_SECONDS = 10.0
-"""As long as Dask's own clients try to connect."""
+"""Dask's own clients try to connect for as long."""
 
 MOST_STRANGERS = 1024
 
 
 def install(seconds: float = HANDSHAKE_SECONDS) -> None:
-    """From now on, TLS listeners in this process have these limits: a handshake may take this many seconds, and connections that have not finished theirs
-    may use a quarter of the files that the process may open. If there are more, the oldest one is closed."""
+    """Limit all new TLS listeners of this process. A handshake may take this many seconds. At most MOST_STRANGERS connections may be in their handshake, and
+    they may use a quarter of the files that the process may open; beyond that, the oldest one is closed."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = MOST_STRANGERS if files == resource.RLIM_INFINITY else max(1, min(MOST_STRANGERS, files // 4))
     backends["tls"] = _Backend(seconds, most)
@@ -43,7 +43,7 @@ class GuardedListener(TLSListener):  # type: ignore[misc]  # distributed has no 
         return self
 
     def _handle_stream(self, stream: Any, address: Any) -> Awaitable[None]:
-        """Called for each connection as it is accepted, before another one is."""
+        """Called for each connection as it is accepted, before the next one is."""
         while len(self._strangers) >= self._most:
             oldest = next(iter(self._strangers))
             self._strangers.pop(oldest).cancel()
@@ -53,7 +53,7 @@ class GuardedListener(TLSListener):  # type: ignore[misc]  # distributed has no 
         return handled
 
     async def _prepare_stream(self, stream: Any, address: str) -> Any:
-        """The stream after its handshake; None where that failed."""
+        """The stream after its handshake; None if that failed."""
         try:
             return None if stream.closed() else await super()._prepare_stream(stream, address)  # waiting for a closed one would never end
         finally:

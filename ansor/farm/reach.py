@@ -1,4 +1,4 @@
-"""Whether a scheduler takes a connection, and if it does not, why: Dask's own clients and workers do not say so, and may hang when they are dropped."""
+"""Checks whether a scheduler accepts a connection, and says why if it does not. Dask's own clients and workers do not, and may hang when they are dropped."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ansor.farm.address import SchedulerAddress, no_answer, security
 
 
 def reach(place: SchedulerAddress, role: str, seconds: float) -> None:
-    """Connect, and hang up. role: whose certificate is shown. Raises DeviceError if there is no connection within that time."""
-    with ThreadPoolExecutor(1) as other:  # this thread may have a loop that runs, as in notebooks
+    """Connect and disconnect. role: whose certificate to show. Raises DeviceError if there is no connection within that time."""
+    with ThreadPoolExecutor(1) as other:  # this thread may already run an event loop, as in notebooks
         other.submit(asyncio.run, reached(place, role, seconds)).result()
 
 
 async def reached(place: SchedulerAddress, role: str, seconds: float) -> None:
-    """The same, in a loop."""
+    """`reach`, for callers in an event loop."""
     from distributed.comm import connect
 
     guarded = security(place)

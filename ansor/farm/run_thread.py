@@ -1,4 +1,4 @@
-"""A thread that runs jobs on a device, so that a device that never answers can be given up."""
+"""A thread that runs jobs on a device, so that a device that never answers can be abandoned."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _Asked = tuple[Device, Job, Future[Observation | Failure]]
 
 
 class RunThread:
-    """Always uses the same thread: what a device starts may end with the thread that started it. If a device hangs, that thread is abandoned."""
+    """Runs all jobs in one thread: what a device starts may end with the thread that started it. If a device hangs, its thread is abandoned."""
 
     def __init__(self) -> None:
         self._asked: SimpleQueue[_Asked] | None = None
-        self.left = 0  # threads behind
+        self.left = 0  # abandoned threads
 
     def run(self, device: Device, job: Job, seconds: float) -> Observation | Failure:
         """The device's answer. Raises TimeoutError if there is none within that time; the device is then told to close."""

@@ -1,4 +1,4 @@
-"""The scheduler of a farm: Dask's, with limits that fit devices."""
+"""The scheduler of a farm: Dask's scheduler, with settings for devices."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from distributed.security import Security
 
 MOST_DEATHS = 2
-"""How many workers may die while they run one job, before the job is given up."""
+"""How many workers may die while they run one job. At the next death the job is abandoned."""
 
 DASHBOARD = "ansor-dashboard"
 """The key of the dashboard's address in the metadata that Dask's scheduler keeps for its clients."""
 
 SPANS = "spans"
-"""Dask's accounts of what ran between two idle moments. It keeps them as long as it runs, in schedulers and workers, so ours have none."""
+"""Dask's extension that records what ran between two idle moments. Dask never frees these records, so our schedulers and workers run without it."""
 
 SETTINGS: dict[str, Any] = {
     "distributed.scheduler.allowed-failures": MOST_DEATHS,
@@ -42,11 +42,11 @@ SETTINGS: dict[str, Any] = {
 def configure(others: Mapping[str, Any] | None = None) -> None:
     """Configure Dask in this process; a configuration file of the user does not override these settings. Only critical messages are logged."""
     import dask
-    from distributed.versions import VersionMismatchWarning  # distributed sets up its log, too, which is turned down here
+    from distributed.versions import VersionMismatchWarning  # the import also sets up logging, which is silenced below
 
-    warnings.filterwarnings("ignore", category=VersionMismatchWarning)  # told as a sentence: `ansor.farm.versions`
-    warnings.filterwarnings("ignore", message="Port [0-9]+ is already in use")  # of the dashboard, which takes another one: its address is told
-    warnings.filterwarnings("ignore", message="Creating scratch directories")  # of a slow disk, for what we do not use
+    warnings.filterwarnings("ignore", category=VersionMismatchWarning)  # `ansor.farm.versions` reports it as a sentence
+    warnings.filterwarnings("ignore", message="Port [0-9]+ is already in use")  # the dashboard takes another port: `serve` reports its address
+    warnings.filterwarnings("ignore", message="Creating scratch directories")  # about slow disks, for spilling, which is off
     dask.config.set(SETTINGS | dict(others or {}))
     for name in [one for one in logging.root.manager.loggerDict if one.partition(".")[0] == "distributed"]:
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is reported as sentences
@@ -54,7 +54,7 @@ def configure(others: Mapping[str, Any] | None = None) -> None:
 
 def serve(place: SchedulerAddress, dashboard: str, patience: float, handshake: float, ready: Callable[[str, str], None]) -> None:
     """Run a scheduler until Ctrl-C. A worker that is silent for `patience` seconds counts as gone; a connection that shows no certificate within `handshake`
-    seconds is closed. `ready` gets its address, and that of its dashboard or ''.
+    seconds is closed. `ready` is called with the addresses of the scheduler and of its dashboard, '' if there is none.
 
     Raises DeviceError if it cannot listen.
     """
@@ -64,11 +64,11 @@ def serve(place: SchedulerAddress, dashboard: str, patience: float, handshake: f
     guarded = security(place)
     configure({"distributed.scheduler.worker-ttl": f"{patience:g}s"})
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each worker, client and stranger takes one or more
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each worker, client and unknown connection takes one or more files
     listener.install(handshake)
     try:
         asyncio.run(_serve(place, guarded, dashboard, ready))
-    except (OSError, RuntimeError) as error:  # Dask raises RuntimeError from what it met
+    except (OSError, RuntimeError) as error:  # Dask wraps the cause in a RuntimeError
         reason = error.__cause__ if isinstance(error, RuntimeError) and error.__cause__ is not None else error
         words = reason.strerror or reason if isinstance(reason, OSError) else reason
         raise DeviceError(f"asked for the scheduler of a farm at {place.url}: {words}; choose another address with --listen") from error
@@ -83,7 +83,7 @@ async def _serve(place: SchedulerAddress, guarded: Security | None, dashboard: s
     options["extensions"] = {name: one for name, one in DEFAULT_EXTENSIONS.items() if name != SPANS}
     protocol, pages = "tcp" if guarded is None else "tls", dashboard or "127.0.0.1:0"
     async with Scheduler(host=bracketed(place.host), port=place.port, protocol=protocol, dashboard=shows, dashboard_address=pages, **options) as scheduler:
-        scheduler.total_nthreads_history = deque(scheduler.total_nthreads_history, maxlen=1)  # of every worker that ever joined: only spans read it
+        scheduler.total_nthreads_history = deque(scheduler.total_nthreads_history, maxlen=1)  # grows with every worker; only spans read it
         page = f"http://{dashboard.rpartition(':')[0]}:{scheduler.http_server.port}/status" if shows else ""
         scheduler.task_metadata[DASHBOARD] = f"{page} on {place.host}" if page and not is_loopback(place.host) else page  # members ask for it
         ready(scheduler.address, page)

@@ -1,4 +1,4 @@
-"""A client's side of a farm: jobs go to stations as Dask tasks, and their outcomes come back. Several threads may use it at a time."""
+"""The client's side of a farm: sends jobs to stations as Dask tasks, and receives their outcomes. Several threads may use it at a time."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ ALONE_SECONDS = 60.0
 """How long a job waits for a device of its key if there is none."""
 
 MOST_ASKED = 32  # devices at a time
-MOST_TURNS = 12  # of one job: files that have to come along, devices that were suspended in the meantime
-MOST_TOLD = 64  # sentences that are not told again: the last ones
+MOST_TURNS = 12  # attempts at one job: files may be missing at a station, or devices suspended in the meantime
+MOST_TOLD = 64  # the latest messages, which are not repeated
 
 
 class Session:
@@ -72,7 +72,7 @@ class Session:
             raise
 
     def watch(self, canary: Packed) -> None:
-        """From now on, devices run this canary. It runs on all of them first, so that one that is slow from its start is found before it has a job."""
+        """Run this canary on devices from now on. It runs on all of them first, so that a device that is slow from its start is found before its first job."""
         self.canary = canary
         workers = self._workers.there()
         with ThreadPoolExecutor(MOST_ASKED) as asking:
@@ -80,7 +80,7 @@ class Session:
         found = [(worker, one) for worker, one in said if one is not None and "refused" not in one]
         if len(found) == 1:
             others = "is the only device of" if len(workers) == 1 else "is the only device that ran the canary of"
-            log.info("%s %s %s: whether it has been slow from its start cannot be told", found[0][1]["device"], others, self.farm.text)
+            log.info("%s %s %s: with no other, a device that is slow from its start is not found", found[0][1]["device"], others, self.farm.text)
         with ThreadPoolExecutor(MOST_ASKED) as asking:
             list(asking.map(partial(self._refuses, seconds=CANARY_SECONDS), *zip(*found, strict=True)) if found else ())
 
@@ -112,10 +112,11 @@ class Session:
                 return outcome
             worker = ""
         why = clip(str(said.get("refused") or said.get("error") or "the canary after it did not run, or was not as usual"), 300)
-        return Failure("queue", f"{MOST_TURNS} devices of {self.farm.text} gave no result that counts, the last one because: {why}")
+        return Failure("queue", f"{MOST_TURNS} attempts on {self.farm.text} gave no result that counts, the last one because: {why}")
 
     def _refuses(self, worker: str, said: Said, seconds: float = station.PATIENCE_SECONDS) -> bool:
-        """Whether a device that is slower than the others of its key is suspended for it; it may have been so from its start."""
+        """Whether to reject a result because its device, perhaps from its start, is slower than the others with its key: the device runs its canary again, and
+        is suspended if that costs more than on the others, or does not answer."""
         usual, device = float(said["canary"]), said["identity"]
         if self.canary is None or not usual > 0:
             return False
@@ -128,7 +129,8 @@ class Session:
         return again is None or "refused" in again
 
     def _counts(self, worker: str, said: Said, outcome: Observation | Failure) -> bool:
-        """Whether a result counts: the canary of its device was as usual afterwards. Waits until it has run; where nothing else makes it run, asks for it."""
+        """Whether a result counts: it does if the next canary of its device has its usual cost. Waits for that canary, and requests it if no other job will
+        make it run."""
         if self.canary is None or (isinstance(outcome, Failure) and outcome.kind != "timeout"):
             return True
         device, shift = said["identity"], said["shift"]
@@ -142,7 +144,7 @@ class Session:
         return self._shifts.known(device, shift) is True
 
     def _judged(self, worker: str, others: float = 0.0, seconds: float = CANARY_SECONDS) -> dict[str, Any] | None:
-        """The answer of `Station.judge`; None if the worker is gone, or does not answer within that time. It takes precedence over waiting jobs."""
+        """The answer of `Station.judge`; None if the worker is gone, or does not answer within that time. The call takes precedence over waiting jobs."""
         assert self.canary is not None
         files = {digest: path.read_bytes() for digest, path in self.canary.files.items()}
         try:
@@ -156,19 +158,19 @@ class Session:
                 with suppress(Exception):
                     future.release()
         except Exception:
-            return None  # what is wrong with it, its next job tells
+            return None  # its next job will report what is wrong
         if not isinstance(said, dict) or lacking(said, JUDGED if "refused" in said else WATCHED):
             return None
         self._hear(said, worker)
         return said
 
     def lines(self) -> Sequence[str]:
-        """What the devices did for this run, one line for each, the jobs that are on their way, and where Dask shows more."""
-        on_their_way = f"{counted(self._shifts.on_their_way, 'job')} on the way"
+        """Lines for display: what each device did for this run, the number of jobs in flight, and the address of Dask's dashboard."""
+        on_their_way = f"{counted(self._shifts.on_their_way, 'job')} in flight"
         return [*self._devices.lines(), on_their_way, *([f"dashboard: {self.dashboard}"] if self.dashboard else [])]
 
     def close(self) -> None:
-        """Make all threads that wait stop waiting, and disconnect."""
+        """Make all waiting threads stop waiting, and disconnect."""
         self._closing.set()
         self._shifts.close()
         with suppress(Exception):
@@ -180,7 +182,8 @@ class Session:
             raise DeviceError(f"asked to measure on {self.farm.text}, whose scheduler has {wrong}")
 
     def _asked(self, text: str, files: Mapping[str, bytes], canary: Mapping[str, Any], worker: str) -> tuple[dict[str, Any], str] | Failure:
-        """A station's answer, and which worker that was: of `worker`, if it is still there. `{"missing": []}` if it has to be asked again."""
+        """Send a job, and return a station's answer with its worker: `worker`, if it is still there. The answer is `{"missing": []}` if the job has to be sent
+        again."""
         from distributed.client import ClosedClientError
 
         among = [] if worker or self._workers.all_are_used else self._usable()
@@ -197,14 +200,14 @@ class Session:
                 future.release()
 
     def _usable(self) -> list[str]:
-        """The workers that are not left out. Waits for one. Raises DeviceError after some time."""
+        """The workers that are not excluded. Waits until there is one. Raises DeviceError after ALONE_SECONDS."""
         alone: float | None = None
         while not (found := self._workers.there()) and not self._closing.wait(LOOK_SECONDS):
             alone = self._alone(alone)
         return found
 
     def _waited(self, future: Future, among: Sequence[str]) -> tuple[dict[str, Any], str] | Failure:
-        """The answer. among: workers that may give it, none for all."""
+        """Wait for the answer. among: the workers that may give it; empty for all."""
         from distributed import CancelledError, KilledWorker
 
         alone: float | None = None
@@ -214,21 +217,22 @@ class Session:
                 return Failure("queue", "the run was stopped before a device answered")
             alone = self._alone(alone)
             if among and alone is None and not set(among) & set(self._workers.there()):
-                return {"missing": []}, ""  # those are gone, others are there
+                return {"missing": []}, ""  # these workers are gone, but others are there
         try:
             answer = self._fetched(future)
         except KilledWorker:
-            return Failure("link_lost", f"{MOST_DEATHS + 1} workers died while they had it: it crashes them, or they all lost their network connection")
+            return Failure("link_lost", f"{MOST_DEATHS + 1} workers died while they had the job: it crashes them, or they all lost their network connection")
         except Exception as error:
             if self._closing.is_set():
                 return Failure("queue", "the run was stopped before a device answered")
             if not isinstance(error, CancelledError | OSError | RuntimeError) or future.status == "error":  # raised by the worker
-                raise DeviceError(f"a worker of {self.farm.text} raised {type(error).__name__}: {clip(str(error), 300)}; see what it prints") from error
+                raise DeviceError(f"a worker of {self.farm.text} raised {type(error).__name__}: {clip(str(error), 300)}; see its output") from error
             return Failure("link_lost", f"the scheduler of {self.farm.text} is gone ({type(error).__name__})")
         return read_answer(answer)
 
     def _alone(self, since: float | None) -> float | None:
-        """Since when no device of the key is there. Raises DeviceError after some time, and where the connection was closed."""
+        """The time since when there has been no device with the key; None if there is one. Raises DeviceError after ALONE_SECONDS, or if the connection is
+        closed."""
         if self._client.status == "closed" and not self._closing.is_set():
             raise DeviceError(f"the scheduler of {self.farm.text} is gone; finished measurements are kept")
         if self._workers.there():
@@ -239,12 +243,14 @@ class Session:
         return since
 
     def _outcome(self, said: Said, worker: str) -> Observation | Failure | None:
-        """What became of a job, with the device that measured it; None if that is suspended, or left out now. Raises DeviceError if it would have to be left
-        out, and there is no other."""
+        """The outcome of a job, with the device that measured it; None if that device is suspended, or excluded because of its answer. Raises DeviceError
+        instead of excluding the only worker."""
         try:
             check_measured(said, self.farm.text)
             if "refused" not in said and model_of(said) != self.about:
-                raise DeviceError(f"asked to measure on {self.farm.text}, of {self.about}; a device of {model_of(said)} joined: give it another key")
+                raise DeviceError(
+                    f"asked to measure on {self.farm.text}, whose model is {self.about}; a device of model {model_of(said)} joined: give it another key"
+                )
             outcome = None if "refused" in said else self._read(said)
         except DeviceError as error:
             self._leave_out(worker, error)
@@ -259,18 +265,18 @@ class Session:
             raise DeviceError(f"asked to measure on {self.farm.text}: {name_of(said)}: {error}") from error
 
     def _leave_out(self, worker: str, error: DeviceError) -> None:
-        """Give a worker no more jobs. Raises the error if it is not known which one that is, or if there is no other."""
+        """Exclude a worker from further jobs. Raises the error if the worker is unknown, or is the only one."""
         if not worker or not set(self._workers.there()) - {worker}:
             raise error
         self._workers.leave_out(worker)
         self._tell(f"the worker at {worker} gets no more jobs of this run: {error}")
 
     def _hear(self, said: Said, worker: str) -> None:
-        """Note what a device says of itself."""
+        """Note what a device reports about itself."""
         self._shifts.hear(said["identity"], said["judged"])
         self._devices.hear(said["identity"], name_of(said), worker, float(said.get("canary", 0.0)))
         if "refused" in said:
-            self._workers.leave_out(worker)  # it is about to leave, and has another address when it comes back
+            self._workers.leave_out(worker)  # it is about to leave, and will have another address when it returns
             self._devices.forget_canary(said["identity"])
             self._tell(f"{said['device']} of {self.farm.text} is suspended: {said['refused']}")
 
@@ -282,7 +288,7 @@ class Session:
         self._say(text)
 
     def _described(self) -> Model:
-        """The kind of the devices. Raises DeviceError if they differ, or have other versions."""
+        """The model of the devices. Raises DeviceError if they differ, have other versions, or none can be used."""
         asked = [self._client.submit(station.describe, self._target, workers=[one], pure=False, key=f"ansor-about-{uuid.uuid4().hex}") for one in self.workers]
         until = time.monotonic() + DESCRIBE_SECONDS
         found: dict[Model, str] = {}
@@ -298,7 +304,7 @@ class Session:
             found.setdefault(model_of(said), said["device"])
         if len(found) > 1:
             devices = " and ".join(f"{device} ({model})" for model, device in found.items())
-            raise DeviceError(f"asked to measure on {self.farm.text}, where devices differ: {devices}; their costs do not compare: use different keys")
+            raise DeviceError(f"asked to measure on {self.farm.text}, where devices differ: {devices}; their costs are not comparable: use different keys")
         if unusable and not found:
             raise DeviceError(unusable[0])
         for text in unusable:
@@ -308,11 +314,11 @@ class Session:
         return next(iter(found))
 
     def _about(self, worker: str, future: Future, until: float) -> Said | None:
-        """What a worker is, or its `error`; None where it is gone in the meantime. Raises DeviceError for one of another version."""
+        """A worker's description of itself, or its `error`; None if the worker is gone. Raises DeviceError if it has another version."""
         try:
             said = self._told_by(worker, future, until)
         except TimeoutError:
-            why = f"it did not say within {DESCRIBE_SECONDS:g} s what it is: it runs a long job, or hangs"
+            why = f"it did not describe itself within {DESCRIBE_SECONDS:g} s: it runs a long job, or hangs"
             return {"device": f"the worker at {worker}", "error": why}
         except Exception as error:
             return self._stranger(worker, f"{type(error).__name__}: {error}")
@@ -330,7 +336,7 @@ class Session:
         return stranger(worker, said)
 
     def _told_by(self, worker: str, future: Future, until: float) -> object:
-        """What a worker says of itself; None where it is gone, or this session is closed. Raises TimeoutError if it says nothing until then."""
+        """A worker's answer; None if the worker is gone, or this session is closed. Raises TimeoutError if there is no answer by `until`."""
         ended = _end_of(future)
         while not ended.wait(min(LOOK_SECONDS, max(0.0, until - time.monotonic()))):
             if self._closing.is_set() or worker not in self._workers.there():
@@ -340,13 +346,13 @@ class Session:
         return self._fetched(future)
 
     def _fetched(self, future: Future) -> object:
-        """The result of a task that has ended. Raises OSError if the client closes meanwhile: its loop may end first, and then nobody would answer."""
+        """The result of a task that has ended. Raises OSError if the client closes meanwhile: its loop may end first, and then no answer would come."""
         fetched: concurrent.futures.Future[object] = concurrent.futures.Future()
 
         async def fetch() -> None:
             try:
                 fetched.set_result(await _answer_of(future))
-            except Exception as error:  # whatever it is, the thread that waits raises it
+            except Exception as error:  # the waiting thread raises it, whatever it is
                 fetched.set_exception(error)
 
         self._client.loop.add_callback(fetch)
@@ -371,12 +377,12 @@ def connect(farm: FarmText) -> Client:
 
 
 def dashboard_of(client: Client) -> str:
-    """The address of Dask's dashboard, '' if the scheduler has none. It is on its machine's loopback interface."""
+    """The address of Dask's dashboard, on the loopback interface of the scheduler's machine; '' if the scheduler has none."""
     return str(client.get_metadata([DASHBOARD], ""))
 
 
 def _end_of(future: Future) -> threading.Event:
-    """An event that is set when a task has ended. Answers are fetched after it, without a time limit: Dask fetches several at once, and a timeout stops all."""
+    """An event that is set when a task has ended. Fetch the answer after that, without a time limit: Dask fetches several at once, and a timeout stops all."""
     ended = threading.Event()
     future.add_done_callback(lambda _: ended.set())
     return ended

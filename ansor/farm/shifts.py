@@ -1,4 +1,4 @@
-"""Which results of devices count. A shift of a device is what it runs between two canaries; its results count if the canary at its end is as usual."""
+"""Decides which results count. A shift is what a device runs between two canaries. Its results count if the canary at its end has its usual cost."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-KEPT = 64  # shifts of a device, the last ones
-MOST_DEVICES = 1024  # those last heard of; one whose worker was restarted counts as another
+KEPT = 64  # the last shifts of a device
+MOST_DEVICES = 1024  # those that answered last; a device whose worker was restarted counts as a new one
 
 
 class Shifts:
@@ -17,12 +17,12 @@ class Shifts:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._judged: OrderedDict[str, Mapping[int, bool]] = OrderedDict()
-        self._asking: Counter[str] = Counter()  # devices that somebody asks to end their shift
+        self._asking: Counter[str] = Counter()  # devices that a thread is asking to end their shift
         self._on_their_way, self._waiting, self._closed = 0, 0, False
 
     @property
     def on_their_way(self) -> int:
-        """Jobs without a result."""
+        """The number of jobs in flight."""
         return self._on_their_way
 
     @contextmanager
@@ -38,7 +38,7 @@ class Shifts:
                 self._changed.notify_all()
 
     def hear(self, device: str, judged: Mapping[int, bool]) -> None:
-        """Take in a device's list of its last shifts, with whether the canary was as usual at the end of each. An older list may arrive later."""
+        """Merge a device's list of its last shifts, which says of each whether its results count. An older list may arrive after a newer one."""
         with self._changed:
             known = {**self._judged.get(device, {}), **judged}
             self._judged[device] = dict(sorted(known.items())[-KEPT:])
@@ -48,7 +48,7 @@ class Shifts:
             self._changed.notify_all()
 
     def wait(self, device: str, shift: int, seconds: float) -> bool | None:
-        """Whether the results of a shift count. None if it has not ended within that time, or no running job could end it: then ask the device."""
+        """Whether the results of a shift count. None if it has not ended within that time, or if no running job can end it: then ask the device."""
 
         def over() -> bool:
             if self._closed or shift in self._judged.get(device, {}):
@@ -72,7 +72,7 @@ class Shifts:
 
     @contextmanager
     def asking(self, device: str) -> Iterator[None]:
-        """This thread is asking a device to end its shift, so others need not. Threads that wait for other devices may ask those meanwhile."""
+        """Inside this block, this thread asks a device to end its shift, so others need not. Threads that wait for other devices may ask those meanwhile."""
         with self._changed:
             self._asking[device] += 1
             self._waiting += 1
@@ -88,7 +88,7 @@ class Shifts:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """Make all threads that wait stop waiting."""
+        """Make all waiting threads stop waiting."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

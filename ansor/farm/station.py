@@ -1,6 +1,6 @@
-"""Runs the jobs of a farm's worker: it has one device, keeps the files that it receives, and watches the device's health.
+"""The station of a farm's worker: runs jobs on its one device, keeps the files that it receives, and watches the device's health.
 
-Clients call `run_job`, `judge` and `describe` by name; they are the only functions of ours that Dask calls here, besides `status`.
+Clients call `run_job`, `judge`, `describe` and `status` by name; Dask calls no other function of ours here.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from ansor.support.text import clip
 from ansor.targets.base import LOCAL, parse_target
 
 FILES_KEPT = 512
-JOBS_OF_A_DEVICE = 4096  # then it is opened anew: devices keep something of every task that they have seen
-PROBES = 3  # canaries of which the fastest counts, where the first one is slow
+JOBS_OF_A_DEVICE = 4096  # then it is reopened: devices keep some state for every task that they have seen
+PROBES = 3  # runs of a canary if the first one is slow; the fastest counts
 MINUTE = 60.0
 PATIENCE_SECONDS = 900.0
-"""The limit on one run, whatever its own limits are. A device that has not answered by then never will: it is suspended."""
+"""The limit on one run, whatever its own limits are. A device that has not answered by then is taken to hang, and is suspended."""
 
 MOST_RUNS = 4
-"""Runs in one call: a job and its canaries. A call that takes longer than this many runs hangs elsewhere: the process ends, and is started again."""
+"""The most runs in one call: a job and its canaries. A call that takes longer than this many runs hangs elsewhere: the process ends, and is restarted."""
 
 MOST_LEFT = 16
-"""Runs that never ended and may still be there. A process that has more ends, and is started again, while its device is suspended."""
+"""The most hanging runs that a process may have left behind. If it has more, it ends and is restarted while its device is suspended."""
 
-GAVE_UP = 75  # the process's status then
+GAVE_UP = 75  # the process's exit status in both cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ class Counts:
     last_failure: str = ""
 
     def in_the_last_minute(self, now: float) -> tuple[float, ...]:
-        """The part of `ended` that is in the last minute now."""
+        """The part of `ended` that is in the minute before `now`."""
         return tuple(one for one in self.ended if now - one < MINUTE)
 
 
 class Station:
-    """One device and its state. folder: for files, private to this process. changed: called when the device is suspended, and when it is well again."""
+    """One device and its state. folder: for its files, private to this process. changed: called when the device is suspended, and when it is well again."""
 
     def __init__(self, device: str, key: str, folder: Path, changed: Callable[[], None] = lambda: None) -> None:
         self.device_text, self.key = device, key
@@ -72,17 +72,17 @@ class Station:
         self._opened: tuple[str, Device] | None = None
         self._health, self._counts = Health(), Counts()
         self._files: OrderedDict[str, Path] = OrderedDict()
-        self._watches = Watches()  # `_health` has the costs of the one in use
-        self._identity = uuid.uuid4().hex  # processes of several machines may have one number
-        self._target = ""  # of the last job: where the device is suspended, of what suspended it
+        self._watches = Watches()  # `_health` has the costs of the canary in use
+        self._identity = uuid.uuid4().hex  # processes on different machines may have the same number
+        self._target = ""  # of the last job or canary; while the device is suspended, of the one that suspended it
 
     @property
     def health(self) -> Health:
-        """As it is now."""
+        """The device's health now."""
         return self._health
 
     def describe(self, target: str) -> dict[str, Any]:
-        """What costs from here depend on. Opens the device."""
+        """What the costs measured here depend on. Opens the device."""
         with self._lock, _Watchdog():
             device = self._device(target)
             return self.about() | self._kind(device)
@@ -96,9 +96,9 @@ class Station:
         }  # fmt: skip
 
     def run(self, target: str, text: str, files: Mapping[str, bytes], canary: Mapping[str, Any]) -> dict[str, Any]:
-        """Run a job. canary: its `text`, and `every`, after how many jobs it runs; empty for none.
+        """Run a job. canary: its `text`, and in `every` after how many jobs it runs; empty for none.
 
-        Returns its outcome with what it depends on; {"missing": digests} if files have to be sent, {"refused": why} if the device is suspended.
+        Returns the outcome with what it depends on; {"missing": digests} if files have to be sent, {"refused": why} if the device is suspended.
         """
         with self._lock, _Watchdog():
             self._keep(files)
@@ -111,7 +111,7 @@ class Station:
             return self._run(target, text, canary)
 
     def probe(self) -> None:
-        """Check whether a suspended device is well again: by its canary, or by opening it again if there is none."""
+        """Check whether a suspended device is well again: run its canary or, if there is none, reopen the device."""
         with self._lock, _Watchdog():
             if not self._health.suspended or not self._target:
                 return
@@ -126,8 +126,8 @@ class Station:
             self._changed()
 
     def judge(self, target: str, canary: str, files: Mapping[str, bytes], others: float) -> dict[str, Any]:
-        """Run the canary now, which ends a shift. others: its usual cost on the other devices of the key, to compare with instead of its usual cost here, which
-        is wrong for a device that was slow from its start; 0 for none. Returns what it usually costs here, or {"refused": why} like `run`."""
+        """Run the canary now, which ends a shift. others: its usual cost on the other devices of the key, 0 for none. It replaces the usual cost here, which is
+        too high for a device that was slow from its start. Returns the usual cost here, or {"refused": why} like `run`."""
         with self._lock, _Watchdog():
             self._keep(files)
             if self._health.suspended:
@@ -153,7 +153,7 @@ class Station:
             self._opened = None
 
     def _run(self, target: str, text: str, canary: Mapping[str, Any]) -> dict[str, Any]:
-        job = unpack_job(text, self._file)  # if it cannot be read, that is no fault of the device
+        job = unpack_job(text, self._file)  # an unreadable job is not the device's fault
         self._target = target
         outcome: Observation | Failure | None = None
         kind, shift = dict[str, str](), 0
@@ -188,7 +188,7 @@ class Station:
         self._watches.drop_shifts()
 
     def _answer(self, device: Device, job: Job) -> Observation | Failure:
-        """The device's answer. A device without one is suspended, and its job lost: another device might hang on it, too."""
+        """The device's answer. If there is none, the device is suspended and the job is lost: it might make another device hang, too."""
         try:
             outcome = self._thread.run(device, job, PATIENCE_SECONDS)
         except TimeoutError:
@@ -200,7 +200,7 @@ class Station:
         return outcome
 
     def _watch(self, device: Device, canary: Mapping[str, Any]) -> None:
-        """Run the canary if it is due: before the first job, and after every so many."""
+        """Run the canary if it is due: before the first job, and after every `every` jobs."""
         if not canary or self._health.suspended:
             return
         self._watch_by(self._target, canary["text"])
@@ -208,14 +208,14 @@ class Station:
             self._watched(device)
 
     def _watch_by(self, target: str, canary: str) -> None:
-        """Watch the device by this canary from now on, with what it cost before. Costs of other programs say nothing of its."""
+        """Watch the device with this canary from now on, starting from its earlier costs: those of other canaries do not apply to it."""
         name = (target, digest_of(canary.encode()))
         if name != self._watches.name:
             costs = self._watches.use(name, unpack_job(canary, self._file), self._health.costs)
             self._health = replace(self._health, costs=costs)
 
     def _watched(self, device: Device, where: str = USUAL) -> None:
-        """Run the canary, which ends its shift: the shift counts unless the device is suspended now, or nothing was known to compare with."""
+        """Run the canary and end its shift. The shift counts unless the device is suspended now, or there was no usual cost to compare with."""
         known = self._health.costs.usual > 0
         self._watches.note_canary()
         cost = self._canary_cost(device)
@@ -233,14 +233,14 @@ class Station:
     def _probed(self) -> Health:
         """The health of a suspended device now. Raises AnsorError or OSError if it cannot be opened."""
         canary = self._watches.current.job
-        if canary is not None and canary.artifact.path.exists():  # else other files took its place
+        if canary is not None and canary.artifact.path.exists():  # newer files may have replaced it
             return self._health.after_canary(self._canary_cost(self._device(self._watches.name[0])))
         self.close()  # what it is connected to may be gone
         self._kind(self._device(self._target))
         return replace(self._health, suspended="")
 
     def _canary_cost(self, device: Device) -> float | Failure:
-        """Of the canary in use."""
+        """The cost of the canary in use, or its failure."""
         canary = self._watches.current.job
         assert canary is not None
         try:
@@ -251,7 +251,7 @@ class Station:
         return outcome if isinstance(outcome, Failure) else median(outcome.costs)
 
     def _device(self, target: str) -> Device:
-        """The device, for programs of a target; opened anew for another one. Raises DeviceError if it cannot be opened, TargetError for no target."""
+        """The device, opened for a target's programs; reopened if that changes. Raises DeviceError if it cannot be opened, TargetError for a bad text."""
         if self._opened is not None and self._opened[0] == target:
             return self._opened[1]
         parsed = parse_target(target)
@@ -260,13 +260,13 @@ class Station:
             device = open_device(self.device_text, parsed)
         except DeviceError:
             raise
-        except (AnsorError, OSError) as error:  # what the machine lacks; whatever it is, this device cannot be used
+        except (AnsorError, OSError) as error:  # the machine lacks something, so this device cannot be used
             raise DeviceError(str(error)) from error
         self._opened = (target, device)
         return device
 
     def _kind(self, device: Device) -> dict[str, str]:
-        """What a device's costs depend on, and for display which device of which machine it is. The processor matters if the machine is the device."""
+        """What a device's costs depend on, and the device and its machine for display. The processor matters if the machine itself is the device."""
         here = device.model == LOCAL
         name = f"{self.device_text} on {platform.node()}{f' ({processor_name()})' if here else ''}"
         return {
@@ -307,13 +307,13 @@ class Station:
 
 
 def _is_by_device(outcome: Observation | Failure) -> bool:
-    """Whether an outcome follows from the state of the device: how fast it is, or what its machine lacks."""
+    """Whether an outcome depends on the state of the device: on its speed, or on what its machine lacks."""
     return isinstance(outcome, Observation) or outcome.kind in ("timeout", MACHINE)
 
 
 @dataclass(slots=True)
 class _Watchdog:
-    """Ends the process if the block does not end."""
+    """Ends the process if the block takes too long."""
 
     timer: threading.Timer = field(init=False)
 
@@ -327,11 +327,11 @@ class _Watchdog:
 
 
 _station: list[Station] = []
-"""The station of this process: Dask calls functions by their names."""
+"""The station of this process, in a global because Dask calls functions by name."""
 
 
 def become(station: Station) -> None:
-    """From now on this process is that station."""
+    """Make a station this process's station."""
     _station[:] = [station]
 
 

@@ -32,7 +32,7 @@ class JobCounts:
 
 @dataclass(frozen=True, slots=True)
 class DeviceStatus:
-    """One device of a farm. address: of its worker. key: without the mark of those that are suspended. suspended: why it gets no jobs, '' where it does."""
+    """One device of a farm. address: of its worker. key: without the prefix for suspended devices. suspended: why it gets no jobs; '' if it does."""
 
     address: str
     key: str
@@ -44,7 +44,7 @@ class DeviceStatus:
 
 @dataclass(frozen=True, slots=True)
 class FarmStatus:
-    """All devices, and the jobs that wait for one, by key; dashboard: its address, or ''."""
+    """The state of a farm. devices: by address of their worker; waiting: the number of jobs that wait for a device; dashboard: its address, or ''."""
 
     devices: tuple[DeviceStatus, ...]
     waiting: int
@@ -52,7 +52,7 @@ class FarmStatus:
 
 
 def farm_status(place: SchedulerAddress) -> FarmStatus:
-    """Ask the scheduler and all workers; those that do not answer are told as such. Raises DeviceError when no scheduler answers."""
+    """Query the scheduler and all workers; workers that do not answer are listed with the reason. Raises DeviceError if no scheduler answers."""
     client = connect(FarmText(place.url, place, ""))
     try:
         workers = client.scheduler_info(n_workers=-1)["workers"]
@@ -66,7 +66,7 @@ def farm_status(place: SchedulerAddress) -> FarmStatus:
 
 
 async def _said_by_all(client: Client, workers: Sequence[str]) -> Mapping[str, object]:
-    """What each worker says of itself, or the error in its place."""
+    """Each worker's answer, or the error instead."""
     asking = asyncio.Semaphore(MOST_ASKED)
 
     async def said_by(worker: str) -> object:

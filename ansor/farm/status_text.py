@@ -13,7 +13,7 @@ KEY, DEVICE, STATE, NUMBER = 14, 30, 10, 8
 
 
 def status_lines(found: FarmStatus) -> Sequence[str]:
-    """A table by key, with the reason below each device that is suspended or failed."""
+    """A table of devices by key. Below each device that is suspended or failed a job, a line says why."""
     if not found.devices:
         return ["no devices: start some with `ansor farm worker`"]
     lines = [_row("key", "device", "state", "trials", "failed", "per min")]
@@ -37,5 +37,5 @@ def _row(key: str, device: str, state: str, *numbers: object) -> str:
 
 
 def _short(text: str, width: int) -> str:
-    """The beginning of a text that does not fit."""
+    """The text, cut if it is wider than this."""
     return text if len(text) <= width else f"{text[: width - 3]}..."

@@ -35,7 +35,7 @@ def difference(said: Mapping[str, Any]) -> str:
 
 
 def scheduler_difference(said: Mapping[str, Any]) -> str:
-    """The same for the versions that Dask's scheduler reports, which do not include ours."""
+    """`difference` for the versions that Dask's scheduler reports, which do not include ansor's."""
     return difference(versions() | {"distributed": dict(said.get("packages") or {}).get("distributed")})
 
 

@@ -1,4 +1,4 @@
-"""The canaries of a station: one for each target and program, with what it costs here and the shift that it ends (`ansor.farm.shifts`)."""
+"""The canaries of a station: one for each target and program, with its costs here and the shift that it will end (`ansor.farm.shifts`)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Name = tuple[str, str]
 """A target, and the digest of a canary's text."""
 
 NONE: Name = ("", "")
-"""What watches jobs without a canary."""
+"""The name under which jobs without a canary run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """One canary. costs: when it was last in use. since: jobs since it ran. shift: the number of its open shift, 0 for none."""
+    """One canary. costs: as of its last use. since: jobs since it ran. shift: the number of its open shift, 0 for none."""
 
     job: Job | None = None
     costs: Costs = Costs()
@@ -30,8 +30,7 @@ class Watch:
 
 
 class Watches:
-    """The canaries that were last in use, and which shifts count. Shifts are numbered for the device. Results of a canary that is no longer kept do not
-    count."""
+    """The canaries used last, and which shifts count. Shifts are numbered per device. If a canary is dropped, the results of its open shift do not count."""
 
     def __init__(self) -> None:
         self._watches: OrderedDict[Name, Watch] = OrderedDict({NONE: Watch()})
@@ -40,7 +39,7 @@ class Watches:
 
     @property
     def name(self) -> Name:
-        """Of the canary in use."""
+        """The name of the canary in use."""
         return next(reversed(self._watches))
 
     @property
@@ -50,11 +49,11 @@ class Watches:
 
     @property
     def judged(self) -> Mapping[int, bool]:
-        """Whether the results of shifts count: of those that ended last."""
+        """Whether the results of each shift count, for the KEPT shifts that ended last."""
         return dict(self._judged)
 
     def use(self, name: Name, job: Job, costs: Costs) -> Costs:
-        """Change to a canary. costs: of the one in use until now. Gives the costs of this one."""
+        """Switch to a canary. costs: of the one in use until now. Returns the costs of the new one."""
         self._put(replace(self.current, costs=costs))
         self._watches[name] = replace(self._watches.get(name, Watch()), job=job)
         self._watches.move_to_end(name)
@@ -64,22 +63,22 @@ class Watches:
         return self.current.costs
 
     def note_job(self) -> None:
-        """A job ran."""
+        """Count a job."""
         self._put(replace(self.current, since=self.current.since + 1))
 
     def note_canary(self) -> None:
-        """The canary runs."""
+        """Count jobs from here on, as the canary runs now."""
         self._put(replace(self.current, since=0))
 
     def open_shift(self) -> int:
-        """That of a job that runs now."""
+        """The number of the shift of a job that runs now; opens a shift if none is open."""
         if not self.current.shift:
             self._shifts += 1
             self._put(replace(self.current, shift=self._shifts))
         return self.current.shift
 
     def end_shift(self, *, counts: bool) -> None:
-        """Whether what ran since this canary ran last counts."""
+        """End the shift of the canary in use. counts: whether its results count."""
         self._judge(self.current, counts=counts)
         self._put(replace(self.current, shift=0))
 

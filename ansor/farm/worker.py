@@ -1,4 +1,4 @@
-"""A worker of a farm: a process with one device, which joins a scheduler, leaves it while its device is suspended, and comes back."""
+"""A worker of a farm: a process with one device that joins a scheduler. While its device is suspended, it joins under a key that no job can request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REACH_SECONDS = 5.0
 AGAIN_SECONDS = 2.0
 ANSWER_SECONDS = 0.5
 AGAIN = "; trying again"
-"""Ends a sentence that says why a worker could not join."""
+"""The end of messages that say why a worker could not join."""
 
 Say = Callable[[str], None]
 
@@ -44,7 +44,7 @@ class WorkerSettings:
 
 
 def serve(settings: WorkerSettings, say: Say) -> None:
-    """Be a worker until Ctrl-C or SIGTERM."""
+    """Run a worker until Ctrl-C or SIGTERM."""
     from ansor.farm import listener
 
     configure()
@@ -54,7 +54,7 @@ def serve(settings: WorkerSettings, say: Say) -> None:
 
 
 def supervise(command: Sequence[str], say: Say) -> int:
-    """Run a worker in a process of its own, and restart it if it ends by itself. Returns its status if it was told to end, or cannot start."""
+    """Run a worker in a separate process, and restart it if it ends by itself. Returns its exit status if it was told to end, or cannot start."""
     while True:
         started = time.monotonic()
         process = subprocess.Popen([sys.executable, *command])
@@ -66,7 +66,7 @@ def supervise(command: Sequence[str], say: Say) -> int:
 
 
 def _watched(process: subprocess.Popen[bytes]) -> int:
-    """The process's status. It ends with this process, whether that gets a signal or is killed."""
+    """Wait for the process, and return its exit status. SIGTERM and Ctrl-C end it; if this process is killed, it ends by itself (`_orphaned`)."""
     told = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:
         return process.wait()
@@ -100,7 +100,7 @@ async def _serve(settings: WorkerSettings, folder: Path, say: Say) -> None:
 
 
 def _once(say: Say) -> Say:
-    """Tells why it could not join once, until it has joined: it tries every few seconds, for weeks if need be."""
+    """Print each reason for not joining only once until the worker has joined: it tries every few seconds, for weeks if need be."""
     told: set[str] = set()
 
     def tell(text: str) -> None:
@@ -122,7 +122,7 @@ async def _orphaned(ending: asyncio.Event) -> None:
 
 
 async def _joined(settings: WorkerSettings, station: Station, folder: Path, changed: asyncio.Event, ending: asyncio.Event, say: Say) -> None:
-    """One membership: until the device's health changes, the scheduler is gone, or this process is told to end."""
+    """Join the scheduler, and stay until the device's health changes, the scheduler is gone, or this process is told to end."""
     from distributed import Worker
 
     suspended = station.health.suspended
@@ -156,7 +156,7 @@ async def _joined(settings: WorkerSettings, station: Station, folder: Path, chan
     for one in (*waits, *([probing] if probing else [])):
         one.cancel()
     if changed.is_set():
-        await asyncio.sleep(ANSWER_SECONDS)  # so that the client of the last job hears why the device is suspended
+        await asyncio.sleep(ANSWER_SECONDS)  # so that the client of the last job learns why the device is suspended
     with suppress(Exception):
         await asyncio.wait_for(worker.close_gracefully() if not ending.is_set() else worker.close(executor_wait=False), 10)
 
@@ -170,7 +170,7 @@ async def _probing(station: Station) -> None:
     while True:
         await asyncio.sleep(PROBE_SECONDS)
         probed = asyncio.Event()
-        # a thread that nothing waits for when this process is told to end: the device may hang
+        # the device may hang, so this is a daemon thread: the process can end without it
         threading.Thread(target=_probed, args=(station, loop, probed), daemon=True).start()
         await probed.wait()
 

@@ -1,4 +1,4 @@
-"""The workers that have a client's key: which are there, and which get no jobs of its run."""
+"""The workers with a client's key: which ones are there, and which ones get no jobs of its run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from distributed import Client
 
 LOOK_SECONDS = 2.0
-"""The scheduler is asked no more often: its answer is long, and many jobs wait at a time."""
+"""The shortest time between two queries of the scheduler: its answer is long, and many jobs wait at a time."""
 
 
 class Workers:
-    """Those with a key, by address. Several threads may use it at a time."""
+    """The workers with a key, by address. Several threads may use it at a time."""
 
     def __init__(self, client: Client, key: str) -> None:
         self._client, self._key = client, key
@@ -26,12 +26,12 @@ class Workers:
 
     @property
     def all_are_used(self) -> bool:
-        """Whether none of those that are there is left out."""
+        """Whether every worker that is there gets jobs."""
         with self._lock:
             return not self._left_out & set(self._there)
 
     def there(self) -> list[str]:
-        """Those that are there and not left out, as of at most LOOK_SECONDS ago."""
+        """The workers that are there and not excluded, as of at most LOOK_SECONDS ago."""
         with self._lock:
             if time.monotonic() - self._looked > LOOK_SECONDS:
                 self._there = [address for address, one in _known(self._client).items() if self._key in one["resources"]]
@@ -39,12 +39,12 @@ class Workers:
             return [one for one in self._there if one not in self._left_out]
 
     def leave_out(self, worker: str) -> None:
-        """Give it no more jobs."""
+        """Exclude a worker from further jobs."""
         with self._lock:
             self._left_out = (self._left_out & set(self._there)) | {worker}
 
     def keys_text(self) -> str:
-        """Which keys there are, for messages."""
+        """Which keys there are, as a part of messages."""
         found = {key for one in _known(self._client).values() for key in one["resources"]}
         keys = {key for key in found if not key.startswith(SUSPENDED)}
         suspended = {key.removeprefix(SUSPENDED) for key in found} - keys
@@ -56,6 +56,6 @@ class Workers:
 
 
 def _known(client: Client) -> dict[str, Any]:
-    """What the scheduler knows of all workers."""
+    """What the scheduler knows about all workers."""
     found: dict[str, Any] = client.scheduler_info(n_workers=-1).get("workers", {})  # nothing, once the client is closed
     return found

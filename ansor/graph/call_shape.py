@@ -33,7 +33,7 @@ class CallShape:
         self._single = signature.output_tree.is_leaf()
 
     def arrays_of(self, args: tuple[object, ...], kwargs: dict[str, object]) -> list[Array | torch.Tensor]:
-        """One array for each input of the graph. Raises ModelError, naming the argument, for what the network was not compiled for."""
+        """One array for each input of the graph. Raises ModelError, naming the argument, if the call differs from the one that the network was compiled for."""
         leaves: Sequence[object] = args
         if not self._flat or kwargs or len(args) != len(self._wanted):
             leaves = self._flattened(args, kwargs)
@@ -42,7 +42,7 @@ class CallShape:
             if isinstance(wanted, Value):
                 found.append(_checked(leaf, wanted, dtype, name))
             elif isinstance(leaf, (torch.Tensor, np.ndarray)) or leaf != wanted.value:
-                raise ModelError(f"the network was called with {leaf!r} where it was compiled with {wanted.value!r}; compile it again for the other value")
+                raise ModelError(f"the network was called with {leaf!r} where it was compiled with {wanted.value!r}; compile it again for the new value")
         return found
 
     def results_from(self, results: list[object]) -> object:
@@ -53,7 +53,7 @@ class CallShape:
         return closed(nested) if self._signature.opened else nested
 
     def opened_results(self, results: list[object]) -> object:
-        """The same, with objects that PyTorch's trees do not know as `Opened` nodes."""
+        """The same, with objects that PyTorch's pytrees do not support as `Opened` nodes."""
         return pytree.tree_unflatten(results, self._signature.output_tree)
 
     def _flattened(self, args: tuple[object, ...], kwargs: dict[str, object]) -> list[object]:
@@ -65,12 +65,12 @@ class CallShape:
         inputs = ", ".join(f"{name} {_described(wanted)}" for name, wanted in zip(self._names, self._wanted, strict=True) if isinstance(wanted, Value))
         named = f" and keywords {sorted(kwargs)}" if kwargs else ""
         raise ModelError(
-            f"the network was called with {counted(len(args), 'positional argument')}{named}, whose structure is not the one it was compiled for; "
+            f"the network was called with {counted(len(args), 'positional argument')}{named}, but it was compiled for another structure of arguments; "
             f"call it as the model was called then, with {inputs}"
         )
 
     def _arranged(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[tuple[object, ...], dict[str, object]] | None:
-        """The same call with as many positional arguments, and the same keywords, as when it was compiled; None where it is another call."""
+        """The arguments rearranged as in the call that the network was compiled for: by position or by keyword; None if that is impossible."""
         if len(args) == self._positional and kwargs.keys() == set(self._keywords):
             return args, {key: kwargs[key] for key in self._keywords}
         parameters = self._signature.parameters
@@ -93,7 +93,7 @@ class CallShape:
 
 
 def _by_name(bound: inspect.BoundArguments) -> dict[str, object]:
-    """The arguments of a call by the parameters' names; keywords that go into `**kwargs` by their own."""
+    """The arguments of a call by parameter name; keywords that go into `**kwargs` by their own names."""
     found: dict[str, object] = {}
     for name, value in bound.arguments.items():
         if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:

@@ -31,7 +31,7 @@ def declare(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
 
 
 def _stored(result: Tensor) -> Tensor:
-    """Rounded to bfloat16: in the stage itself, or in one behind it if that is a reduction."""
+    """The result rounded to bfloat16: in its own stage, or in a further stage if its own is a reduction."""
     compute = result.compute
     assert compute is not None
     if not isinstance(compute.body, Reduce):
@@ -43,7 +43,7 @@ def _stored(result: Tensor) -> Tensor:
 def _heavy(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
     rule = _DECLARE.get(node.op)
     if rule is None:
-        raise ModelError(f"the graph has the node `{node}`, which no declaration is known for: a mistake in ansor.graph")
+        raise ModelError(f"the graph has the node `{node}`, which has no declaration: a mistake in ansor.graph")
     return rule(node, inputs, name)
 
 
@@ -76,7 +76,7 @@ def _condition(value: Expr) -> Expr:
 
 
 def _with_scalar(node: Node, values: Sequence[Expr]) -> list[Expr]:
-    """The operands, including a number among the attributes."""
+    """The operands, including the attribute `scalar` if there is one."""
     if "scalar" not in node.attributes:
         return list(values)
     number = te.const(node.number("scalar"), values[0].dtype)
@@ -112,7 +112,7 @@ def _clip(node: Node, x: Expr) -> Expr:
 
 
 def _quantise(node: Node, x: Expr, steps: Expr, zero_point: Expr) -> Expr:
-    """steps: steps of the result per unit of `x`. Both numbers are operands, so that layers with different ones share a kernel."""
+    """steps: quantisation steps per unit of `x`, the inverse of the scale. Both parameters are operands, so that layers with different ones share a kernel."""
     whole = te.round(x * steps) + zero_point
     return te.cast(node.dtype, te.min(te.max(whole, float(node.integer("low"))), float(node.integer("high"))))
 
@@ -214,7 +214,7 @@ def _slice(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
 
 
 def _index(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
-    """The first operand, with its dimensions `dims` indexed by the others, which are broadcast to one shape: the result's dimensions from `at` on."""
+    """Index the dimensions `dims` of the first operand with the other operands. These are broadcast to one shape: the result's dimensions from `at` on."""
     data, *places = inputs
     dims, at, rank = node.integers("dims"), node.integer("at"), node.integer("common")
     axes = axes_of(node.shape)

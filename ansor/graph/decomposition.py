@@ -1,4 +1,4 @@
-"""A call as PyTorch decomposes it: most of its operators are defined by a few hundred others, which have translations."""
+"""Decomposes calls as PyTorch does: it defines most operators in terms of a few hundred others, which have translations."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Table = Mapping[torch._ops.OpOverload, Callable[..., object]]
 
 
 def parts_of(node: torch.fx.Node, translated: Container[str]) -> torch.fx.GraphModule | None:
-    """The call of `node` as a graph of other calls, whose inputs are `node.all_input_nodes` in order; None where PyTorch has no such form of it.
+    """The call of `node` as a graph of other calls, with `node.all_input_nodes` as inputs, in order; None if PyTorch has no decomposition of it.
 
-    Calls of operators that are `translated` stay whole, except this one. The graph writes to nothing.
+    Apart from this call, calls of operators in `translated` stay whole. The graph writes to no tensor.
     """
     assert isinstance(node.target, torch._ops.OpOverload)
     if torch.Tag.nondeterministic_seeded in node.target.tags:
@@ -32,7 +32,7 @@ def parts_of(node: torch.fx.Node, translated: Container[str]) -> torch.fx.GraphM
                 return None
             if _writes(apart):
                 apart = make_fx(torch.func.functionalize(apart, remove="mutations"), tracing_mode="fake")(*examples)
-    except Exception:  # these are hundreds of functions of PyTorch, which may raise anything
+    except Exception:  # hundreds of PyTorch's functions run here, which may raise anything
         return None
     if _writes(apart):
         return None
@@ -42,7 +42,7 @@ def parts_of(node: torch.fx.Node, translated: Container[str]) -> torch.fx.GraphM
 
 @functools.cache
 def decompositions() -> Table:
-    """PyTorch's own: those for its compilers, and its reference implementations."""
+    """PyTorch's decompositions: those for its compilers, and its reference implementations."""
     import torch._refs  # fills the table
     from torch._decomp import decomposition_table
 
@@ -63,7 +63,7 @@ def _call_of(node: torch.fx.Node) -> Callable[..., object]:
 
 
 def _fresh(tensors: Sequence[torch.Tensor]) -> Callable[[object], object]:
-    """Gives an operand that is itself a result a node of its own."""
+    """Clones a result that is one of the operands, so that the result has its own node."""
     return lambda one: one.clone() if isinstance(one, torch.Tensor) and any(one is other for other in tensors) else one
 
 

@@ -1,4 +1,4 @@
-"""The dtypes of a network's arrays. Those that NumPy supports are in the planned memory; all others are tensors that PyTorch passes from step to step."""
+"""The dtypes of a network's arrays. Arrays with a NumPy dtype are in the planned memory; all others are tensors that PyTorch passes from step to step."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ IN_MEMORY = frozenset(
     ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128",
      "bfloat16"]
 )  # fmt: skip
-"""Dtypes that NumPy and PyTorch both have, by the name that both give them. NumPy's bfloat16 is that of `ml_dtypes`."""
+"""Dtypes that NumPy and PyTorch both have, by their common names. NumPy's bfloat16 is that of `ml_dtypes`."""
 
 FLOATS = frozenset(["bfloat16", "float32", "float64"])
-"""Floats that kernels compute with; bfloat16 in float32."""
+"""Float dtypes of kernels; arithmetic on bfloat16 is in float32."""
 
 OF_KERNELS = frozenset(["bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"])
-"""Dtypes of the steps that become kernels. Declarations know float16, too; networks of it stay in PyTorch."""
+"""Dtypes of the steps that become kernels. Declarations support float16 as well, but float16 networks run in PyTorch."""
 
 
 def value_of(leaf: torch.Tensor | Array) -> Value:
-    """Shape and dtype. A tensor that is not an ordinary, strided one has its layout before the dtype: `sparse_coo float32`.
+    """Shape and dtype. For a tensor that is not strided, the layout comes before the dtype: `sparse_coo float32`.
 
-    Nested tensors claim to be strided, but have no shape: all their extents except the first count as -1.
+    Nested tensors claim to be strided, but have no shape: all their extents except the first are given as -1.
     """
     dtype = str(leaf.dtype).removeprefix("torch.")
     if isinstance(leaf, torch.Tensor) and leaf.is_nested and leaf.layout is torch.strided:
@@ -40,10 +40,10 @@ def in_memory(dtype: str) -> bool:
 
 
 def array_of(tensor: torch.Tensor) -> Array:
-    """A copy in memory of its own, which later changes to the tensor do not affect. Raises TypeError for what NumPy cannot hold."""
+    """A copy that later changes to the tensor do not affect. Raises TypeError for a dtype that NumPy does not have."""
     return np.array(bfloat16.array_of(tensor.detach().cpu().resolve_conj().resolve_neg()), order="C", copy=True)
 
 
 def view_of(tensor: torch.Tensor) -> Array:
-    """The tensor's own memory, or a copy if that is not an array in the order of its dimensions. Raises TypeError for what NumPy cannot hold."""
+    """The tensor's own memory, or a copy if the tensor is not contiguous. Raises TypeError for a dtype that NumPy does not have."""
     return np.asarray(bfloat16.array_of(tensor.detach().cpu().resolve_conj().resolve_neg()), order="C")

@@ -1,4 +1,4 @@
-"""A PyTorch model and one call of it as a program of `torch.export`."""
+"""Exports a PyTorch model, for the arguments of one call, with `torch.export`."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ LEAVES_PLACES_OUT = "do_not_emit_stack_traces"
 
 @dataclass(frozen=True)
 class Exported:
-    """A program, the call it was made with, and the parameters of the model's `forward`, each if it is known.
+    """A program, the call it was exported with, and the parameters of the model's `forward`; the last two are None if unknown.
 
-    `opened`: objects among arguments and results were opened; `module`: what the program was made from, where that is a module.
+    `opened`: whether objects among the arguments and results were opened; `module`: the module that was exported, None for any other model.
     """
 
     program: ExportedProgram
@@ -54,7 +54,7 @@ class Exported:
 
 @contextmanager
 def known_warnings_silenced() -> Iterator[None]:
-    """PyTorch's export code uses deprecated names of its own; the user can do nothing about that."""
+    """Silences warnings about deprecated names that PyTorch's export code uses itself: the user can do nothing about them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*LeafSpec.*is deprecated", category=FutureWarning)
         warnings.filterwarnings("ignore", message=".*is deprecated", category=DeprecationWarning, module="torch\\..*")
@@ -66,7 +66,7 @@ def known_warnings_silenced() -> Iterator[None]:
 def logs_silenced() -> Iterator[None]:
     """Silences the stack traces that PyTorch logs for an export's exceptions, which we report in one sentence. Setting TORCH_LOGS shows them."""
     below = [one for name, one in logging.root.manager.loggerDict.items() if name.startswith("torch.") and isinstance(one, logging.Logger) and one.level]
-    before = {} if shows_torch_logs() else {one: one.level for one in (logging.getLogger("torch"), *below)}  # others have the level of these
+    before = {} if shows_torch_logs() else {one: one.level for one in (logging.getLogger("torch"), *below)}  # others inherit these levels
     try:
         for one in before:
             one.setLevel(logging.CRITICAL + 1)
@@ -78,7 +78,7 @@ def logs_silenced() -> Iterator[None]:
 
 @contextmanager
 def places_left_out() -> Iterator[None]:
-    """PyTorch notes for each call which lines of the model make it. That is a third of the time of an export, and nothing here reads it."""
+    """Keeps PyTorch from recording the source lines of each call. Recording them takes a third of an export's time, and nothing here reads them."""
     config = torch.fx.config
     before = getattr(config, LEAVES_PLACES_OUT, None)
     if before is not None:
@@ -92,7 +92,7 @@ def places_left_out() -> Iterator[None]:
 
 @contextmanager
 def prints_held() -> Iterator[None]:
-    """Holds back what is printed to stderr, and drops it if there is an exception: PyTorch prints the graph of an export that fails."""
+    """Holds back what is printed to stderr, and drops it on an exception: PyTorch prints the graph of an export that fails."""
     if shows_torch_logs():
         yield
         return
@@ -110,7 +110,7 @@ def exported(model: object, example_inputs: ExampleInputs, say: Report) -> Expor
         raise ModelError(f"asked to read {with_article(type(model).__name__)} as a PyTorch model; "
                          "give a torch.nn.Module, a function of tensors or an ExportedProgram")
     if isinstance(model, type):
-        raise ModelError(f"asked to read the class {model.__name__} as a PyTorch model; give a module of it: {model.__name__}(...)")
+        raise ModelError(f"asked to read the class {model.__name__} as a PyTorch model; give an instance: {model.__name__}(...)")
     module = model if isinstance(model, torch.nn.Module) else _Function(model)
     args, kwargs = split_inputs(example_inputs)
     _check_call(model, args, kwargs)
@@ -123,7 +123,7 @@ def exported(model: object, example_inputs: ExampleInputs, say: Report) -> Expor
         for part in training:
             part.training = False
         program, is_opened = _program(module, args, kwargs)
-    except ModelError:  # from a file that is read as a module
+    except ModelError:  # from `ansor.onnx.module`, which is exported like any other module
         raise
     except Exception as error:  # the model's own code runs here, so any error may be raised
         raise ModelError(
@@ -169,7 +169,7 @@ def _check_call(model: Callable[..., object], args: tuple[object, ...], kwargs: 
 
 
 def _cure(args: tuple[object, ...], kwargs: dict[str, object]) -> str:
-    """What to do about a model that cannot be exported: its inputs may not be tensors."""
+    """What to do about a model that cannot be exported. A likely cause is inputs that are not tensors."""
     leaves = pytree.tree_leaves((args, kwargs))
     if any(isinstance(leaf, np.ndarray) for leaf in leaves):
         return "example_inputs holds a NumPy array; convert it with torch.from_numpy"
@@ -192,7 +192,7 @@ class _Function(torch.nn.Module):
 
 
 class _Opening(torch.nn.Module):
-    """A module around another one, which gets closed objects; torch.export sees them opened."""
+    """A module around another one: torch.export sees opened objects, and the inner module gets them closed again."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()
@@ -209,7 +209,7 @@ class _Opening(torch.nn.Module):
 
 
 def _program(module: torch.nn.Module, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[ExportedProgram, bool]:
-    """The program, and whether objects had to be opened for it. Raises what torch.export raises for the module as it is."""
+    """The program, and whether objects had to be opened for it. Raises what torch.export raises without opening them."""
     args, kwargs = pytree.tree_map(_as_its_own, (args, kwargs))
     with torch.no_grad(), known_warnings_silenced(), logs_silenced(), prints_held():
         try:
@@ -219,7 +219,7 @@ def _program(module: torch.nn.Module, args: tuple[object, ...], kwargs: dict[str
                 given, named = opened(args), opened(kwargs)
                 assert isinstance(given, tuple) and isinstance(named, dict)
                 return _traced(_Opening(module), given, named), True
-            except Exception:  # the first one is about the model as its author knows it
+            except Exception:  # the first error is about the model as its author knows it
                 pass
             raise
 
@@ -232,7 +232,7 @@ def _traced(module: torch.nn.Module, args: tuple[object, ...], kwargs: dict[str,
 
 
 def _as_its_own(leaf: object) -> object:
-    """A tensor as another object over the same memory: torch.export assumes that arguments which are one object, or a weight, are one value in every call."""
+    """A new tensor object over the same memory: torch.export assumes that two arguments which are one object, or an argument that is a weight, always are."""
     return leaf.detach() if isinstance(leaf, torch.Tensor) else leaf
 
 

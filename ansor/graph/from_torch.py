@@ -1,7 +1,7 @@
-"""A PyTorch module as a `Graph`: `torch.export`, then one translation per ATen call.
+"""Reads a PyTorch module into a `Graph`: exports it with `torch.export`, then translates its ATen calls one by one.
 
-A call without a translation stays a call of PyTorch (`torch` node), and one warning for each cause says which and why. Calls whose arguments are all
-constants are evaluated here, once: their results are constants too.
+A call without a translation stays in PyTorch, as a `torch` node; one warning for each cause names the operators. A call whose arguments are all constants is
+evaluated here, once, and becomes a constant too.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from ansor.support.garbage import uncollected
 from ansor.support.notices import warn
 from ansor.support.text import first_line, listed
 
-TAKES_EMPTY = ("aten.cat.default", "aten.concat.default")  # their translation leaves operands without elements out
+TAKES_EMPTY = ("aten.cat.default", "aten.concat.default")  # their translation leaves out operands without elements
 MOST_PARTS_OF_PARTS = 4
-"""How deep calls are decomposed."""
+"""The most levels at which calls are decomposed."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Signature:
-    """How a call's arguments and results are nested, and what each leaf is: an input by name, an output by its place in the graph's outputs, or fixed.
+    """How a call's arguments and results are nested, and what each leaf is: the name of an input, an index into the graph's outputs, or a fixed value.
 
-    `parameters`: the model's own, where they are known; `opened`: the trees have objects opened (`ansor.graph.opened`).
+    `parameters`: those of the model itself, if known; `opened`: whether the trees contain opened objects (`ansor.graph.opened`).
     """
 
     input_tree: pytree.TreeSpec
@@ -70,7 +70,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class TorchModel:
-    """What was read from a module: its graph, and how it is called. `torch_calls`: operator -> why it stays in PyTorch; others as in ExtractedGraph."""
+    """A module that was read: its graph, and how it is called. `torch_calls`: operator -> why it stays in PyTorch; the other fields as in `ExtractedGraph`."""
 
     graph: Graph
     signature: Signature
@@ -82,13 +82,13 @@ class TorchModel:
 def from_torch(model: object, example_inputs: ExampleInputs = (), report: Report | None = None, *, borrowed: bool = False) -> TorchModel:
     """Read an `nn.Module`, another callable of tensors, or an `ExportedProgram`.
 
-    `example_inputs`: a tensor, a sequence of positional arguments or a mapping of keyword arguments; shapes and dtypes are fixed by them.
-    The module is read as in evaluation mode, and left as it was. `report`: gets what the user should know, one line for each cause; warnings by default.
-    `borrowed`: constants may be the memory of the module's own weights, for a caller who reads them before anybody writes to these.
+    `example_inputs`: a tensor, a sequence of positional arguments or a mapping of keyword arguments; they fix the shapes and dtypes.
+    The module is read in evaluation mode, and left unchanged. `report`: gets what the user should know, one line for each cause; by default it is a warning.
+    `borrowed`: constants may share memory with the module's weights; for callers that read the constants before anything writes to the weights.
     Raises ModelError if the model cannot be exported, or changes state as it runs.
     """
     say = report or warn
-    with compile_lock, uncollected():  # PyTorch patches its own modules while it traces: one thread at a time, and none in torch.compile meanwhile
+    with compile_lock, uncollected():  # PyTorch patches its own modules while it traces: one thread at a time, and no torch.compile meanwhile
         made = exported(model, example_inputs, say)
         found = _as_exported(made, say, borrowed)
         if found is not None:
@@ -98,7 +98,7 @@ def from_torch(model: object, example_inputs: ExampleInputs = (), report: Report
 
 
 def _as_exported(made: Exported, say: Report, borrowed: bool) -> TorchModel | None:
-    """The model without the rewrite, which may take longer than the export; None if a call may write to something."""
+    """Read the program without PyTorch's rewrite, which may take longer than the export; None if a call may write to a tensor, or needs the rewrite."""
     calls = [node for node in made.program.graph.nodes if node.op not in ("placeholder", "output")]
     if not all(node.target is operator.getitem or only_reads(node) for node in calls):
         return None
@@ -109,17 +109,18 @@ def _as_exported(made: Exported, say: Report, borrowed: bool) -> TorchModel | No
 
 
 def _as_aten(program: ExportedProgram) -> ExportedProgram:
-    """The program as calls that write to nothing. Raises ModelError for operators of which PyTorch does not know the shapes, and writes that it would lose."""
+    """Rewrite the program so that no call writes to a tensor. Raises ModelError for operators whose shapes PyTorch does not know, and for writes that the
+    rewrite would lose."""
     if behind := unseen_write(program):
-        raise ModelError(f"the model writes in place to a result of {behind}, or to what it was made from: both are the same memory, and torch.export takes "
-                         "them for copies of each other; call .clone() on the result first")  # fmt: skip
+        raise ModelError(f"the model writes in place to a result of {behind}, or to its operand: both share memory, but torch.export treats them as copies; "
+                         "call .clone() on the result first")  # fmt: skip
     try:
         with known_warnings_silenced(), logs_silenced():
             written: ExportedProgram = program.run_decompositions({})
             return written
     except Exception as error:
         raise ModelError(
-            f"torch.export exports the model, but cannot rewrite it without side effects: {first_line(error)}; leave that operator out of it"
+            f"torch.export exports the model, but cannot rewrite it without side effects: {first_line(error)}; remove that operator from the model"
         ) from error
 
 
@@ -128,8 +129,8 @@ class _Reader:
 
     def __init__(self, program: ExportedProgram, build: Builder | None = None, within: tuple[object, ...] = (), *,
                  rewritten: bool = True, borrowed: bool = False) -> None:  # fmt: skip
-        """within: the operators that what is read is a part of; nothing of it stays in PyTorch. rewritten: no call writes to its arguments; else those that are
-        composed of others may do so, unless they have a translation. borrowed: see `from_torch`."""
+        """within: the operators whose decomposition is read; nothing in it may stay in PyTorch. rewritten: no call writes to its arguments; otherwise, calls of
+        composite operators without a translation may. borrowed: see `from_torch`."""
         self.program = program
         self.build = build or Builder()
         self.within = within
@@ -139,10 +140,10 @@ class _Reader:
         self.arrays: dict[str, str] = {}  # fx node -> array of the graph
         self.held: dict[str, Held] = {}  # fx node -> constant that NumPy cannot hold
         self.tuples: dict[str, list[str | Held | None]] = {}  # fx node of several results -> arrays
-        self.lists: dict[str, tuple[torch.fx.Node, int]] = {}  # fx node that is a list among several results -> the call, and how many results are before it
+        self.lists: dict[str, tuple[torch.fx.Node, int]] = {}  # fx node that is a list among several results -> the call, and how many results precede it
         self.pending: dict[str, TorchCall] = {}  # fx node of several results -> the call that stays in PyTorch
         self.pending_inputs: dict[str, list[str]] = {}
-        self.declarable: set[str] = set()  # nodes that have a declaration, by what that follows from
+        self.declarable: set[str] = set()  # nodes known to have a declaration, by everything that it depends on
         self.reasons: dict[str, str] = {}  # site -> why it stays in PyTorch
 
     def read(self, made: Exported, say: Report) -> TorchModel:
@@ -176,7 +177,7 @@ class _Reader:
                 held = self.program.state_dict if spec.target in self.program.state_dict else self.program.constants
                 self._constant(spec.arg.name, held[spec.target])
             else:
-                raise ModelError(f"the model takes an argument of kind {spec.kind.name} ({spec.arg}); only tensors and fixed Python values are understood")
+                raise ModelError(f"the model takes an argument of kind {spec.kind.name} ({spec.arg}); only tensors and fixed Python values are supported")
         return tuple(leaves)
 
     def _constant(self, name: str, tensor: object) -> None:
@@ -188,7 +189,7 @@ class _Reader:
             self.arrays[name] = kept
 
     def _kept(self, hint: str, tensor: torch.Tensor) -> str | Held:
-        """A copy, which later changes to the module do not affect, unless it may be borrowed."""
+        """A constant: a copy, which later changes to the module do not affect, unless it may be borrowed."""
         if in_memory(value_of(tensor).dtype):
             return self.build.constant(hint, view_of(tensor) if self.borrowed else array_of(tensor))
         return Held(tensor.detach().clone())
@@ -251,7 +252,7 @@ class _Reader:
             self.arrays[node.name] = made
 
     def _translated(self, node: torch.fx.Node, results: Sequence[Value]) -> Result:
-        """The translation of a call. Unsupported if there is none, or not for this call."""
+        """Translate a call. Raises Unsupported if there is no translation, or none for these arguments."""
         given = [self._value_of(one) for one in node.all_input_nodes]
         if str(node.target) in TAKES_EMPTY:
             given = [value for value in given if value.size]
@@ -265,15 +266,15 @@ class _Reader:
         if isinstance(made, list):
             for place in call.used:
                 if made[place] is None:
-                    raise Unsupported(f"its result number {place} is used, which kernels do not make")
-        elif self.build.values[made] != results[0]:  # some of PyTorch's reference implementations declare another dtype than they make
+                    raise Unsupported(f"its result number {place} is used, but kernels do not compute it")
+        elif self.build.values[made] != results[0]:  # some reference implementations of PyTorch make another dtype than they declare
             assert self.within or not self.rewritten, (str(call), self.build.values[made])
-            raise Unsupported("its parts have another result")
+            raise Unsupported("its decomposition gives another shape or dtype")
         self._check_declarable(list(self.build.nodes.values())[before:])
         return made
 
     def _read_parts(self, node: torch.fx.Node, results: Sequence[Value]) -> bool:
-        """Read a call as PyTorch decomposes it; False, with nothing changed, if some part has no translation either."""
+        """Read the parts into which PyTorch decomposes a call; False, with nothing changed, if a part has no translation either."""
         given = [self._value_of(one) for one in node.all_input_nodes]
         if len(self.within) >= MOST_PARTS_OF_PARTS or node.target in self.within or not all(map(is_of_kernels, (*given, *results))):
             return False
@@ -290,7 +291,7 @@ class _Reader:
         try:
             made = inner.read_graph(parts)
             if [self.build.values[one] for one in made] != list(results):
-                raise Unsupported("its parts have another result")
+                raise Unsupported("its decomposition gives another shape or dtype")
         except (Unsupported, ModelError):
             self.build.restore(state)
             return False
@@ -301,7 +302,7 @@ class _Reader:
         return True
 
     def read_graph(self, module: torch.fx.GraphModule) -> list[str]:
-        """The arrays that the parts of a call make. Unsupported if a part has no translation."""
+        """Read the parts of a call, and return the arrays that they make. Raises Unsupported if a part has no translation."""
         for node in module.graph.nodes:
             if node.op == "call_function":
                 self._read_call(node)
@@ -310,11 +311,11 @@ class _Reader:
         (output,) = next(node for node in module.graph.nodes if node.op == "output").args
         made = [output] if isinstance(output, torch.fx.Node) else list(output)
         if not all(isinstance(one, torch.fx.Node) and one.name in self.arrays for one in made):
-            raise Unsupported("a part of it is no array")
+            raise Unsupported("a part of its result is not an array")
         return [self.arrays[one.name] for one in made]
 
     def _check_declarable(self, nodes: Sequence[Node]) -> None:
-        """Unsupported if some node has no declaration, because of its dtype, for example."""
+        """Raises Unsupported if a node has no declaration, for example because of its dtype."""
         for node in nodes:
             if node.op in ("reshape", "batch_norm"):
                 continue
@@ -337,11 +338,11 @@ class _Reader:
     def _array_of(self, node: torch.fx.Node) -> str:
         found = self.arrays.get(node.name)
         if found is None:
-            raise ModelError(f"the model hands all results of {node.target} to one call, which is not supported")
+            raise ModelError(f"the model passes all results of {node.target} to one call, which is not supported; remove that call from the model")
         return found
 
     def _make_empty(self, node: torch.fx.Node, results: Sequence[Value]) -> None:
-        """Results without elements are known."""
+        """Add results without elements as constants."""
         made: list[str | Held | None] = [self.build.constant(node.name, np.empty(one.shape, one.dtype)) for one in results]
         if isinstance(node.meta["val"], torch.Tensor):
             self.arrays[node.name] = str(made[0])
@@ -372,7 +373,7 @@ class _Reader:
             self.build.integers[self.arrays[node.name]] = integers
 
     def _bound(self, node: torch.fx.Node) -> dict[str, object]:
-        """Arguments by the names of the operator's schema, defaults filled in."""
+        """The arguments by their names in the operator's schema, with defaults filled in."""
         assert isinstance(node.target, torch._ops.OpOverload)
         bound: dict[str, object] = {}
         for index, argument in enumerate(node.target._schema.arguments):
@@ -432,7 +433,7 @@ class _Reader:
             self.arrays[node.name] = self.build.add("torch", names, results[0].shape, results[0].dtype, node.name, call=call, index=0)
 
     def _report(self, graph: Graph, say: Report) -> dict[str, str]:
-        """Report once for each cause what runs in PyTorch; returns operator -> cause."""
+        """Report what runs in PyTorch, once for each cause. Returns operator -> cause."""
         sites: dict[str, dict[str, set[str]]] = {}  # cause -> operator -> sites
         for node in graph:
             if node.op == "torch":
@@ -447,18 +448,18 @@ class _Reader:
 
 
 def _used(node: torch.fx.Node, results: int) -> tuple[int, ...]:
-    """Which of several results are read."""
+    """The numbers of those of several results that are read."""
     places = {user.args[1] for user in node.users if user.target is operator.getitem}
     return tuple(place for place in range(results) if place in places)
 
 
 def _check_memory(node: torch.fx.Node) -> None:
-    """Raises ModelError unless the operand is the whole of its memory, in the order of its dimensions."""
+    """Raises ModelError unless the operand is contiguous and covers its whole memory."""
     operand = node.all_input_nodes[0].meta.get("val")
     if isinstance(operand, torch.Tensor) and operand.is_contiguous() and operand.untyped_storage().nbytes() == operand.numel() * operand.element_size():
         return
-    raise ModelError(f"the model reads a tensor in its memory layout ({node.target}), but it is a view of another, or its dimensions lie in another order; "
-                     "call .contiguous() before, or use view, permute or unfold")  # fmt: skip
+    raise ModelError(f"the model reads a tensor by its memory layout ({node.target}), but the tensor is a view or not contiguous; call .contiguous() first, "
+                     "or use view, permute or unfold")  # fmt: skip
 
 
 def _results(node: torch.fx.Node) -> list[Value]:
@@ -469,7 +470,7 @@ def _results(node: torch.fx.Node) -> list[Value]:
         return [_value(one, node.name) if isinstance(one, torch.Tensor) else Value((), "none") for one in _leaves(meta)]
     if meta is None:
         return []
-    raise ModelError(f"the model computes a {type(meta).__name__} from its inputs ({node.target}); only tensors of fixed shape are understood")
+    raise ModelError(f"the model computes a {type(meta).__name__} from its inputs ({node.target}); only tensors of fixed shape are supported")
 
 
 def _leaves(results: object) -> list[object]:
@@ -481,8 +482,8 @@ def _value(tensor: object, name: str) -> Value:
     assert isinstance(tensor, torch.Tensor)
     shape = tuple(tensor.shape)
     if not all(isinstance(extent, int) for extent in shape):
-        raise ModelError(f"{name} has the shape {shape}, which depends on sizes or values of inputs; compile for fixed shapes, and leave such operators "
-                         "(x[mask], nonzero, ...) out of the model")
+        raise ModelError(f"{name} has the shape {shape}, which depends on sizes or values of inputs; compile for fixed shapes, and remove such operators "
+                         "(x[mask], nonzero, ...) from the model")
     return value_of(tensor)
 
 
@@ -491,7 +492,7 @@ def _frozen(value: object) -> object:
 
 
 def _mapped(argument: object, function: Callable[[torch.fx.Node], object]) -> object:
-    """The argument with every node in it, also in lists, replaced."""
+    """The argument with every node in it, including nodes in lists, replaced."""
     if isinstance(argument, torch.fx.Node):
         return function(argument)
     return [_mapped(one, function) for one in argument] if isinstance(argument, (list, tuple)) else argument

@@ -1,12 +1,12 @@
-"""Which nodes run as one kernel.
+"""Groups the nodes that run as one kernel.
 
     conv2d ─► add ─► relu        becomes one group: one kernel, one buffer
                ▲
            residual
 
-A group is a node that makes an array from scratch (a convolution, a product, a pool, a softmax, a transposition, …) followed by the elementwise work
-of the same shape that only it feeds. Elementwise work with no such node before it forms a group of its own. Only the last array of a group is read by
-others. Reshapes belong to no group: they are other names of the same memory. All results of one PyTorch call are one group.
+A group is a node that is not elementwise (a convolution, a product, a pool, a softmax, a transposition, …) followed by elementwise nodes of the same shape,
+if these are all the readers of its result. Elementwise nodes with no such node before them form a group of their own. Other groups read only the last array
+of a group. Reshapes belong to no group: they are other names of the same memory. All results of one PyTorch call are one group.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _END = "(end)"  # no node has this name: it is not a Python identifier
 
 @dataclass(frozen=True)
 class Group:
-    """Nodes that run together, in order. `inputs`: arrays it reads, in order of first use, including constants; `outputs`: arrays that others read."""
+    """Nodes that run together, in order. `inputs`: arrays they read, in order of first use, including constants; `outputs`: arrays that others read."""
 
     nodes: tuple[Node, ...]
     inputs: tuple[str, ...]
@@ -32,7 +32,7 @@ class Group:
 
     @property
     def is_torch(self) -> bool:
-        """True for a call that PyTorch makes."""
+        """True for a call that runs in PyTorch."""
         return self.nodes[0].op == "torch"
 
     @property
@@ -42,11 +42,11 @@ class Group:
 
 
 def fused(graph: Graph) -> tuple[Group, ...]:
-    """The graph's nodes in groups, in an order that can be run.
+    """The graph's nodes in groups, in execution order.
 
-    Nodes join their immediate post-dominator (the first node that all their readers lead to) when all on the way is elementwise work of one shape.
-    Data leave such a group through one node only, so groups cannot form a cycle. If two convolutions are added, the one that is the first operand takes the
-    addition: by convention that is the block, and the second its shortcut, so blocks with and without a convolution there are alike.
+    A node joins its immediate post-dominator (the first node that all its readers lead to) if all nodes up to there are elementwise and have its shape.
+    Data leave such a group through one node only, so groups cannot form a cycle. If two convolutions are added, the addition joins the first operand. By
+    convention that is the block, and the second is its shortcut, so blocks form the same groups with and without a convolution in the shortcut.
     """
     flow = _flow(graph)
     dominators = networkx.immediate_dominators(flow.reverse(copy=False), _END)
@@ -62,7 +62,7 @@ def fused(graph: Graph) -> tuple[Group, ...]:
 
 
 def _first_operands_first(graph: Graph, by_name: Mapping[str, Node]) -> list[Node]:
-    """The nodes, each after all its operands, and what leads to a first operand before what leads to a second."""
+    """The nodes, each after all its operands; the nodes that lead to a first operand come before those that lead to a second."""
     order: dict[str, Node] = {}
     entered: set[str] = set()
     stack = list(reversed(graph.outputs))
@@ -80,7 +80,7 @@ def _first_operands_first(graph: Graph, by_name: Mapping[str, Node]) -> list[Nod
 
 
 def _flow(graph: Graph) -> networkx.DiGraph:
-    """Which node reads which; `_END` reads what the network returns."""
+    """Edges from each node to its readers; `_END` reads what the network returns."""
     flow = networkx.DiGraph()
     flow.add_node(_END)
     made = {node.name for node in graph}
@@ -91,7 +91,7 @@ def _flow(graph: Graph) -> networkx.DiGraph:
 
 
 def _way(node: Node, dominators: Mapping[str, str], flow: networkx.DiGraph, by_name: Mapping[str, Node]) -> list[str]:
-    """The nodes from `node`, exclusive, to its post-dominator, inclusive; none if one of them is not elementwise work of this shape."""
+    """The nodes from `node`, exclusive, to its post-dominator, inclusive; none if one of them is not elementwise or has another shape."""
     end = dominators[node.name]
     if end == _END or node.op in ("reshape", "torch"):
         return []

@@ -1,4 +1,4 @@
-"""A network that was divided into tasks, as JSON, without its constants and the declarations of its tasks; what has no such form is not written."""
+"""Converts a network that is divided into tasks to JSON and back, without its constants and the declarations of its tasks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Data = dict[str, Any]  # JSON
 
 
 def to_data(extracted: ExtractedGraph) -> Data:
-    """Raises TypeError for what has no form in JSON, such as constants that NumPy cannot hold."""
+    """The network as JSON. Raises TypeError for anything without a form in JSON, such as constants that NumPy cannot hold."""
     signature = extracted.signature
     return {
         **steps_data(extracted),
@@ -28,7 +28,7 @@ def to_data(extracted: ExtractedGraph) -> Data:
 
 
 def steps_data(extracted: ExtractedGraph) -> Data:
-    """What the network computes, and in which groups, without how it is called. Raises TypeError as `to_data` does."""
+    """What the network computes, and in which groups, without its call signature. Raises TypeError as `to_data` does."""
     graph = extracted.graph
     return {
         "inputs": [[name, *_value_data(value)] for name, value in graph.inputs.items()],
@@ -41,7 +41,7 @@ def steps_data(extracted: ExtractedGraph) -> Data:
 
 
 def of_data(data: Data, constants: Mapping[str, Array]) -> ExtractedGraph:
-    """The network with its constants. It has no example inputs, watches no weights, and is called by position."""
+    """The network of such data, with its constants. It has no example inputs, watches no weights, and is called by position."""
     nodes = {one[0]: _node(one) for one in data["nodes"]}
     inputs = {name: Value(tuple(shape), dtype) for name, shape, dtype in data["inputs"]}
     graph = Graph(inputs, constants, tuple(nodes.values()), tuple(data["outputs"]))

@@ -1,10 +1,10 @@
-"""In-place calls on values that nobody reads afterwards, as the calls that make a new value.
+"""Replaces in-place calls by calls that make a new tensor, where nothing reads the old value afterwards.
 
     y = conv(x); z = add_(y, w); relu(z)        becomes        y = conv(x); z = add(y, w); relu(z)
 
-PyTorch's own rewriting (`ExportedProgram.run_decompositions`) does this for every program, also for views and inputs that are written to, and takes longer than
-the export. Here, each memory is known by the storage of the tensors that `torch.export` traced, which share theirs as those of a call do, and by what the
-schemas say of views. A call stays as it is where its memory is an argument's or a weight's, or where a value from before the call is read after it.
+PyTorch's own rewriting (`ExportedProgram.run_decompositions`) does this for every program, including writes to views and inputs, but takes longer than the
+export. Here, memory is identified by the storages of the tensors that `torch.export` traced, which are shared as in a real call, and by what the schemas say
+about views. A call stays in place if its memory belongs to an argument or a weight, or if a value from before the call is read after it.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from torch.utils import _pytree as pytree
 
 Memory = frozenset[int]
 LEFT_ALONE = {torch.Tag.inplace_view, torch.Tag.nondeterministic_seeded}
-"""What changes the shape of its operand, or draws random numbers, is PyTorch's to rewrite."""
+"""Tags of calls that are left to PyTorch's rewriting: those that change the shape of their operand or draw random numbers."""
 
-WRITES_UNSAID = ("aten.native_batch_norm.default",)  # to its running statistics, of which its schema says nothing
-OF_MEMORY = ("aten.as_strided", "aten.resize")  # how these names begin: their results depend on how memory lies, which arrays of networks do in one way
+WRITES_UNSAID = ("aten.native_batch_norm.default",)  # writes to its running statistics, which its schema does not say
+OF_MEMORY = ("aten.as_strided", "aten.resize")  # prefixes of operators whose results depend on the memory layout; arrays of networks are always contiguous
 
 
 KEPT_WHOLE = ("aten.broadcast_tensors.", "aten.dropout.", "aten.einsum.", "aten.meshgrid.", "aten.sum_to_size.", "aten.type_as.")
-"""How the names of operators begin whose results may be their operands, or views of them, and which PyTorch's rewriting takes for copies."""
+"""Prefixes of operators whose results may be their operands, or views of them, but which PyTorch's rewriting treats as copies."""
 
 STATISTICS = ("training", "use_input_stats")
-"""Arguments of norms that update running statistics where they are true."""
+"""Arguments of norms; if one is true, the norm updates its running statistics."""
 
 
 def without_writes(program: ExportedProgram) -> None:
-    """Replace such calls in a program's graph; others stay."""
+    """Replace such in-place calls in a program's graph; leave all others as they are."""
     graph = program.graph
     if not any(_writes(node) for node in graph.nodes) or any(str(node.target).startswith(OF_MEMORY) for node in graph.nodes):
         return
@@ -57,7 +57,8 @@ def _writes(node: torch.fx.Node) -> bool:
 
 
 def _spell_out_dropout(program: ExportedProgram) -> None:
-    """In evaluation mode it returns its operand, so a write to its result is a write to that; PyTorch's rewriting takes it for a copy."""
+    """Replace dropout in evaluation mode by its operand. It returns that operand, so a write to its result is a write to the operand, but PyTorch's rewriting
+    treats the result as a copy."""
     for node in program.graph.nodes:
         if _is_its_operand(node):
             _rename_outputs(program, node.name, node.args[0].name)
@@ -77,7 +78,7 @@ def _rename_outputs(program: ExportedProgram, name: str, to: str) -> None:
 
 
 def updates_statistics(node: torch.fx.Node) -> bool:
-    """Whether a call of a norm may write to running statistics, which its schema does not say."""
+    """Whether a call of a norm may update its running statistics, which its schema does not say."""
     assert isinstance(node.target, torch._ops.OpOverload)
     for number, argument in enumerate(node.target._schema.arguments):
         if argument.name in STATISTICS and (node.args[number] if number < len(node.args) else node.kwargs.get(argument.name, argument.default_value)):
@@ -86,7 +87,7 @@ def updates_statistics(node: torch.fx.Node) -> bool:
 
 
 def new_value(target: object) -> torch._ops.OpOverload | None:
-    """The operator that differs from an in-place one only in that it makes a new tensor; None for other operators, and where there is none."""
+    """The out-of-place form of an in-place operator; None for other operators, and if there is no such form."""
     if not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten" or LEFT_ALONE & set(target.tags):
         return None
     schema = target._schema
@@ -101,13 +102,13 @@ def new_value(target: object) -> torch._ops.OpOverload | None:
 
 
 def _taken(operator: torch._ops.OpOverload) -> list[tuple[str, str, bool, object]]:
-    """What an operator takes, whether it is written to aside."""
+    """The parameters of an operator, apart from which of them it writes to."""
     arguments = operator._schema.arguments
     return [(one.name, str(one.type), one.kwarg_only, one.default_value if one.has_default_value() else None) for one in arguments]
 
 
 def _is_plain(node: torch.fx.Node) -> bool:
-    """Whether all that a node makes has a memory that can be told."""
+    """Whether the memory of everything that a node makes can be identified."""
     made = node.meta.get("val")
     if made is None:
         return node.op in ("placeholder", "output") or not node.users
@@ -115,7 +116,7 @@ def _is_plain(node: torch.fx.Node) -> bool:
 
 
 def _memories(graph: torch.fx.Graph) -> Mapping[torch.fx.Node, Memory]:
-    """The storages that each node's results may lie in."""
+    """The storages that each node's results may use."""
     found: dict[torch.fx.Node, Memory] = {}
     for node in graph.nodes:
         made = [one for one in pytree.tree_leaves(node.meta.get("val")) if isinstance(one, torch.Tensor)]
@@ -125,10 +126,10 @@ def _memories(graph: torch.fx.Graph) -> Mapping[torch.fx.Node, Memory]:
 
 
 def unseen_write(program: ExportedProgram) -> str:
-    """The operator behind which PyTorch's rewriting of a program loses a write; "" if there is none.
+    """The operator because of which PyTorch's rewriting of a program loses a write; "" if there is none.
 
-    It takes results of `KEPT_WHOLE` for copies, so a write to one is lost where its operand is read afterwards, or is an argument or a weight, and the other
-    way round.
+    The rewriting treats results of `KEPT_WHOLE` as copies. So it loses a write to a result if the operand is read afterwards, or is an argument or a weight.
+    It also loses a write to the operand if the result is read afterwards.
     """
     nodes = list(program.graph.nodes)
     if not any(map(_writes, nodes)) or not any(map(_is_kept_whole, nodes)):
@@ -147,7 +148,7 @@ def unseen_write(program: ExportedProgram) -> str:
 
 
 def _call_of(node: torch.fx.Node) -> torch.fx.Node:
-    """The call that has a node among its results."""
+    """The call that makes a node: for one of several results the call that returns them all, else the node itself."""
     return node.args[0] if node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node) else node
 
 
@@ -156,7 +157,7 @@ def _is_kept_whole(node: torch.fx.Node) -> bool:
 
 
 def _viewed(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
-    """The operands that results may be views of, by the schema; all of them where there is none. One of several results: those of its call."""
+    """The operands that a node's results may be views of, by its schema; all operands if it has no schema. One of several results has those of its call."""
     if node.op != "call_function":
         return
     if _call_of(node) is not node and "val" in node.meta:
@@ -175,25 +176,25 @@ def _viewed(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
 
 
 def _makes_the_same(made: torch._ops.OpOverload, node: torch.fx.Node) -> bool:
-    """Whether the new value has the shape and dtype of the one written to, which in-place calls convert to."""
+    """Whether the out-of-place call `made` gives the shape and dtype of the tensor that the in-place call writes to; in-place calls convert to these."""
     given: Any = pytree.tree_map(lambda one: one.meta["val"] if isinstance(one, torch.fx.Node) else one, (node.args, node.kwargs))
     wanted = node.meta["val"]
     try:
         found = made(*given[0], **given[1])
-    except Exception:  # whatever it is, the call stays as it is
+    except Exception:  # whatever the error, the call stays as it is
         return False
     return isinstance(found, torch.Tensor) and (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
 
 
 def only_reads(node: torch.fx.Node) -> bool:
-    """Whether a call is known to write to no tensor, and does not depend on how memory lies."""
+    """Whether a call is known to write to no tensor, and does not depend on the memory layout."""
     if not isinstance(node.target, torch._ops.OpOverload) or str(node.target).startswith((*OF_MEMORY, *WRITES_UNSAID)):
         return False
     return not node.target._schema.is_mutable or node.target is torch.ops.aten.dropout_.default and node.args[2:] == (False,)
 
 
 def is_composed(node: torch.fx.Node) -> bool:
-    """Whether PyTorch makes other calls of it, which may write: training in batch_norm does, and nothing says so."""
+    """Whether PyTorch implements a call by other calls. These may write although its schema does not say so: batch_norm in training mode does."""
     assert isinstance(node.target, torch._ops.OpOverload)
     name = node.target.name()  # type: ignore[no-untyped-call]  # PyTorch has no types there
     return torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")

@@ -1,4 +1,4 @@
-"""Checks indices before our kernels look up rows with them: like PyTorch, we refuse indices that are out of range."""
+"""Checks indices before our kernels look up rows with them: like PyTorch, we reject indices that are out of range."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class ArraysByName(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class IndexCheck:
-    """`indices`, the memory that a look-up reads, have to be from 0 to `rows` - 1; `name` is that of the look-up."""
+    """Checks that `indices`, the memory that a look-up reads, are from 0 to `rows` - 1. `name`: that of the look-up."""
 
     name: str
     indices: Array
     rows: int
 
     def __call__(self) -> None:
-        """Raises OutOfRangeError."""
-        # Seen as unsigned, negative indices are large, so one comparison finds those below and those above the range.
+        """Raises OutOfRangeError if an index is out of range."""
+        # Viewed as unsigned, negative indices are large, so one comparison finds those below and those above the range.
         if int(np.maximum.reduce(self.indices.reshape(-1).view(f"uint{8 * self.indices.dtype.itemsize}"))) >= self.rows:
             raise OutOfRangeError(out_of_range(self.name, self.indices, self.rows))
 
 
 def index_checks(graph: Graph, group: Group, arrays: ArraysByName) -> Sequence[IndexCheck]:
-    """One check for each look-up of the group: it raises OutOfRangeError. Constant indices are checked now and not again."""
+    """One check for each look-up of the group. Constant indices are checked now and not again, which may raise OutOfRangeError."""
     checks = []
     for node in group.nodes:
         for indices, rows in _looked_up(graph, node):

@@ -1,9 +1,9 @@
-"""A network as a value: named nodes over named arrays.
+"""The graph of a network: named nodes over named arrays.
 
     image ─► conv2d ─► batch_norm ─► relu ─► … ─► logits
 
 A `Node` makes one array, which has the node's name. Passes take a `Graph` and return a new one. The values of a node's `op` are listed in
-`ELEMENTWISE`, `LAYOUT` and `HEAVY` below; `reshape` moves no data, and `torch` is a call that PyTorch has to make.
+`ELEMENTWISE`, `LAYOUT` and `HEAVY` below. In addition, `reshape` moves no data, and `torch` is a call that runs in PyTorch.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ HEAVY = frozenset({  # has a reduction, or prepares one
 
 @dataclass(frozen=True)
 class Node:
-    """One array and how it is made: `op` of the arrays named `inputs`. `shape` in elements; `dtype` as PyTorch and NumPy spell it."""
+    """One array and how it is made: by `op` from the arrays named `inputs`. `shape` in elements; `dtype` as PyTorch and NumPy spell it."""
 
     name: str
     op: str
@@ -90,7 +90,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Value:
-    """What is known about an array without computing it."""
+    """The shape and dtype of an array, which are known without computing it."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -106,7 +106,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes in an order that can be run, the network's inputs (name -> shape and dtype), its outputs (names, repeats allowed), its constants."""
+    """Nodes in execution order, with the network's inputs (name -> shape and dtype), its constants, and its outputs (names, repeats allowed)."""
 
     inputs: Mapping[str, Value]
     constants: Mapping[str, Array]
@@ -126,7 +126,7 @@ class Graph:
         return found
 
     def consumers(self) -> dict[str, list[Node]]:
-        """The nodes that read each array; an array that is not read is missing."""
+        """The nodes that read each array. Arrays that no node reads are left out."""
         found: dict[str, list[Node]] = {}
         for node in self.nodes:
             for name in dict.fromkeys(node.inputs):
@@ -145,7 +145,7 @@ class Graph:
         return Graph(self.inputs, constants, tuple(reversed(kept)), self.outputs)
 
     def checked(self) -> Graph:
-        """The graph itself. Raises ModelError, for a mistake in a pass, unless every array is made once, before it is read."""
+        """The graph itself. Raises ModelError unless every array is made once, and before it is read; otherwise a pass has a mistake."""
         known = set(self.inputs) | set(self.constants)
         for node in self.nodes:
             missing = [name for name in node.inputs if name not in known]
@@ -166,7 +166,7 @@ class Graph:
 
 
 class Rewriter:
-    """Builds a new graph from an old one, node by node: names stay unique, and a replaced array is forwarded to its replacement.
+    """Builds a new graph from an old one, node by node. Keeps names unique, and forwards readers of a replaced array to its replacement.
 
     Mutable, and private to one run of one pass.
     """
@@ -184,11 +184,11 @@ class Rewriter:
         return self._forward.get(name, name)
 
     def constant_array(self, name: str) -> Array | None:
-        """The value of an array of the new graph, when it is known."""
+        """The value of an array of the new graph if it is a constant, else None."""
         return self._constants.get(name)
 
     def keep(self, node: Node) -> None:
-        """Adds an old node, reading what its inputs are called now."""
+        """Adds a node of the old graph, with its inputs under their names in the new one."""
         self.add(replace(node, inputs=tuple(map(self.now, node.inputs))))
 
     def add(self, node: Node) -> str:
@@ -206,7 +206,7 @@ class Rewriter:
         return name
 
     def forward(self, old: str, new: str) -> None:
-        """From here on readers of `old` read `new`."""
+        """Makes later readers of `old` read `new`."""
         self._forward[old] = new
 
     def fresh(self, hint: str) -> str:
@@ -216,7 +216,7 @@ class Rewriter:
         return name
 
     def finished(self) -> Graph:
-        """The new graph, without what no output needs."""
+        """The new graph, without nodes and constants that no output needs."""
         outputs = tuple(map(self.now, self.graph.outputs))
         return Graph(self.graph.inputs, self._constants, tuple(self._nodes), outputs).pruned().checked()
 

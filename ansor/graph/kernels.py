@@ -1,4 +1,4 @@
-"""What a compiled network needs of a kernel, and the slow kernel that serves as an oracle."""
+"""The interface between a compiled network and its kernels, and a slow kernel that serves as an oracle."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from ansor.te.tensor import Tensor
 
 
 class GroupKernel(Protocol):
-    """One compiled task. `prepare` is called once for each place in the network, so all that can be done ahead of time belongs there."""
+    """One compiled task. `prepare` is called once for each use in the network, so all work that can be done ahead of time belongs there."""
 
     @property
     def workspace_bytes(self) -> int:
-        """Scratch memory that `prepare` needs, in bytes; kernels of one network share it, as they run one after another."""
+        """The scratch memory that `prepare` needs, in bytes. Kernels of one network share it, because they run one after another."""
         ...
 
     @property
     def packed(self) -> Collection[int]:
-        """Numbers of the constants that `prepare` packs: of these it keeps nothing, and they may lie anywhere and in any order of memory."""
+        """The numbers of the constants that `prepare` packs. It keeps no reference to them; they may have any address and any memory order."""
         ...
 
     def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> Callable[[], object]:
         """Returns a function that computes the outputs from the inputs, in place, each time it is called.
 
-        `arrays`: C-contiguous, 64-byte aligned, one for each tensor of the task in its order. Constants hold their values now and never change: pack them
-        here, and keep a reference to those that are used as they are. The others are memory that gets new values before each call, and stays there.
+        `arrays`: one for each tensor of the task, in its order; all but `packed` ones are C-contiguous and 64-byte aligned. Constants hold their values now
+        and never change: pack them here, and keep a reference to those that are used as they are. The other arrays get new values before each call, and keep
+        their addresses.
         """
         ...
 

@@ -1,10 +1,10 @@
-"""A group as calls of PyTorch's own kernels, over the same arrays as our kernel for it.
+"""Runs a group with PyTorch's own kernels, on the same arrays as our kernel for it.
 
     conv2d ─► add ─► relu        becomes aten.conv2d, aten.add.out, aten.clamp_min.out
 
-It computes the graph as it is after all passes: channels last, batch norms folded. A channels-last array seen as channels first has the strides
-that PyTorch calls `channels_last`, so layouts cost nothing. Elementwise results are written to the group's result once nothing there is needed any more,
-before that to the workspace; results of convolutions and the like are where PyTorch puts them, and are copied if the group ends with them.
+It computes the graph as it is after all passes: channels last, batch norms folded. A channels-last array viewed as channels first has the strides
+that PyTorch calls `channels_last`, so layouts cost nothing. Elementwise results are written to the workspace, or to the group's result once its contents are
+no longer needed. PyTorch allocates the results of convolutions and similar operators; a group that ends with one copies its result.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from ansor.support.bfloat16 import BFLOAT16, tensor_of
 
 Tensor = torch.Tensor
 Known = Sequence[Tensor | None]
-"""For each operand of a node its tensor, if that is known before the first call, as constants are."""
+"""For each operand of a node: its tensor if it is a constant, else None."""
 
 Function = Callable[[Sequence[Tensor], Tensor | None], Tensor]
-"""Computes a node from its operands. It may write its result to the second argument, if there is one, and returns the tensor that holds it."""
+"""Computes a node from its operands. It may write the result to the second argument, unless that is None, and returns the tensor that holds the result."""
 
 
 class NoLibraryForm(Exception):
-    """Some node of the group has no form in PyTorch; the text says why. Never raised outside this package."""
+    """A node of the group has no form in PyTorch; the text says why. Never raised outside this package."""
 
 
 @dataclass(frozen=True)
 class _Step:
-    """A node in a group: `reads` and `writes` number the group's arrays, inputs first; `place`: bytes into the workspace, or one of the constants below."""
+    """A node in a group. `reads`, `writes`: numbers of the group's arrays, inputs first; `place`: an offset in the workspace, or one of the constants below."""
 
     node: Node
     reads: tuple[int, ...]
@@ -51,12 +51,12 @@ _IN_RESULT, _ANYWHERE = -1, -2
 
 
 class LibraryKernel:
-    """Runs the groups of one task in PyTorch, see `GroupKernel`. It uses PyTorch's threads of the caller's process."""
+    """Runs the groups of one task in PyTorch, see `GroupKernel`. It uses as many threads as PyTorch is set to in the caller's process."""
 
     packed: Collection[int] = ()
 
     def __init__(self, graph: Graph, group: Group) -> None:
-        """Raises NoLibraryForm if PyTorch has no kernel for some node."""
+        """Raises NoLibraryForm if PyTorch has no kernel for a node."""
         self._inputs = len(group.inputs)
         self._constant = tuple(name in graph.constants for name in group.inputs)
         for node in group.nodes:
@@ -66,7 +66,7 @@ class LibraryKernel:
                 raise NoLibraryForm(f"{node.op} of bfloat16 gives bfloat16 in PyTorch")
         self._steps, self.workspace_bytes = _placed(group)
         tensors: list[Tensor | None] = [None] * (self._inputs + len(group.nodes))
-        for step in self._steps:  # so that a node without a form is found now
+        for step in self._steps:  # raises now for a node without a form
             _function(step.node, [tensors[k] for k in step.reads])
 
     def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> Callable[[], object]:
@@ -93,7 +93,7 @@ class LibraryKernel:
 
 
 def library_kernels(extracted: ExtractedGraph) -> list[LibraryKernel | None]:
-    """Each task of a network in PyTorch; None where some node has no form there."""
+    """A PyTorch kernel for each task of a network; None where a node has no form in PyTorch."""
     groups = {placed.task: placed.group for placed in extracted.placed}
     return [_library_kernel(extracted.graph, groups[task]) for task in range(len(extracted.tasks))]
 
@@ -106,7 +106,7 @@ def _library_kernel(graph: Graph, group: Group) -> LibraryKernel | None:
 
 
 def _placed(group: Group) -> tuple[tuple[_Step, ...], int]:
-    """The group's nodes with the places of their results, and the size of the workspace that these need."""
+    """The group's nodes with the places of their results, and the workspace size that the results need."""
     number = {name: k for k, name in enumerate([*group.inputs, *(node.name for node in group.nodes)])}
     last_read = {name: index for index, node in enumerate(group.nodes) for name in node.inputs}
     result = group.output
@@ -145,7 +145,7 @@ def _function(node: Node, known: Known) -> Function:
 
 
 def _elementwise(node: Node) -> Function:
-    """A number among the operands becomes a tensor of their dtype; the result is written to its place."""
+    """A number among the operands becomes a tensor of their dtype. The result is written to its place."""
     function = _ELEMENTWISE[node.op](node)
     if "scalar" not in node.attributes:
         return lambda tensors, out: function(*tensors, out=out)
@@ -174,7 +174,7 @@ def _plain(function: Callable[..., Tensor]) -> Maker:
 
 
 def _aten(name: str, **given: str) -> Maker:
-    """`aten.name.out` with keywords `given` by the node's attributes of these names."""
+    """`aten.name.out`; `given` maps its keywords to names of the node's attributes."""
     function = getattr(torch.ops.aten, name).out
     return lambda node: lambda *tensors, out: function(*tensors, **{key: node.attributes[attribute] for key, attribute in given.items()}, out=out)
 
@@ -220,7 +220,7 @@ def _as_laid_out(node: Node, tensor: Tensor) -> Tensor:
 
 
 def _weight(node: Node, weight: Tensor) -> Tensor:
-    """In PyTorch's layout: output channels first, or input channels for a transposed convolution."""
+    """A weight in PyTorch's layout: output channels first, or input channels first for a transposed convolution."""
     if not node.text("layout").endswith("C"):
         return weight
     spatial = range(weight.dim() - 2)
@@ -243,7 +243,7 @@ def _convolution(node: Node, known: Known) -> Function:
     return run
 
 
-Convolve = Callable[[Tensor, Sequence[Tensor]], Tensor]  # of channels-first data, padded where the padding is uneven, and the node's operands
+Convolve = Callable[[Tensor, Sequence[Tensor]], Tensor]  # takes channels-first data, already padded if the padding is uneven, and the node's operands
 
 
 def _unpacked(node: Node, known: Known) -> Convolve:
@@ -266,13 +266,13 @@ def _packed(node: Node, known: Known) -> Convolve | None:
     try:
         convolve = torch.ops.mkldnn._convolution_pointwise.default
         weight = torch.ops.mkldnn._reorder_convolution_weight(_weight(node, given).contiguous(), padding, strides, dilation, groups, [])
-    except (AttributeError, RuntimeError, TypeError):  # both names belong to PyTorch alone, and may change
+    except (AttributeError, RuntimeError, TypeError):  # both names are private to PyTorch, and may change
         return None
     return lambda data, tensors: convolve(data, weight, _bias(tensors), padding, strides, dilation, groups, "none", [], "")
 
 
 def _even_padding(node: Node) -> tuple[int, ...]:
-    """The padding of both ends; zeros if they differ: then the data are padded in advance."""
+    """The padding if both ends have the same, else zeros, because the data are then padded in advance."""
     rank = len(node.shape) - 2
     before, after = node.integers("padding")[:rank], node.integers("padding")[rank:]
     return before if before == after else (0,) * rank
@@ -300,7 +300,7 @@ def _transposed_convolution(node: Node, known: Known) -> Function:
 
 
 def _kept_weight(node: Node, known: Known) -> Callable[[Sequence[Tensor]], Tensor]:
-    """The node's weight; a constant one is laid out once, like the data."""
+    """The node's weight. A constant weight is converted once, to the layout of the data."""
     given = known[1]
     if given is None:
         return lambda tensors: _weight(node, tensors[1])
@@ -408,7 +408,7 @@ def _slice(node: Node, known: Known) -> Function:
 
 
 def _index(node: Node, known: Known) -> Function:
-    """PyTorch puts the common shape where the first index is, or at the front if there are other dimensions between them."""
+    """PyTorch puts the common shape where the first index is, or at the front if the indexed dimensions are not adjacent."""
     dims, at, rank = node.integers("dims"), node.integer("at"), node.integer("common")
     first = dims[0] if dims == tuple(range(dims[0], dims[0] + len(dims))) else 0
 

@@ -1,6 +1,6 @@
-"""Planned memory: the arrays of a network share one piece of memory, the arena, each at a fixed place.
+"""Plans memory: the arrays of a network share one block, the arena, each at a fixed offset.
 
-Two arrays may share bytes if no step needs both. The plan is greedy: largest first, each in the smallest gap that is free throughout its life.
+Two arrays may share bytes if no step needs both. The plan is greedy: largest first, each in the smallest gap that is free throughout its lifetime.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """`size` bytes that hold something from step `first` (which writes it) to step `last` (which reads it last), both included."""
+    """`size` bytes that are in use from step `first`, which writes them, to step `last`, the last that reads them, both included."""
 
     name: str
     size: int
@@ -34,12 +34,12 @@ class Plan:
 
 
 def planned(buffers: Iterable[Buffer], alignment: int = ALIGNMENT) -> Plan:
-    """Places for all buffers such that those alive at the same time do not overlap."""
+    """Offsets for all buffers such that buffers alive at the same time do not overlap."""
     return placed(sorted(buffers, key=lambda one: (-one.size, one.first, one.name)), alignment)
 
 
 def placed(buffers: Iterable[Buffer], alignment: int = ALIGNMENT) -> Plan:
-    """The same, one buffer after the other in this order."""
+    """The same, but the buffers are placed in the order given."""
     done: list[tuple[int, int, Buffer]] = []  # begin, end, buffer
     for buffer in buffers:
         taken = sorted((begin, end) for begin, end, other in done if buffer.overlaps(other))
@@ -54,7 +54,7 @@ def aligned(size: int, alignment: int = ALIGNMENT) -> int:
 
 
 def _best_gap(taken: list[tuple[int, int]], size: int) -> int:
-    """Where the smallest gap that holds `size` bytes begins; after everything if there is none."""
+    """The offset of the smallest gap that holds `size` bytes; the end of the last buffer if there is none."""
     end_so_far = 0
     best: tuple[int, int] | None = None  # gap, begin
     for begin, end in taken:

@@ -102,16 +102,16 @@ class CompiledNetwork(Locked):
     def save(self, folder: str | Path) -> Path:
         """Write the network to a folder, for `ansor.load`: the plan, the kernels as C and as a library, and the constants.
 
-        Raises ModelError where steps run in PyTorch, or results cannot be described without it, and MeasureError when the folder cannot be written to.
+        Raises ModelError if steps run in PyTorch or results cannot be described without it, and MeasureError if the folder cannot be written to.
         """
         self._writer().save(self, Path(folder))
         return Path(folder)
 
     def export(self, folder: str | Path, example_inputs: ExampleInputs | None = None, *, embed: bool = False) -> Path:
-        """Write the network as C that needs nothing else: a header, the kernels, the constants, a self-test and CMakeLists.txt.
+        """Write the network as self-contained C: a header, the kernels, the constants, a self-test and CMakeLists.txt.
 
-        example_inputs: of the self-test; made up where there are none. embed: constants are an array of C, not a file. Raises what `save` raises. The kernels
-        are for the processor of this network: `ansor.export` writes those of several.
+        example_inputs: for the self-test; made up if None. embed: store constants as a C array, not as a file. Raises the errors of `save`. The kernels are for
+        the processor of this network; `ansor.export` writes kernels for several.
         """
         examples = None if example_inputs is None else split_inputs(example_inputs)
         self._writer().export(self, Path(folder), examples, embed)
@@ -123,17 +123,17 @@ class CompiledNetwork(Locked):
         return self.writer
 
     def run_by(self, joined: Callable[[Sequence[Step]], Sequence[Step]]) -> None:
-        """Make calls run the steps that `joined` returns for theirs; `steps` stay as they are."""
+        """Make calls run the steps that `joined` returns for the current ones. `steps` does not change."""
         self._run = tuple(joined(self._run))
 
     def layout(self) -> Layout:
-        """Where its arrays are, as views of the memory that the prepared calls read and write."""
+        """The network's arrays, as views of the memory that the prepared calls read and write."""
         inputs = [(name, one.array if isinstance(one, _Planned) else None) for name, one in zip(self._input_names, self._inputs, strict=True)]
         outputs = [one.value if isinstance(one, Fixed) else one.array if isinstance(one, _Planned) else None for one in self._outputs]
         return Layout(self._arena, inputs, self._call.opened_results(outputs))
 
     def fill(self, examples: CallArguments | None) -> None:
-        """Put the inputs of a call where the steps read them, for steps that are run one by one; without inputs, zeros, which are valid indices."""
+        """Copy the inputs of a call to where the steps read them, so that steps can be run one by one. Without inputs, copy zeros, which are valid indices."""
         leaves = self._call.arrays_of(*examples) if examples is not None else [np.zeros((), bool)] * len(self._inputs)
         for place, leaf in zip(self._inputs, leaves, strict=True):
             place.put(leaf.detach() if isinstance(leaf, torch.Tensor) else leaf)
@@ -147,10 +147,10 @@ class CompiledNetwork(Locked):
             if change is not None:
                 warn(change)
         as_torch = not leaves or any(isinstance(leaf, torch.Tensor) for leaf in leaves)
-        # PyTorch's own threads do not survive a fork, and it would wait for them: one thread needs none.
+        # PyTorch's own threads do not survive a fork, and PyTorch would wait for them. On one thread it does not need them.
         with self.lock, torch_threads(1) if self.forked else _AS_IT_IS:
             if self._running:
-                raise ModelError("asked to call a network during a call of it, in a finalizer or a signal handler; call it afterwards")
+                raise ModelError("asked to call a network while it is running, from a finalizer or a signal handler; call it afterwards")
             self._running = True
             try:
                 for place, leaf in zip(self._inputs, leaves, strict=True):
@@ -168,7 +168,7 @@ class CompiledNetwork(Locked):
         return self._call.results_from(results)
 
     def after_fork(self) -> None:
-        """A call that another thread was making is not running in the child."""
+        """Forget calls of other threads, which do not run in a forked child."""
         self._running = False
 
     def _say_gradients(self) -> None:
@@ -180,7 +180,7 @@ class CompiledNetwork(Locked):
 
 @contextmanager
 def torch_threads(threads: int) -> Iterator[None]:
-    """Run PyTorch's kernels on this many threads in here."""
+    """Run PyTorch's kernels on this many threads inside the `with` block."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -207,7 +207,7 @@ class _Planned:
 
 
 class Loose:
-    """A value that NumPy cannot hold (float8, for example): a tensor of PyTorch, from the step that makes it to the end of the call."""
+    """A value that NumPy cannot hold (float8, for example): a PyTorch tensor, held from the step that makes it to the end of the call."""
 
     def __init__(self, value: Value) -> None:
         self.value = value
@@ -237,7 +237,7 @@ def _place(name: str, arrays: _Arrays) -> _Planned | Loose:
 
 @dataclass(frozen=True, eq=False)
 class CheckedStep:
-    """A step that runs after the indices that it reads were checked."""
+    """A step that first checks the indices that it reads."""
 
     checks: Sequence[IndexCheck]
     step: Step
@@ -258,7 +258,7 @@ class Layout:
 
 
 def plan_memory(extracted: ExtractedGraph) -> Plan:
-    """Where each array of the network lies. Inputs are there from the first step on, outputs until the last."""
+    """The offset of each array of the network. Inputs are alive from the first step on, outputs until after the last."""
     graph = extracted.graph
     roots = _roots(graph)
     end = len(extracted.placed)
@@ -275,7 +275,7 @@ def plan_memory(extracted: ExtractedGraph) -> Plan:
 
 
 def _roots(graph: Graph) -> dict[str, str]:
-    """The array in whose memory each array is: itself, or what it is a reshape of."""
+    """For each array, the array whose memory it uses: itself, or the one that it is a reshape of."""
     roots = {name: name for name in graph.values}
     for node in graph:
         if node.op == "reshape":
@@ -288,9 +288,9 @@ def _bytes(value: Value) -> int:
 
 
 class _Arrays:
-    """Every array of a graph as a view of the arena; constants as aligned copies, made when first asked for. `loose`: what NumPy cannot hold.
+    """Every array of a graph as a view of the arena; constants as aligned copies, made on first use. `loose`: the values that NumPy cannot hold.
 
-    It is not kept once the network is made: kernels hold the constants that they need, and packed ones are not needed in their original form.
+    It is dropped once the network is made: kernels hold the constants that they need, and packed ones are not needed in their original form.
     """
 
     def __init__(self, graph: Graph, plan: Plan) -> None:
@@ -313,17 +313,17 @@ class _Arrays:
         return self.arena[begin : begin + _bytes(value)].view(value.dtype).reshape(value.shape)
 
     def copy_constants(self, names: Iterable[str], pool: Executor) -> None:
-        """Makes the copies of all constants among these."""
+        """Makes the aligned copies of all constants among these arrays."""
         roots = [root for root in dict.fromkeys(self._roots[name] for name in names) if root in self._graph.constants]
         self._constants |= zip(roots, pool.map(_aligned_copy, [self._graph.constants[root] for root in roots]), strict=True)
 
     def constant(self, name: str) -> Array:
-        """A constant where the graph has it."""
+        """A constant in the graph's own memory."""
         return self._graph.constants[name]
 
 
 def _steps(extracted: ExtractedGraph, kernels: Sequence[GroupKernel], arrays: _Arrays, workspace: NDArray[np.uint8]) -> Iterator[tuple[str, Step]]:
-    """The name and the prepared call of each group, in order. All cores pack constants."""
+    """The name and the prepared call of each group, in order. Constants are packed on all cores."""
     with ThreadPoolExecutor(cores()) as pool:
         arrays.copy_constants(_unpacked(extracted, kernels), pool)
         packing = [_packing(kernels, placed, arrays, workspace, pool) for placed in extracted.placed]
@@ -337,7 +337,7 @@ def _steps(extracted: ExtractedGraph, kernels: Sequence[GroupKernel], arrays: _A
 
 
 def _unpacked(extracted: ExtractedGraph, kernels: Sequence[GroupKernel]) -> Iterator[str]:
-    """The arrays that kernels get as they are."""
+    """The arrays that kernels do not pack."""
     for placed in extracted.placed:
         if placed.task is not None:
             yield from (name for number, name in enumerate(placed.arrays) if number not in kernels[placed.task].packed)
@@ -346,7 +346,7 @@ def _unpacked(extracted: ExtractedGraph, kernels: Sequence[GroupKernel]) -> Iter
 def _packing(
     kernels: Sequence[GroupKernel], placed: Placed, arrays: _Arrays, workspace: NDArray[np.uint8], pool: Executor
 ) -> Future[Step] | None:
-    """A group's call while its constants are packed; None where none are."""
+    """The future prepared call of a group whose constants are being packed; None if it packs none."""
     if placed.task is None or not kernels[placed.task].packed:
         return None
     kernel = kernels[placed.task]
@@ -393,7 +393,7 @@ def _target(name: str, arrays: _Arrays) -> Callable[[torch.Tensor], object]:
     loose = arrays.loose.get(name)
     if loose is None:
         return tensor_of(arrays[name]).copy_
-    arena = arrays.arena  # and not `arrays`, which has the constants
+    arena = arrays.arena  # not `arrays`, which would keep the constants alive
     return lambda result: loose.put(result.clone() if _may_share(arena, result) else result)
 
 

@@ -1,6 +1,6 @@
-"""Objects that PyTorch's trees do not know, such as the caches of text models, as nodes of their attributes.
+"""Represents objects that PyTorch's pytrees do not support, such as the caches of text models, as nodes of their attributes.
 
-    DynamicCache(layers=[DynamicLayer(keys=…, values=…)])        is, while a model is exported, Opened(DynamicCache, {layers: [Opened(DynamicLayer, …)]})
+    DynamicCache(layers=[DynamicLayer(keys=…, values=…)])        becomes, during export,        Opened(DynamicCache, {layers: [Opened(DynamicLayer, …)]})
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class _Context:
-    """What is known about an opened object without its tensors. The other attributes are not compared: two caches of one kind and depth are alike."""
+    """An opened object without its tensors. `rest` is not compared, so two caches of one kind and depth are equal."""
 
     kind: type
     names: tuple[str, ...]
@@ -62,7 +62,7 @@ def _opened_object(leaf: object, inside: tuple[int, ...]) -> object:
 
 
 def closed(tree: object) -> object:
-    """The same tree with every opened object as an object of its own kind again, a new one."""
+    """The same tree with every opened object replaced by a new object of its original kind."""
     return pytree.tree_map(lambda leaf: _closed_object(leaf) if isinstance(leaf, Opened) else leaf, tree, is_leaf=lambda leaf: isinstance(leaf, Opened))
 
 

@@ -1,8 +1,8 @@
-"""A compiled network as data: what is called in which order on which bytes. It needs no PyTorch to be read, saved or run.
+"""A compiled network as data: which kernels to call, in which order, on which bytes. Reading, saving and running it needs no PyTorch.
 
-A `NetworkPlan` has two pieces of memory. The arena has a place for everything that is computed; the constants are the weights in the layout that kernels
+A `NetworkPlan` has two blocks of memory. The arena has a place for everything that is computed; the constants are the weights in the layout that kernels
 read. A call is the number of a kernel and the places of its arrays. A run copies the inputs into the arena, makes the calls in order, and copies the outputs
-out of it.
+from it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ansor.support.bfloat16 import make_known
 ARENA, CONSTANTS = "arena", "constants"
 
 Nested: TypeAlias = "Mapping[str, object]"
-"""How results are nested: `{"array": 0}` is the first output, `{"value": 1}` is itself, and tuple, list and dict have what is in them."""
+"""How results are nested: `{"array": 0}` is the first output, `{"value": 1}` is 1, and `tuple`, `list` and `dict` hold nested results."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class PlacedArray:
 
 @dataclass(frozen=True)
 class Check:
-    """`count` indices of `dtype` at a place have to be from 0 to `rows` - 1 before a call; `name` is that of the look-up."""
+    """Before a call, `count` indices of `dtype` at `place` have to be from 0 to `rows` - 1. `name`: that of the look-up."""
 
     name: str
     dtype: str
@@ -65,7 +65,7 @@ class Call:
 
 @dataclass(frozen=True)
 class PlannedKernel:
-    """A function of the library: its C name, and whether it takes a pool of threads."""
+    """A function of the library: the kernel's name, its C name, and its number of threads; with more than one it takes a pool."""
 
     name: str
     entry: str
@@ -74,7 +74,7 @@ class PlannedKernel:
 
 @dataclass(frozen=True)
 class Room:
-    """Bytes of each piece of memory; kernels share one workspace."""
+    """The size of each block of memory, in bytes. Kernels share one workspace."""
 
     arena: int
     workspace: int
@@ -83,7 +83,7 @@ class Room:
 
 @dataclass(frozen=True)
 class NetworkPlan:
-    """All that a run does. `results`: how the outputs are nested."""
+    """Everything that a run does. `results`: how the outputs are nested."""
 
     kernels: tuple[PlannedKernel, ...]
     calls: tuple[Call, ...]
@@ -104,15 +104,15 @@ class NetworkPlan:
 
 
 def out_of_range(name: str, indices: NDArray[np.generic], rows: int) -> str:
-    """The sentence about the first index that is out of range."""
+    """The error message for the first index that is out of range."""
     wrong = next(index for index in indices.flat if not 0 <= int(index) < rows)
     return f"{name} looks up row {wrong} of a table of {rows} rows; indices have to be from 0 to {rows - 1}"
 
 
 def nest(results: Nested, arrays: Sequence[object]) -> object:
-    """The outputs, nested as `results` says. Raises ValueError if that is not such a description."""
+    """The outputs, nested as `results` says. Raises ValueError if `results` does not describe a nesting."""
     if len(results) != 1:
-        raise ValueError(f"results are described by {len(results)} words, not one")
+        raise ValueError(f"results are described by {len(results)} keys instead of one")
     (kind, held), *_ = results.items()
     if kind == "array" and isinstance(held, int):
         return arrays[held]
@@ -123,4 +123,4 @@ def nest(results: Nested, arrays: Sequence[object]) -> object:
     if kind in ("tuple", "list") and isinstance(held, Sequence):
         several = [nest(one, arrays) for one in held]
         return tuple(several) if kind == "tuple" else several
-    raise ValueError(f"results of kind {kind!r} are not known")
+    raise ValueError(f"results are of the unknown kind {kind!r}")

@@ -1,4 +1,4 @@
-"""Our kernels and PyTorch's for the same groups, timed where they will run: in the network, alternately, with realistic caches.
+"""Times our kernels and PyTorch's for the same groups where they will run: in the network, alternately, with realistic cache contents.
 
 Values matter: PyTorch's look-ups reject indices that are out of range, and its integer divisions reject zeros. So every run starts from the example inputs,
 and all steps run in order on the actual values.
@@ -18,8 +18,8 @@ from ansor.graph.tasks import ExtractedGraph
 
 SECONDS_PER_GROUP = 0.05
 ROUNDS = 30
-ENOUGH_SECONDS, ENOUGH_ROUNDS = 1.0, 6  # after both, large networks wait no longer
-CLEAR_SECONDS, CLEAR_ROUNDS = 0.5, 4  # nor after both of these, if all is clear
+ENOUGH_SECONDS, ENOUGH_ROUNDS = 1.0, 6  # timing of a large network ends after both
+CLEAR_SECONDS, CLEAR_ROUNDS = 0.5, 4  # and after both of these, if the result is clear
 MARGIN = 1.05  # how much faster PyTorch's kernel has to be: ours needs no PyTorch, and times vary
 UNCLEAR = 0.02  # the share of a network's time that may be unclear at the end
 T = TypeVar("T")
@@ -65,14 +65,14 @@ def rivals(
 
 
 def is_clear(ours: Sequence[float], theirs: Sequence[float]) -> bool:
-    """Whether more runs would hardly change which of two counts as faster: the fastest run of one takes clearly longer than the other's lower quartile.
-    Theirs has to be faster by `MARGIN` to count, and by as much again to be clear."""
+    """Whether more runs are unlikely to change which of two counts as faster: the fastest run of one takes clearly longer than the other's lower quartile.
+    Theirs has to be faster by `MARGIN` to count as faster, and by as much again to be clearly faster."""
     return min(theirs) > low(ours) * MARGIN or low(theirs) * MARGIN**2 < min(ours)
 
 
 def faster(one: CompiledNetwork, other: CompiledNetwork, examples: CallArguments | None, threads: int, clock: Clock = time.perf_counter) -> bool:
-    """True if whole runs of `one` take less time than those of `other`: kernels that win alone may disturb each other, by their threads, for
-    example. Takes as long as `rivals`."""
+    """True if whole runs of `one` take less time than those of `other`: kernels that are faster on their own may slow each other down, for example by
+    their threads. Takes as long as `rivals`."""
     runs = [lambda network=network: sum(one_round(network, examples, clock)) for network in (one, other)]
     with torch_threads(threads):
         first, second = _in_turns(runs, SECONDS_PER_GROUP * len(one.steps), clock, lambda found: is_clear(*found))
@@ -80,7 +80,7 @@ def faster(one: CompiledNetwork, other: CompiledNetwork, examples: CallArguments
 
 
 def _in_turns(runs: Sequence[Callable[[], T]], budget: float, clock: Clock, clear: Callable[[tuple[list[T], ...]], bool]) -> tuple[list[T], ...]:
-    """The results of the runs, repeated alternately for `budget` seconds or until that is enough. clear: whether the results so far are.
+    """The results of the runs, repeated alternately for `budget` seconds or until there are enough. clear: whether the results so far are clear.
 
     The first round only warms up, unless there is no time for another.
     """

@@ -45,7 +45,7 @@ _LANCZOS = (0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.323
 
 
 def polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
-    """The highest power first."""
+    """A polynomial in `x`; the coefficient of the highest power comes first."""
     value: Expr = te.const(coefficients[0], x.dtype)
     for coefficient in coefficients[1:]:
         value = value * x + coefficient
@@ -72,7 +72,7 @@ def erfinv(x: Expr) -> Expr:
 
 
 def lgamma(x: Expr) -> Expr:
-    """log |gamma(x)|: Lanczos' sum from 0.5 on, its reflection below."""
+    """log |gamma(x)|: the Lanczos approximation from 0.5 on, the reflection formula below."""
     low = x < 0.5
     z = te.if_then_else(low, -x, x - 1.0)
     total: Expr = te.const(_LANCZOS[0], x.dtype)
@@ -85,7 +85,7 @@ def lgamma(x: Expr) -> Expr:
 
 
 def digamma(x: Expr) -> Expr:
-    """The derivative of log gamma(x): its asymptotic series from 6 on, where the recurrence leads, and its reflection below zero."""
+    """The derivative of log gamma(x): the recurrence shifts x to at least 6, where the asymptotic series applies; for x <= 0, the reflection formula."""
     low = x <= 0.0
     z: Expr = te.if_then_else(low, 1.0 - x, x)
     before: Expr = te.const(0.0, x.dtype)

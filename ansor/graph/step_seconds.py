@@ -1,4 +1,4 @@
-"""Seconds that each step of a network takes, in the order and with the caches of a call."""
+"""Times each step of a network, in the order and with the cache contents of a call."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ansor.graph.network import CompiledNetwork, Step, torch_threads
 Clock = Callable[[], float]
 ROUNDS = 15
 LONGEST_SECONDS = 2.0
-"""Seconds of all rounds together; there is always one round."""
+"""The time limit for all rounds together; there is always at least one round."""
 
 
 def step_seconds(network: CompiledNetwork, examples: CallArguments | None, threads: int, clock: Clock = time.perf_counter) -> list[float]:
-    """For each of `network.steps`, the lower quartile of some rounds. PyTorch runs on `threads` meanwhile."""
+    """For each of `network.steps`, the lower quartile of its seconds over several rounds. PyTorch runs on `threads` threads."""
     rounds: list[list[float]] = []
     start = clock()
     with torch_threads(threads):

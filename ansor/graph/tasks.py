@@ -1,4 +1,4 @@
-"""The tuning tasks of a network: one for each different group, weighted by how often the network runs it."""
+"""The tuning tasks of a network: one for each distinct group, weighted by how often the network runs it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class NetworkTask:
 
     @cached_property
     def tensors(self) -> tuple[Tensor, ...]:
-        """Its declaration, placeholders first; made when first asked for."""
+        """Its declaration, placeholders first; made on first use."""
         return self.declare()
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A group in the network. `task`: its number among the tasks, None if PyTorch runs it; `arrays`: its task's tensors by their names in the graph."""
+    """A group in the network. `task`: its number among the tasks, None if PyTorch runs it; `arrays`: the graph's names of its task's tensors."""
 
     group: Group
     task: int | None
@@ -125,7 +125,7 @@ def declaration(graph: Graph, group: Group) -> tuple[Tensor, ...]:
 
 
 def _placeholder_names(group: Group) -> dict[str, str]:
-    """Readable names of what the group reads: by the role in its first node, else `operand1`, …"""
+    """Readable names of the group's inputs: by their role in its first node, else `operand1`, …"""
     first = group.nodes[0]
     roles = _ROLES.get(first.op, ("data", "weight", "bias") if first.op.startswith("conv") else ("data",))
     named = dict(zip(first.inputs, roles, strict=False))

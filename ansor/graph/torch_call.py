@@ -1,4 +1,4 @@
-"""A call that PyTorch makes itself: an ATen operator with its arguments, the arrays among them left open."""
+"""A call that runs in PyTorch: an ATen operator with its arguments, and slots for the arrays among them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Held:
 class TorchCall:
     """`operator` is spelled `namespace.name.overload`; lists are tuples, so that calls compare and hash by value.
 
-    `site` tells apart two calls that look alike; all results of one call share it, and the call is made once.
+    `site` distinguishes two calls that are otherwise equal. All results of one call share it, and the call is made once.
     """
 
     site: str

@@ -1,7 +1,7 @@
-"""What a graph that Dynamo traced computes, as text: equal for equal graphs in any process, and None if text cannot identify it.
+"""Text that identifies what a graph traced by Dynamo computes: equal for equal graphs in any process, and None if text cannot identify it.
 
-It is a key of the cache, so it must never be equal for two graphs that differ. A function is identified by its name only if it is PyTorch's or Python's own:
-the names of others do not say what they do.
+The text is a cache key, so it must differ for graphs that differ. A function is identified by its name only if it is PyTorch's or Python's own: the name of
+any other function does not say what it does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Unidentifiable(Exception):
 
 
 def traced_text(graph: torch.fx.GraphModule) -> str | None:
-    """All operators in their order, with their arguments, and digests of the tensors that the graph itself holds."""
+    """All operators in order, with their arguments, and digests of the tensors that the graph itself holds; None if text cannot identify them."""
     try:
         return _graph(graph)
     except Unidentifiable:
@@ -31,7 +31,7 @@ def traced_text(graph: torch.fx.GraphModule) -> str | None:
 
 
 def state_text() -> str | None:
-    """What PyTorch's results and choices depend on besides the graph. None if something intercepts all calls, so that a graph may mean anything."""
+    """PyTorch's global state that results and choices of kernels depend on. None if something intercepts all calls, so that a graph may mean anything."""
     if torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack():
         return None
     autocast = torch.is_autocast_enabled("cpu"), str(torch.get_autocast_dtype("cpu"))
@@ -40,7 +40,7 @@ def state_text() -> str | None:
 
 
 def argument_text(given: object) -> str | None:
-    """What a network depends on in an argument that is not a weight: of a tensor, everything but its values."""
+    """The properties of an argument, other than a weight, that a network depends on: for a tensor, everything but its values. None if text cannot tell."""
     if isinstance(given, torch.Tensor):
         dense = type(given) in PLAIN and given.layout is torch.strided and given.device.type == "cpu"
         flags = given.is_conj(), given.is_neg()
@@ -52,7 +52,7 @@ def argument_text(given: object) -> str | None:
 
 
 def weight_text(tensor: torch.Tensor) -> str | None:
-    """A tensor with its values, as a digest: the bytes are read once, hundreds of megabytes in tenths of a second."""
+    """A tensor's properties and a digest of its values. Reading the values takes tenths of a second for hundreds of megabytes. None if text cannot tell."""
     if type(tensor) not in PLAIN or tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_conj() or tensor.is_neg():
         return None
     content = tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy()
@@ -100,7 +100,7 @@ def _target(node: torch.fx.Node) -> str:
 
 
 def _name_of_function(target: object) -> str:
-    """A function by the name under which it is found; nothing else is certain to be PyTorch's."""
+    """The name under which a function is found in PyTorch or Python; without such a name it may not be theirs, and Unidentifiable is raised."""
     names = {str(getattr(target, one, "")) for one in ("__qualname__", "__name__")}
     module = str(getattr(target, "__module__", None) or "torch")
     if module.split(".")[0] in OWN:

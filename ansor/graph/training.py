@@ -1,4 +1,4 @@
-"""Modules in training mode, and which of them behave differently in it."""
+"""Finds modules in training mode that behave differently in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 def acting_on_mode(module: torch.nn.Module) -> list[str]:
-    """The kinds of modules, each once, that are in training mode here and read `training` in their code, such as Dropout and BatchNorm2d."""
+    """The classes of modules, each once, that are in training mode here and read `training` in their code, such as Dropout and BatchNorm2d."""
     return list(dict.fromkeys(type(part).__name__ for part in module.modules() if part.training and _reads_mode(type(part))))
 
 

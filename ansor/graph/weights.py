@@ -1,7 +1,7 @@
 """Checks whether a module's weights are still those that its network was compiled with: the network has its own copies, and computes with the old values.
 
-Changes through `.data` leave no trace in PyTorch's version counters, so a few elements of each weight are compared. That takes microseconds for each weight,
-and is repeated only after a thousand times as long, so it takes at most 0.1 % of the time.
+Changes through `.data` leave no trace in PyTorch's version counters, so a few elements of each weight are compared. A check takes microseconds per weight.
+The next one waits a thousand times as long as the check took, so checks take at most 0.1 % of the time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 
 SHARE = 0.001
-"""The fraction of a network's time that is spent on looking."""
+"""The fraction of the time that checks may take."""
 SAMPLES = 8
 """How many elements of each weight are compared, spread over it."""
 
@@ -29,7 +29,7 @@ class _Weight:
 
 
 class WatchedWeights:
-    """Remembers a module's weights by name, and does not keep the module alive."""
+    """Remembers a module's weights by name, without keeping the module alive."""
 
     def __init__(self, module: torch.nn.Module, names: Iterable[str]) -> None:
         self._module = weakref.ref(module)
@@ -40,7 +40,7 @@ class WatchedWeights:
         self._weights = {name: _seen(held[name]) for name in names if name in held and _is_plain(held[name])}
 
     def change(self) -> str | None:
-        """One sentence if a weight was found changed, at most once; None otherwise, and while it is too early to look again."""
+        """One sentence if a weight has changed, at most once; None otherwise, and while it is too early for the next check."""
         start = time.monotonic()
         if start < self._next:
             return None
@@ -53,7 +53,7 @@ class WatchedWeights:
         if changed is None:
             return None
         return (
-            f"{changed} of {self._kind} has changed since the network was compiled, which still computes with the weights it had then; "
+            f"{changed} of {self._kind} has changed since the network was compiled, but the network still computes with the old weights; "
             "compile the model again to use the new ones"
         )
 
@@ -67,7 +67,7 @@ class WatchedWeights:
 
 
 def _held(module: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Parameters and buffers by name; those with several names under each."""
+    """Parameters and buffers by name; those with several names under each of them."""
     return {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
 
 

@@ -11,7 +11,7 @@ from ansor.te.expr import Axis
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A loop of stage `stage` that is not an axis of its declaration: a part of one, several fused ones, or the loop over partial results."""
+    """A loop of stage `stage` that is not an axis of its declaration: part of an axis, several fused axes, or the loop over partial results."""
 
     stage: str
     name: str
@@ -19,7 +19,7 @@ class Loop:
 
     @property
     def extent(self) -> int:
-        """Iterations if all of the stage is computed; computed at a loop of another, it may have fewer."""
+        """Iterations if the whole stage is computed. If the stage is computed at a loop of another one, there may be fewer."""
         return self.iterations()
 
     def __repr__(self) -> str:
@@ -27,4 +27,4 @@ class Loop:
 
 
 AnyLoop: TypeAlias = Loop | Axis
-"""Axes of a declaration stand for their loops until those are changed."""
+"""An axis of a declaration stands for its loop until that loop is split or fused."""

@@ -27,7 +27,7 @@ ONCE = TimingOptions(repeat=1, min_repeat_ms=0.0)
 def lower(s: Schedule | Sketch, args: Sequence[Tensor] | None = None, *, simple_mode: bool = True, name: str = "kernel") -> Loops:
     """The loops of a schedule; `str` shows them. `args`: a kernel's arguments, inputs and outputs in order; by default inputs in order of reading.
 
-    simple_mode: without loops of one iteration and tests that always hold. Raises ScheduleError for a step that does not fit the others, open lengths, or
+    simple_mode: omit loops of one iteration and tests that always hold. Raises ScheduleError for a step that does not fit the others, open lengths, or
     arguments that a sketch does not have.
     """
     loops = _closed(s, args).lower_row((), c_identifier(name))
@@ -55,7 +55,7 @@ def build(
 
 
 def source_of(sketch: Sketch, target: Target, name: str = "main") -> CSource:
-    """The C text of a sketch without open lengths. Raises ScheduleError for one that does not fit the target's memories."""
+    """The C text of a sketch without open lengths. Raises ScheduleError if it does not fit the target's memories."""
     loops, entry = sketch.lower_row((), c_identifier(name)), c_identifier(name)
     check_memories(loops, target)
     return target.emit(loops, entry)
@@ -63,7 +63,7 @@ def source_of(sketch: Sketch, target: Target, name: str = "main") -> CSource:
 
 def _closed(s: Schedule | Sketch, args: Sequence[Tensor] | None) -> Sketch:
     if not isinstance(s, Schedule | Sketch):
-        raise ArgumentError(f"asked to lower {s!r:.80}, which is a {type(s).__name__}; give a schedule of ansor.create_schedule(...)")
+        raise ArgumentError(f"asked to lower {s!r:.80}, which is a {type(s).__name__}; give a schedule from ansor.create_schedule(...)")
     sketch = s.sketch(args) if isinstance(s, Schedule) else _with_arguments(s, args)
     if sketch.choices:
         names = ", ".join(choice.name for choice in sketch.choices)
@@ -74,7 +74,9 @@ def _closed(s: Schedule | Sketch, args: Sequence[Tensor] | None) -> Sketch:
 def _with_arguments(sketch: Sketch, args: Sequence[Tensor] | None) -> Sketch:
     known = sketch.dag.tensors
     if args is not None and [(one.shape, one.dtype) for one in args] != [(one.shape, one.dtype) for one in known]:
-        raise ScheduleError(f"asked for a program of {[one.name for one in args]}, but the schedule is of {[one.name for one in known]}; pass those")
+        raise ScheduleError(
+            f"asked for a program with the arguments {[one.name for one in args]}, but the schedule has {[one.name for one in known]}; pass those"
+        )
     return sketch
 
 
@@ -83,4 +85,4 @@ def _verify(sketch: Sketch, source: CSource, target: Target) -> None:
         (found,) = measurer.measure([Candidate(measure_task(sketch.dag, target), source)])
     check_trouble(found.failure)
     if found.failure is not None:
-        raise MeasureError(f"kernel {source.entry!r} is not as its declaration says: {found.failure}")
+        raise MeasureError(f"kernel {source.entry!r} does not match its declaration: {found.failure}")

@@ -1,4 +1,4 @@
-"""Records how the loops of a stage run, as requested by calls, and turns that into steps once the loops are final."""
+"""Records the annotations of a stage's loops, and turns them into steps once the loops are final."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ansor.schedule.state import Stage
 from ansor.schedule.steps import Parallel, PragmaUnroll, Reorder, Step, StorageAlign, Tensorize, Unroll, Vectorize
 
 DONE = {"parallel": "run in parallel", "vectorize": "run as vectors", "unroll": "unrolled", "tensorize": "computed by an instruction"}
-"""Method -> description of a loop after it."""
+"""Method -> description of a loop that it was called for."""
 
 
 @dataclass
 class StageAnnotations:
-    """For one stage. runs: loop -> the method called for it; intrinsic: of the tensorized loop; limit: statements up to which
-    reductions are unrolled; align: (factor, offset) of its rows."""
+    """The annotations of one stage. runs: loop -> the method called for it; intrinsic: the instruction of the tensorized loop; limit: the most
+    statements of an unrolled reduction; align: (factor, offset) of its rows."""
 
     runs: dict[str, str] = field(default_factory=dict)
     intrinsic: str = ""
@@ -26,19 +26,19 @@ class StageAnnotations:
     def note(self, stage: str, loop: str, method: str) -> None:
         """Record how a loop runs. Raises ScheduleError if that was already set."""
         if loop in self.runs:
-            raise ScheduleError(f"asked to {method} loop {loop} of stage {stage}, which is {DONE[self.runs[loop]]} already; say one thing of a loop")
+            raise ScheduleError(f"asked to {method} loop {loop} of stage {stage}, which is {DONE[self.runs[loop]]} already; annotate each loop once")
         self.runs[loop] = method
 
     def refuse(self, stage: str, loops: tuple[str, ...], verb: str) -> None:
-        """Raises ScheduleError if a loop to be changed was already annotated."""
+        """Raise ScheduleError if a loop to be changed is already annotated."""
         for loop in loops:
             if loop in self.runs:
-                raise ScheduleError(f"asked to {verb} loop {loop} of stage {stage}, which is {DONE[self.runs[loop]]}; {verb} first, and say it of what results")
+                raise ScheduleError(f"asked to {verb} loop {loop} of stage {stage}, which is {DONE[self.runs[loop]]}; {verb} first, then annotate the result")
 
     def refuse_all(self, stage: str, verb: str) -> None:
-        """Raises ScheduleError if a stage whose loops are to be replaced was already annotated."""
+        """Raise ScheduleError if a stage whose loops are to be replaced is already annotated."""
         if self != StageAnnotations():
-            raise ScheduleError(f"asked to {verb} stage {stage}, of which was said already how it runs; {verb} first")
+            raise ScheduleError(f"asked to {verb} stage {stage}, which is already annotated; {verb} first, then annotate")
 
     def order(self, stage: Stage) -> Step | None:
         """The step that moves the vectorized loop innermost, if needed: its iterations run at once, inside all other loops."""
@@ -79,7 +79,7 @@ class StageAnnotations:
         for loop in stage.loops[: places[-1]]:
             if self.runs.get(loop) != "parallel" and extent(loop) > 1:
                 raise ScheduleError(
-                    f"asked to run loop {stage.loops[places[-1]]} of stage {stage.name} in parallel, which is inside loop {loop}; only outermost loops can be: "
-                    f"reorder it to the front, or fuse the two (its loops are {', '.join(stage.loops)})"
+                    f"asked to run loop {stage.loops[places[-1]]} of stage {stage.name} in parallel, which is inside loop {loop}; only "
+                    f"outermost loops can run in parallel: reorder it to the front, or fuse the two (its loops are {', '.join(stage.loops)})"
                 )
         return places[-1] + 1

@@ -1,10 +1,10 @@
-"""Schedules written by hand, with the calls that TVM's users know. Start here.
+"""Schedules written by hand, with TVM's calls. Start here.
 
     s = create_schedule(C.op)
     yo, xo, yi, xi = s[C].tile(C.op.axis[0], C.op.axis[1], 32, 32)
     s[C].vectorize(xi)
 
-A schedule collects steps; its result is a `Sketch`. Steps need a certain order, but people write calls in any order. So a schedule keeps three things
+A schedule collects steps; its result is a `Sketch`. Steps need a certain order, but calls come in any order. So a schedule keeps three kinds of calls
 apart, and joins them when its steps are requested:
 
     1. changes of loops and stages (split, fuse, reorder, cache_read, cache_write, rfactor), applied at once
@@ -84,7 +84,7 @@ class Schedule:
     def __getitem__(self, what: Scheduled) -> ScheduledStage:
         name = self._name(what)
         if name not in self.state:
-            raise ScheduleError(f"asked to schedule {name}, which is given from outside; the stages are {self._listed()}")
+            raise ScheduleError(f"asked to schedule {name}, which is not a stage; the stages are {self._listed()}: inputs need no schedule")
         return ScheduledStage(self, name)
 
     @property
@@ -98,7 +98,7 @@ class Schedule:
         return tuple(self[tensor].op for tensor in self.dag.outputs)
 
     def normalize(self) -> Schedule:
-        """Does nothing: there is only one form."""
+        """Return the schedule unchanged: it has only one form."""
         return self
 
     # stages ---------------------------------------------------------------------------------------------------------------------------------------------
@@ -110,15 +110,15 @@ class Schedule:
     def cache_write(self, tensor: list[Tensor], scope: str) -> list[Tensor]: ...
 
     def cache_write(self, tensor: Scheduled | list[Tensor], scope: str) -> Tensor | list[Tensor]:
-        """Add a stage that computes `tensor`, which from then on copies its result. Call it before any other change of `tensor`.
+        """Add a stage that computes the values of `tensor`, which then only copies them. Call this before any other change of `tensor`.
 
-        Returns the new stage's tensor. Afterwards, `s[tensor].op.axis` are axes of the copy; those of the declaration belong to the new stage, and passed to
-        `s[tensor]` they stand for the corresponding ones of the copy. A list of tensors gives a list.
+        Returns the new stage's tensor; for a list of tensors, a list. Afterwards, `s[tensor].op.axis` are the axes of the copy. The axes of the declaration
+        belong to the new stage; passed to `s[tensor]`, they stand for the corresponding axes of the copy.
         """
         if isinstance(tensor, list):
             return [self.cache_write(one, scope) for one in tensor]
         name = self[tensor].name
-        check_scope(scope, f"what {name} is computed in")
+        check_scope(scope, f"a cache of {name}")
         self.running(name).refuse_all(name, "cache-write")
         return self._making(CacheWrite(name))
 
@@ -132,7 +132,7 @@ class Schedule:
     def rfactor(self, tensor: Scheduled, axis: AnyLoop, factor_axis: SupportsIndex = 0) -> Tensor:
         """Add a stage that computes partial results of `tensor`, one per iteration of the reduction loop `axis`, which `tensor` then combines.
 
-        Returns its tensor. Its axes are those of `tensor`, with `axis` at place `factor_axis` among them; it reduces over the remaining reduction loops.
+        Returns its tensor. Its axes are those of `tensor`, with `axis` inserted at position `factor_axis`; it reduces over the remaining reduction loops.
         """
         stage = self[tensor]
         loop, place = stage.name_of(axis, "rfactor"), operator.index(factor_axis)
@@ -161,7 +161,7 @@ class Schedule:
     def sketch(self, args: Sequence[Tensor] | None = None) -> Sketch:
         """The steps, in a valid order, for a program that takes `args`: by default the inputs in order of reading, then the outputs.
 
-        Raises ScheduleError for a step that does not fit the others, DeclarationError for a read that leaves its tensor.
+        Raises ScheduleError for a step that does not fit the others, DeclarationError for a read outside its tensor.
         """
         self.dag.check_reads()
         dag = self.dag if args is None else self.dag.taking([self._argument(tensor) for tensor in args])
@@ -170,7 +170,7 @@ class Schedule:
         return found
 
     def _argument(self, tensor: object) -> Tensor:
-        """A tensor as the Dag knows it, even if it is now written through a private copy."""
+        """The Dag's tensor for an argument, even if `cache_write` or `rfactor` has replaced the tensor of its stage since."""
         if not isinstance(tensor, Tensor):
             raise DeclarationError(f"asked for the argument {tensor!r}; arguments are tensors")
         name = self._names.get(id(tensor))
@@ -202,7 +202,7 @@ class Schedule:
     def __str__(self) -> str:
         return str(self.sketch())
 
-    # what stages ask ------------------------------------------------------------------------------------------------------------------------------------
+    # called by stages -----------------------------------------------------------------------------------------------------------------------------------
 
     def change(self, step: Step) -> None:
         """Apply a step that changes loops or stages. Raises ScheduleError if it does not fit."""
@@ -232,20 +232,20 @@ class Schedule:
         return [axis, *self._axes.get(id(axis), ())] if isinstance(axis, Axis) else []
 
     def axis_of_copy(self, name: str, same: Sequence[Axis]) -> Axis | None:
-        """The axis of a stage at the place of one of `same` in its declaration: they differ after `cache_write` and `rfactor`."""
+        """The current axis of a stage at the position of one of `same` in its declaration. The two differ after `cache_write` and `rfactor`."""
         declared = next((stage.compute for stage in self.dag.stages if stage.name == name), None)
         now = self.state[name].tensor.compute
         pairs = zip(declared.axes, now.axes, strict=True) if declared is not None and now is not None else ()
         return next((own for axis, own in pairs if any(axis is one for one in same)), None)
 
     def extent(self, stage: str, loop: str) -> int:
-        """Iterations of a loop if all of its stage is computed."""
+        """Iterations of a loop if its whole stage is computed."""
         found = self.state[stage]
         axes = {axis.name: axis_extent(self.state, found, axis, self._numbers) for axis in found.axes}
         return int(loop_extents(found, axes, self._numbers)[loop])
 
     def leave_open(self, choice: Choice, lengths: Callable[[], tuple[int, ...]]) -> None:
-        """Allow steps to name a choice, once or more. `lengths` is called if a number is needed before the choice is made."""
+        """Add an open choice that steps may name. `lengths` is called if a number is needed before the choice is made."""
         if choice.name not in self._numbers:
             self.choices.append(choice)
             self._numbers.given[choice.name] = lengths
@@ -306,7 +306,7 @@ def _now(state: State, step: ComputeAt) -> str:
             if loop != relation.parents[-1]:
                 raise ScheduleError(
                     f"asked to compute stage {step.stage} at loop {loop} of stage {step.target}, which was fused with loops inside it into {relation.fused}; "
-                    "name that one"
+                    "name that loop"
                 )
             loop = relation.fused
     return loop

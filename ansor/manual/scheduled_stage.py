@@ -47,11 +47,11 @@ class OwnSchedule(Protocol):
         ...
 
     def axis_of_copy(self, name: str, same: Sequence[Axis]) -> Axis | None:
-        """The axis of a stage at the place of one of `same` in its declaration."""
+        """The current axis of a stage at the position of one of `same` in its declaration."""
         ...
 
     def extent(self, stage: str, loop: str) -> int:
-        """Iterations of a loop if all of its stage is computed."""
+        """Iterations of a loop if its whole stage is computed."""
         ...
 
 
@@ -70,7 +70,7 @@ class StageOperation:
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
-        """The tensors that the stage reads, each once, in order of first read; after `cache_read` the copy."""
+        """The tensors that the stage reads, each once, in order of first read; after `cache_read`, the copies."""
         return Operation(self.tensor).input_tensors
 
 
@@ -103,7 +103,7 @@ class ScheduledStage:
     def split(self, parent: AnyLoop, factor: SupportsIndex | None = None, nparts: SupportsIndex | None = None) -> tuple[Loop, Loop]:
         """Split a loop in two: `factor` iterations inside, or `nparts` outside; the other loop gets the length needed.
 
-        They need not divide the loop: iterations beyond its end are skipped. Returns the outer and the inner loop.
+        The length need not divide the loop: iterations beyond its end are skipped. Returns the outer and the inner loop.
         """
         asked = f"asked to split loop {self.name_of(parent, 'split')} of stage {self.name} by"
         if (factor is None) == (nparts is None):
@@ -117,9 +117,9 @@ class ScheduledStage:
         return outer, inner
 
     def split_into(self, parent: AnyLoop, lengths: Lengths, parts: int | None = None) -> tuple[Loop, ...]:
-        """Split a loop into one loop more than there are inner `lengths`, outermost first.
+        """Split a loop by its inner `lengths`, outermost first, into one loop more than there are lengths.
 
-        `lengths` may name an open choice of the schedule, which has one number fewer than `parts`.
+        `lengths` may name an open choice of the schedule, with one number fewer than `parts`.
         """
         count = parts if parts is not None else len(lengths) + 1
         return self._cut(parent, lengths if isinstance(lengths, str) else tuple(operator.index(length) for length in lengths), count, outer=False)
@@ -143,7 +143,7 @@ class ScheduledStage:
         return self.loop(self._stage.relations[-1].fused)  # type: ignore[union-attr]  # the relation that was just made
 
     def reorder(self, *loops: AnyLoop) -> None:
-        """Put the named loops in this order, at the places they occupy together; the others stay in place."""
+        """Reorder these loops among the positions they occupy; the other loops stay in place."""
         names = [self.name_of(loop, "reorder") for loop in loops]
         if len(set(names)) != len(names):
             raise ScheduleError(f"asked to reorder stage {self.name} as {', '.join(names)}; name each loop once")
@@ -155,9 +155,9 @@ class ScheduledStage:
     # how loops run ------------------------------------------------------------------------------------------------------------------------------------
 
     def vectorize(self, var: AnyLoop) -> None:
-        """Run a loop as vectors: all its iterations at once, inside all other loops, so that it becomes the innermost.
+        """Vectorize a loop: all its iterations run at once, so it becomes the innermost loop.
 
-        A reduction runs in vectors of partial results.
+        A reduction uses vectors of partial results.
         """
         self._run(var, "vectorize")
 
@@ -166,13 +166,13 @@ class ScheduledStage:
         self._run(var, "unroll")
 
     def parallel(self, var: AnyLoop) -> None:
-        """Distribute a loop over the target's threads. It must be the outermost, or directly inside other parallel ones."""
+        """Distribute a loop over the target's threads. It must be the outermost loop, or directly inside other parallel loops."""
         self._run(var, "parallel")
 
     def tensorize(self, var: AnyLoop, tensor_intrin: str | Intrinsic) -> None:
         """Compute the two innermost loops, a loop and the reduction inside it, with an instruction of a target's `intrinsics`.
 
-        The loop runs along the lanes of a vector, the reduction has as many iterations as one instruction sums.
+        The loop runs along the lanes of a vector; the reduction has as many iterations as one instruction sums.
         """
         self._run(var, "tensorize")
         if isinstance(tensor_intrin, str) and find_intrinsic(tensor_intrin) is None:
@@ -182,14 +182,14 @@ class ScheduledStage:
     def pragma(self, var: AnyLoop, pragma_type: str, pragma_value: SupportsIndex | None = None) -> None:
         """`auto_unroll_max_step`: reductions of the stage are unrolled while their body has at most that many statements.
 
-        `unroll_explicit` is accepted and changes nothing: whether we or the C compiler repeat a body makes no difference here.
+        `unroll_explicit` is accepted and ignored: it makes no difference here whether we or the C compiler unroll a body.
         """
         name = self.name_of(var, "pragma")
         if pragma_type == "unroll_explicit":
             return
         if pragma_type != "auto_unroll_max_step" or pragma_value is None or operator.index(pragma_value) < 0:
             raise ScheduleError(
-                f"asked for the pragma {pragma_type!r} with {pragma_value!r} at loop {name} of stage {self.name}; there is auto_unroll_max_step with a number "
+                f"asked for the pragma {pragma_type!r} with {pragma_value!r} at loop {name} of stage {self.name}; give auto_unroll_max_step with a number "
                 "of statements, 0 for none"
             )
         self._schedule.running(self.name).limit = operator.index(pragma_value)
@@ -206,7 +206,7 @@ class ScheduledStage:
     # where it is computed -----------------------------------------------------------------------------------------------------------------------------
 
     def compute_at(self, parent: ScheduledStage, scope: AnyLoop) -> None:
-        """Compute the stage inside a loop of one that reads it, only as far as needed there. The last such call counts."""
+        """Compute the stage inside a loop of a stage that reads it, and there only the part needed. The last such call wins."""
         if not isinstance(parent, ScheduledStage):
             raise ScheduleError(f"asked to compute stage {self.name} at a loop of {parent!r}; give a stage of this schedule, s[...]")
         self._schedule.place(ComputeAt(self.name, parent.name, parent.name_of(scope, f"compute {self.name} at")))
@@ -220,14 +220,14 @@ class ScheduledStage:
         self._schedule.place(ComputeRoot(self.name))
 
     def set_scope(self, scope: str) -> None:
-        """Only checked: a stage is on the stack if computed at a loop, else in the workspace."""
+        """Check the scope and ignore it: a stage is on the stack if computed at a loop, else in the workspace."""
         check_scope(scope, f"stage {self.name}")
 
     def bind(self, ivar: AnyLoop, thread_ivar: object) -> NoReturn:
         """Raises ScheduleError: processors have no grid of threads."""
         raise ScheduleError(
-            f"asked to bind loop {self.name_of(ivar, 'bind')} of stage {self.name} to {thread_ivar}, a thread of a GPU; here, share outer loops among threads "
-            "with parallel, and run the innermost as vectors with vectorize"
+            f"asked to bind loop {self.name_of(ivar, 'bind')} of stage {self.name} to {thread_ivar}, a thread of a GPU; use parallel for outer loops "
+            "and vectorize for the innermost"
         )
 
     def __repr__(self) -> str:
@@ -253,7 +253,7 @@ class ScheduledStage:
         self._schedule.running(self.name).note(self.name, self.name_of(loop, method), method)
 
     def _axis(self, axis: object) -> Axis | None:
-        """This stage's axis for an axis of its declaration, even if a private stage computes the declared one and this one copies it."""
+        """This stage's axis for an axis of its declaration, even if `cache_write` or `rfactor` has moved the declared one to another stage."""
         same = self._schedule.same_axes(axis)
         own = next((own for own in self._stage.axes if any(own is one for one in same)), None)
         return self._schedule.axis_of_copy(self.name, same) if own is None else own
@@ -272,7 +272,7 @@ class ScheduledStage:
                 f"take them from s[{self.name}].op.axis, .op.reduce_axis or .leaf_iter_vars"
             )
         if name not in self._stage.loops:
-            raise ScheduleError(f"asked to {verb} loop {name} of stage {self.name}, which was {_became(self._stage, name)}; name a loop that is there")
+            raise ScheduleError(f"asked to {verb} loop {name} of stage {self.name}, which was {_became(self._stage, name)}; name a loop that still exists")
         return name
 
 
@@ -283,15 +283,15 @@ def _became(stage: Stage, loop: str) -> str:
             return f"split into {', '.join(relation.parts)}"
         if isinstance(relation, FuseRelation) and loop in relation.parents:
             return f"fused into {relation.fused}"
-    return f"given up for {', '.join(stage.loops)}"
+    return f"replaced by {', '.join(stage.loops)}"
 
 
 def check_scope(scope: str, what: str) -> None:
-    """Raises ScheduleError for memory that processors do not have."""
+    """Raise ScheduleError for a memory that processors do not have."""
     if scope not in SCOPES:
-        raise ScheduleError(f"asked for {what} in memory {scope!r}, which is of other devices; give 'global' or 'local'")
+        raise ScheduleError(f"asked for {what} in memory {scope!r}, which only other devices have; give 'global' or 'local'")
 
 
 def as_list(value: object) -> Sequence[object]:
-    """One thing, or several, as a list."""
+    """A list or tuple as a list; any other value as a list of one."""
     return list(value) if isinstance(value, (list, tuple)) else [value]

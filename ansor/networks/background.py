@@ -31,7 +31,7 @@ class TuningRequest:
 
 
 class Tuners:
-    """A queue of networks to tune, and the thread that works through it. `process`: the one that tunes now."""
+    """A queue of networks to tune, and the thread that works through it. `process`: the process that is tuning now."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -46,7 +46,7 @@ class Tuners:
         self._requests.put(request)
 
     def end(self) -> None:
-        """Stop the current tuning, and start no other. A forked child leaves its parent's alone."""
+        """Stop the current tuning, and start no other. A forked child does not stop its parent's."""
         if os.getpid() != self.owner:
             return
         self._ended = True
@@ -57,7 +57,7 @@ class Tuners:
         with suppress(subprocess.TimeoutExpired):
             process.wait(PATIENCE_SECONDS)
         with suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)  # what it started, too
+            os.killpg(process.pid, signal.SIGKILL)  # and the processes that it started
 
     def _work(self) -> None:
         while True:

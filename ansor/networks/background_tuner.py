@@ -1,7 +1,7 @@
 """The process that tunes a kept network while another process runs it: `python -m ansor.networks.background_tuner JOB`, with the job as JSON.
 
 It prints `better` each time it has kept a network that is faster as a whole, and at the end `done`, or `failed` and the reason. It runs at the lowest priority,
-and ends with the process that asked for it.
+and ends when its parent process ends.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PART = "background"
 
 @dataclass(frozen=True)
 class Job:
-    """name: under which the network is kept; minutes: of tuning; torch_threads: for PyTorch's kernels, if it may run some; parent: its process's id."""
+    """name: of the kept network; minutes: tuning time; torch_threads: for PyTorch's kernels, if `library` allows them; parent: the parent process's id."""
 
     name: str
     target: str
@@ -54,7 +54,7 @@ def tuned(job: Job) -> Iterator[str]:
     kept, target = unweighted(job.name), parse_target(job.target)
     current = kept.network(target) if kept is not None else None
     if kept is None or current is None:
-        raise CacheError("asked to tune a network that the cache folder does not have any more; see that $ANSOR_CACHE is a permanent, writable folder")
+        raise CacheError("asked to tune a network that is no longer in the cache folder; make sure that $ANSOR_CACHE is a permanent, writable folder")
     torch.set_num_threads(job.torch_threads)
     records = cache_part(PART) / f"{job.name}.jsonl"
     for before, share in zip((0.0, *SHARES), SHARES, strict=False):
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(line, flush=True)
         except KeyboardInterrupt:
             return 1
-        except Exception as error:  # whatever it is, the other process has to continue
+        except Exception as error:  # whatever the error, the parent process has to continue
             print(f"failed {first_line(error)}", flush=True)
     return 0
 

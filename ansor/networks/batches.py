@@ -1,7 +1,7 @@
-"""A network for any number of rows: calls are split into batches, for each size of which a network is compiled when it is first needed.
+"""A network for any number of rows: calls are split into batches, and for each batch size a network is compiled on first use.
 
-Sizes are that of the example inputs and the powers of two below it, so 13 rows of a network that was made with 8 are computed as 8 + 4 + 1: nothing is padded,
-and no row is computed twice.
+The sizes are the number of rows of the example inputs and the powers of two below it. With 8 example rows, a call with 13 rows is computed as 8 + 4 + 1:
+nothing is padded, and no row is computed twice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ansor.support.forked import Locked
 from ansor.support.text import counted, first_line
 
 MOST_DIFFERENCE = 1e-3
-"""Allowed difference between a row computed alone and among others, relative to the largest result: PyTorch adds in another order for other batches."""
+"""Allowed difference between a row computed alone and among others, relative to the largest result: PyTorch's order of additions depends on the batch size."""
 
 Leaf = torch.Tensor | np.ndarray
 Leaves = Sequence[object]
@@ -37,20 +37,20 @@ def batch_sizes(rows: int, largest: int) -> list[int]:
 
 
 class BatchedNetwork(Locked):
-    """Calls like the module, with any number of rows: the first dimension of every input and result, which must be one per row.
+    """Calls like the module, with any number of rows. The first dimension of every input and every result has one element per row.
 
-    `networks`: those compiled so far, by batch size. Each has constants of its own.
+    `networks`: those compiled so far, by batch size. Each has its own copy of the constants.
     """
 
     def __init__(self, model: object, example_inputs: ExampleInputs, compiled: Callable[[ExampleInputs], CompiledNetwork]) -> None:
-        """`compiled`: compiles a network for one batch size. Raises ModelError for inputs without a common number of rows, at least two, and for a model that
-        computes a row differently among other rows, which is tested by running it."""
+        """`compiled`: compiles a network for one batch size. Raises ModelError for inputs without a common number of rows, at least two, and for a model whose
+        results for a row depend on the other rows. The model is run to test this."""
         super().__init__()
         self._model, self._examples = model, split_inputs(example_inputs)
         leaves, _ = _flat(self._examples)
         self.largest = _rows(leaves, "the example inputs")
         if self.largest < 2:
-            raise ModelError("asked for a network of any batch with example inputs of one row; give as many rows as should be computed at once, at least 2")
+            raise ModelError("asked for a network of any batch size with example inputs of one row; give as many as should be computed at once, at least 2")
         _check_independent(model, self._examples, self.largest)
         self._compiled, self._weights = compiled, WeightState(_weights_of(model))
         self.networks: dict[int, CompiledNetwork] = {}
@@ -61,11 +61,11 @@ class BatchedNetwork(Locked):
         return f"BatchedNetwork(up to {self.largest} rows at once; compiled for {made})"
 
     def __call__(self, *args: object, **kwargs: object) -> object:
-        """Raises what a compiled network raises, and ModelError for inputs that do not have the same number of rows."""
+        """Raises the errors of a compiled network, and ModelError for inputs that do not have the same number of rows."""
         leaves, tree = _flat((args, kwargs))
         rows = _rows(leaves, "the inputs of a call")
         if not rows:
-            raise ModelError("a network of any batch was called with 0 rows; give at least one")
+            raise ModelError("a network of any batch size was called with 0 rows; give at least one")
         parts, first = [], 0
         for size in batch_sizes(rows, self.largest):
             given = cast(CallArguments, closed(pytree.tree_unflatten(_sliced(leaves, first, size), tree)))
@@ -77,7 +77,7 @@ class BatchedNetwork(Locked):
         with self.lock:
             if size not in self.networks:
                 if not self._weights.is_of(_weights_of(self._model)):
-                    raise ModelError(f"asked to compile the network for {size} rows, after weights of the model were changed; call compile_batches again")
+                    raise ModelError(f"asked to compile the network for {size} rows after the model's weights have changed; call compile_batches again")
                 leaves, tree = _flat(self._examples)
                 args, kwargs = cast(CallArguments, closed(pytree.tree_unflatten(_sliced(leaves, 0, size), tree)))
                 self.networks[size] = self._compiled(kwargs if kwargs and not args else args)
@@ -93,7 +93,7 @@ def _rows(leaves: Leaves, what: str) -> int:
     shapes = [tuple(one.shape) for one in leaves if isinstance(one, Leaf)]
     if not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1:
         found = ", ".join(map(str, shapes)) or "none"
-        raise ModelError(f"a network of any batch takes arrays whose first dimensions are equal, one row each; {what} have the shapes {found}")
+        raise ModelError(f"a network of any batch size takes arrays whose first dimensions, the rows, are equal; {what} have the shapes {found}")
     return int(shapes[0][0])
 
 
@@ -102,7 +102,7 @@ def _sliced(leaves: Leaves, first: int, size: int) -> list[object]:
 
 
 def _joined(parts: Sequence[tuple[int, object]]) -> object:
-    """Results of batches, concatenated. Raises ModelError for those that have no rows."""
+    """Results of batches, concatenated. Raises ModelError for results without rows."""
     flat = [_flat(result) for _, result in parts]
     joined = [_one_after_another(ones, [size for size, _ in parts]) for ones in zip(*(leaves for leaves, _ in flat), strict=True)]
     return closed(pytree.tree_unflatten(joined, flat[0][1]))
@@ -112,12 +112,12 @@ def _one_after_another(ones: Leaves, sizes: Sequence[int]) -> object:
     first = ones[0]
     if not isinstance(first, Leaf):
         if any(one != first for one in ones):
-            raise ModelError(f"batches gave {first!r} and {next(one for one in ones if one != first)!r}, which is no row of a tensor; return tensors")
+            raise ModelError(f"batches gave {first!r} and {next(one for one in ones if one != first)!r}, which cannot be joined; return tensors")
         return first
     arrays = [one for one in ones if isinstance(one, Leaf)]
     if any(not one.shape or one.shape[0] != size for one, size in zip(arrays, sizes, strict=True)):
         shapes = " and ".join(str(tuple(one.shape)) for one in arrays[:2])
-        raise ModelError(f"batches of {sizes[0]} and {sizes[1]} rows gave results of the shapes {shapes}, which have no row for each row of the inputs")
+        raise ModelError(f"batches of {sizes[0]} and {sizes[1]} rows gave results of the shapes {shapes}; return one row for each row of the inputs")
     if isinstance(first, torch.Tensor):
         return torch.cat([one for one in arrays if isinstance(one, torch.Tensor)])
     return np.concatenate([one for one in arrays if isinstance(one, np.ndarray)])
@@ -128,13 +128,13 @@ def _weights_of(model: object) -> list[torch.Tensor]:
 
 
 def _check_independent(model: object, examples: CallArguments, rows: int) -> None:
-    """Raises ModelError unless the model computes the first and the last of several rows as it computes each alone, which is tested by running it."""
+    """Run the model, and raise ModelError unless it computes the first and the last of several rows as it computes each alone."""
     if not isinstance(model, torch.nn.Module):
-        raise ModelError(f"a network of any batch is made from a PyTorch module, which is run with one row and with several; found a {type(model).__name__}")
+        raise ModelError(f"asked for a network of any batch size of a {type(model).__name__}; give a PyTorch module, which is run with one row and several")
     leaves, tree = _flat(examples)
     among = [_varied(one) if isinstance(one, Leaf) else one for one in leaves]
     if all(_alike(one) for one in among if isinstance(one, torch.Tensor)):
-        raise ModelError("asked for a network of any batch with example inputs whose rows are all equal; give rows that differ, to test whether one "
+        raise ModelError("asked for a network of any batch size with example inputs whose rows are all equal; give rows that differ, to test whether one "
                          "row depends on another")  # fmt: skip
     for place in (0, rows - 1):
         alone = [one[place : place + 1] if isinstance(one, torch.Tensor) else one for one in among]
@@ -142,28 +142,28 @@ def _check_independent(model: object, examples: CallArguments, rows: int) -> Non
             with torch.no_grad(), _evaluating(model):
                 several, single = (_results(model, tree, given) for given in (among, alone))
         except Exception as error:  # models may raise anything
-            raise ModelError(f"asked for a network of any batch of a model that fails with one row or with {rows}: {first_line(error)}") from error
+            raise ModelError(f"asked for a network of any batch size of a model that fails with one row or with {rows}: {first_line(error)}") from error
         _compare(several, single, place, rows)
 
 
 def _compare(several: Leaves, single: Leaves, place: int, rows: int) -> None:
     """Raises ModelError if the results of a row alone differ from those among several rows."""
     if len(several) != len(single):
-        raise ModelError(f"a network of any batch gives the same number of results for all batches; this model gives {len(several)} and {len(single)}")
+        raise ModelError(f"a network of any batch size gives equally many results for all batches; this model gives {len(several)} and {len(single)}")
     for one, other in zip(several, single, strict=True):
         if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
             if one != other:
-                raise ModelError(f"a network of any batch gives tensors; this model's results have {one!r} for {rows} rows, and {other!r} for one")
+                raise ModelError(f"a network of any batch size gives tensors; this model's results have {one!r} for {rows} rows, and {other!r} for one")
             continue
         if not one.ndim or one.shape[0] != rows or other.shape != (1, *one.shape[1:]):
             found = f"{tuple(one.shape)} for {counted(rows, 'row')} and {tuple(other.shape)} for one"
-            raise ModelError(f"a network of any batch gives a row of results for each row of inputs; this model's results have the shapes {found}")
+            raise ModelError(f"a network of any batch size gives a row of results for each row of inputs; this model's results have the shapes {found}")
         if not _equal(one[place : place + 1], other):
-            raise ModelError("asked for a network of any batch of a model whose results for a row depend on the other rows; compile it for one batch")
+            raise ModelError("asked for a network of any batch size of a model whose results for a row depend on the other rows; compile it for one size")
 
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Floats within what another order of additions may change; other dtypes exactly."""
+    """Whether results are equal: floats up to what another order of additions may change, other dtypes exactly."""
     if not (one.is_floating_point() or one.is_complex()):
         return torch.equal(one, other)
     finite = other[other.isfinite()].abs()
@@ -186,7 +186,7 @@ def _evaluating(model: torch.nn.Module) -> Iterator[None]:
 
 
 def _results(model: torch.nn.Module, tree: pytree.TreeSpec, leaves: Leaves) -> Leaves:
-    """Results of a call with copies of the inputs, as a model may write to them."""
+    """Results of a call with copies of the inputs, because a model may write to them."""
     copies = [one.clone() if isinstance(one, torch.Tensor) else one for one in leaves]
     args, kwargs = cast(CallArguments, closed(pytree.tree_unflatten(copies, tree)))
     return _flat(model(*args, **kwargs))[0]

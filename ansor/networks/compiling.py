@@ -1,4 +1,4 @@
-"""From the groups of a network to one callable: tune them, choose their programs, build them, compare them with PyTorch's own kernels."""
+"""Compiles the groups of a network into one callable: tunes them, chooses and builds their programs, and compares them with PyTorch's own kernels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OnTasks = Callable[[list[TaskState]], None]
 
 
 def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter, *, library: bool, on_tasks: OnTasks) -> CompiledNetwork:
-    """The network. library: use PyTorch's kernels where they are faster; on_tasks: gets all tasks once their programs are chosen."""
+    """Compile the network. library: use PyTorch's kernels where they are faster; on_tasks: gets the states of all tasks once their programs are chosen."""
     from ansor.graph.network import CompiledNetwork
 
     toolchain = check_tools(target) if extracted.tasks else None
@@ -49,7 +49,7 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, repor
 
 
 def _chosen(extracted: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter, *, library: bool, on_tasks: OnTasks) -> Assembled:
-    """The network of the programs that are chosen now."""
+    """Tune the tasks, choose their programs, and build the network."""
     from ansor.graph.network import CompiledNetwork
 
     tasks = [SearchTask(tensors=group.tensors, target=target, name=group.name) for group in extracted.tasks]

@@ -38,9 +38,9 @@ def header(variants: Sequence[Variant], constants: int, embed: bool) -> str:
 
 
 def chooser(isas: Sequence[InstructionSet]) -> str:
-    """network.c: the table of variants, and the function that takes the first one that runs."""
+    """network.c: the table of variants, and the function that runs the first one that the processor supports."""
     system = ["#if defined(__aarch64__)", "#include <sys/auxv.h>", "#endif", ""] if any("getauxval" in isa.condition for isa in isas) else []
-    lines = ["/* Which variant of the network runs here. */", "", '#include "network.h"', "", *system]
+    lines = ["/* Chooses the variant of the network for this processor. */", "", '#include "network.h"', "", *system]
     lines += _guarded(isas, lambda isa: f"int64_t {entry_of(isa)}({ARGUMENTS});")
     lines += ["", *_guarded(isas, lambda isa: f"static int {isa.identifier}_runs(void) {{ return {isa.condition}; }}")]
     lines += ["", "const ansor_network_variant_t ansor_network_variants[] = {"]
@@ -91,16 +91,16 @@ def cmake(isas: Sequence[InstructionSet], embed: bool) -> str:
 
 
 def _processors(isa: InstructionSet) -> str:
-    """As CMake names them, a regular expression."""
+    """A regular expression for CMake's names of the processors that a set may run on."""
     return {"__x86_64__": "^(x86_64|AMD64)$", "__aarch64__": "^(aarch64|arm64)$"}.get(isa.macro, ".")
 
 
 HEADER = """\
-/* A network in C. The caller brings three pieces of memory, each at a multiple of 64 bytes: an arena, a workspace, and the constants.
+/* A network in C. The caller provides three blocks of memory, each aligned to 64 bytes: an arena, a workspace, and the constants.
 
-   Write the inputs to their places in the arena, call the function, and read the outputs at theirs, before the next call: places are shared.
-   parallel_for(pool, body, ctx, n) calls body(ctx, begin, end) for ranges that together cover 0 to n, on any threads; with a null pointer all runs on
-   the caller's. It returns -1, or the number of the look-up that was given an index out of range. */
+   Write the inputs to their places in the arena, call the function, and read the outputs at theirs before the next call: arrays share memory.
+   parallel_for(pool, body, ctx, n) calls body(ctx, begin, end) for ranges that together cover 0 to n, on any threads. If it is a null pointer, everything
+   runs on the caller's thread. The function returns -1, or the number of the look-up that got an index out of range. */
 
 #ifndef ANSOR_NETWORK_H
 #define ANSOR_NETWORK_H
@@ -113,7 +113,7 @@ extern "C" {
 """
 
 VARIANTS = f"""\
-/* The first of the variants below that runs on this processor. */
+/* Runs the first of the variants below that this processor supports. */
 int64_t {ENTRY}({ARGUMENTS});
 
 typedef struct {{
@@ -122,7 +122,7 @@ typedef struct {{
     int64_t (*run)({ARGUMENTS});
 }} ansor_network_variant_t;
 
-/* Preferred ones first; an entry without a name ends the list. */
+/* Preferred variants come first; an entry without a name ends the list. */
 extern const ansor_network_variant_t ansor_network_variants[];
 
 #ifdef __cplusplus

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 RECORDED = "selftest.bin"
 SELFTEST = Path(__file__).with_name("selftest.c")
-INTEGERS = 2  # made-up integers are below this, if nothing says what they may be
+INTEGERS = 2  # made-up integers are below this if no index check limits them
 Array = NDArray[np.generic]
 
 
@@ -78,7 +78,7 @@ def export(network: CompiledNetwork, folder: Path, target: Target, examples: Cal
 
 
 def export_for(extracted: ExtractedGraph, isas: Sequence[InstructionSet], threads: int, asked: RunOptions, reporter: Reporter) -> Exported:
-    """Export a model for several instruction sets. The self-test has the results of the last set's programs, built here."""
+    """Export a model for several instruction sets. The self-test expects the results of the last set's programs, which are built and run here."""
     constants, taken = Constants(), [programs(extracted, isa, threads, asked, reporter) for isa in isas]
     found = [variant_of(one.written(extracted, isa), isa, constants) for one, isa in zip(taken, isas, strict=True)]
     return Exported(found, constants, recorded(taken[-1].built(extracted, reporter), found[-1].plan, extracted.examples))

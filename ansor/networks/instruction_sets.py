@@ -1,6 +1,6 @@
-"""Instruction sets that an exported network may have kernels for: the target of their kernels, how they are built, and where they run.
+"""Instruction sets that an exported network may have kernels for: the target of the kernels, how they are built, and where they run.
 
-The one to run is chosen at run time. `FALLBACK` runs everywhere: it has no vectors and no named instructions.
+The set is chosen at run time. `FALLBACK` runs everywhere: it has no vectors and no named instructions.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ansor.targets.base import Target, parse_target
 
 @dataclass(frozen=True)
 class InstructionSet:
-    """target: whose programs are used; march: the compiler's -march, '' for none; macro: what compilers define for such processors, '' for every processor;
-    condition: C that is true where it runs."""
+    """target: the target whose programs are used; march: the compiler's -march, '' for none; macro: what compilers define for such processors, '' for every
+    processor; condition: a C expression that is true on processors with this set."""
 
     name: str
     target: str
@@ -55,10 +55,10 @@ KNOWN = (
     InstructionSet("armv8-a", "arm -mcpu=cortex-a53", "armv8-a", "__aarch64__"),
     InstructionSet("armv8.2-a+dotprod", "arm -mcpu=cortex-a76", "armv8.2-a+dotprod", "__aarch64__", _DOTPROD),
 )  # fmt: skip
-"""Each after those that it is preferred to."""
+"""Preferred sets come later."""
 
 DEFAULT = ("x86-64-v3", "x86-64-v4")
-"""For x86 of the last ten years; everything else runs the fallback."""
+"""For x86 processors of the last ten years; all others run the fallback."""
 
 
 def instruction_sets(names: Sequence[str]) -> tuple[InstructionSet, ...]:

@@ -1,7 +1,7 @@
-"""Networks that were compiled before, in the cache folder: graph, C texts, and the constants that are not unchanged weights.
+"""Keeps compiled networks in the cache folder: the graph, the C texts, and the constants that do not equal a weight.
 
-A network's key is everything that it depends on, including the values of its weights, so weights need not be kept: a constant that is one, transposed or not,
-is read from it again. Libraries are those of `ansor.measure.kept_kernels`. A network that cannot be restored is compiled again.
+A network's key covers everything that it depends on, including the values of its weights, so weights need not be kept: a constant that equals a weight,
+transposed or not, is read from it again. Libraries are those of `ansor.measure.kept_kernels`. A network that cannot be restored is compiled again.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ansor.errors import AnsorError
 from ansor.networks.kernel_list import kernel_data, kernels_of
 from ansor.networks.saving import NetworkWriter
 from ansor.networks.step_run import joined
-from ansor.run.judge import mark_of
 from ansor.run.machine_model import identity
+from ansor.run.scoring_model import model_mark
 from ansor.support import kept_data
 from ansor.support.bfloat16 import dtype_named
 from ansor.support.package_state import package_state
@@ -34,13 +34,13 @@ PART = "networks"
 MOST_BYTES = 2 << 30
 """The most bytes that all kept networks may take."""
 SMALL = 4096
-"""Constants of up to this many bytes are kept without comparing them with the weights."""
+"""Constants of fewer bytes are kept without comparing them with the weights."""
 Array = NDArray[np.generic]
 
 
 @dataclass(frozen=True)
 class KeptNetwork:
-    """A kept network, `None` if PyTorch has to run it. `about`: what else the caller stored with it, as JSON."""
+    """A kept network; None if PyTorch has to run it. `about`: what else the caller stored with it, as JSON."""
 
     network: CompiledNetwork | None
     about: Any
@@ -49,8 +49,8 @@ class KeptNetwork:
 def name_of(target: str, words: Sequence[object]) -> str:
     """The key of a network without measurements: `words`, and everything else that it depends on."""
     parsed = parse_target(target)
-    judge = mark_of(parsed, parsed.unit.name)
-    return kept_data.name_of((sorted(identity(parsed).items()), judge, package_state(), tuple(words)))
+    scorer = model_mark(parsed, parsed.unit.name)
+    return kept_data.name_of((sorted(identity(parsed).items()), scorer, package_state(), tuple(words)))
 
 
 def found(name: str, target: str, weights: Sequence[Array | None]) -> KeptNetwork | None:
@@ -72,7 +72,7 @@ def found(name: str, target: str, weights: Sequence[Array | None]) -> KeptNetwor
 
 
 def keep(name: str, about: object, weights: Sequence[Array | None], extracted: ExtractedGraph | None, network: CompiledNetwork | None) -> None:
-    """Keep a network, unless some part of it has no form in a file."""
+    """Keep a network, unless a part of it has no form in JSON."""
     from ansor.graph.graph_data import to_data
 
     if not kept_data.ENABLED:
@@ -104,7 +104,7 @@ def network_of(data: Mapping[str, Any], constants: Mapping[str, Array], target: 
 
 
 def _placed_constants(constants: Mapping[str, Array], weights: Sequence[Array | None]) -> tuple[dict[str, object], list[bytes]]:
-    """Where each constant is found: in a weight, or in the bytes that follow."""
+    """Where each constant is found, in a weight or in the bytes after the JSON, and these bytes."""
     by_size: dict[int, list[tuple[int, Array]]] = {}
     for number, weight in enumerate(weights):
         if weight is not None:

@@ -1,7 +1,7 @@
-"""Plans of networks in the cache folder: which kernels an earlier process chose for a network where nothing was measured, and which groups run PyTorch's.
+"""Plans of networks in the cache folder: the kernels that an earlier process chose for a network without measuring, and the groups that run in PyTorch.
 
-A plan follows from the graph with the shapes of its constants, from the target, and from this package: not from the values of the constants. So it holds for a
-model with other weights, too, and the network is put together from it with those of the model at hand.
+A plan depends on the graph, the shapes of its constants, the target and this package, but not on the values of the constants. So it also applies to a model
+with other weights: the network is assembled from the plan and the weights of the model at hand.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal
 
 from ansor.errors import AnsorError
 from ansor.networks.kernel_list import kernel_data, kernels_of
-from ansor.run.judge import mark_of
 from ansor.run.kept_picks import told
 from ansor.run.keywords import RunOptions
 from ansor.run.reporter import Reporter
+from ansor.run.scoring_model import model_mark
 from ansor.support import kept_data
 from ansor.support.package_state import package_state
 from ansor.targets.base import Target
@@ -50,7 +50,7 @@ class RecordingReporter(Reporter):
 
 
 def name_of(extracted: ExtractedGraph, target: Target, asked: RunOptions, library: bool) -> str:
-    """The name of a network's plan; empty where none is kept: programs are measured or recorded, or follow from something that no text tells."""
+    """The name of a network's plan; empty if none is kept because programs are measured or recorded, or depend on something that text cannot identify."""
 
     from ansor.graph.graph_data import steps_data
     from ansor.graph.traced import state_text
@@ -69,12 +69,12 @@ def name_of(extracted: ExtractedGraph, target: Target, asked: RunOptions, librar
     if state is None:
         return ""
     runs = state, target.toolchain().version
-    options = mark_of(target, target.unit.name, model), asked.search.seed, asked.given, library
+    options = model_mark(target, target.unit.name, model), asked.search.seed, asked.given, library
     return kept_data.name_of((graph, constants, told(target), runs, options, package_state()))
 
 
 def found(name: str, extracted: ExtractedGraph, target: Target, reporter: Reporter) -> list[GroupKernel] | None:
-    """The kernels of the plan of that name, after the lines that were said when they were chosen; None where there is none, or it does not work any more."""
+    """The kernels of the plan of that name; reports again what was reported when they were chosen. None if there is no plan, or it no longer works."""
     content = kept_data.read(PART, name)
     if content is None:
         return None
@@ -82,7 +82,7 @@ def found(name: str, extracted: ExtractedGraph, target: Target, reporter: Report
         data = json.loads(content)
         kernels = kernels_of(data["kernels"], extracted, target)
         lines = [(how, str(line)) for how, line in data["lines"]]
-    except (AnsorError, LookupError, ValueError, TypeError, AttributeError, OSError):  # of no form that we write
+    except (AnsorError, LookupError, ValueError, TypeError, AttributeError, OSError):  # not a form that we write
         return None
     if kernels is None:
         return None

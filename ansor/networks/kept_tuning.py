@@ -1,4 +1,4 @@
-"""A kept network in the process that tunes it: read without the weights, whose values do not affect times, and kept again with faster kernels."""
+"""A kept network in the process that tunes it. It is read without its weights, whose values do not affect times, and kept again with faster kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ansor.graph.tasks import ExtractedGraph
 
 TUNED = "tuned"
-"""The key, in the data kept with a network, that marks it as tuned for the whole time that was asked for."""
+"""The key, in the data kept with a network, that marks it as tuned for the whole requested time."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Unweighted:
     extracted: ExtractedGraph
 
     def network(self, target: Target) -> CompiledNetwork | None:
-        """The network as it is kept; None if a library is no longer kept."""
+        """The network as it is kept; None if a library of its kernels is no longer kept."""
         return network_of(self.data["network"], self.extracted.graph.constants, target)
 
     def keep(self, network: CompiledNetwork) -> Unweighted:

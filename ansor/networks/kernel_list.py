@@ -1,4 +1,4 @@
-"""The kernels of a network as JSON, and made of it: C texts, whose libraries are those of `ansor.measure.kept_kernels`."""
+"""Converts the kernels of a network to JSON and back: C texts, whose libraries are those of `ansor.measure.kept_kernels`."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def kernel_data(kernel: GroupKernel) -> KernelData | None:
 
 
 def kernels_of(data: Sequence[Mapping[str, Any] | None], extracted: ExtractedGraph, target: Target) -> list[GroupKernel] | None:
-    """The kernels of a network's tasks; None where a library is not kept any more, or PyTorch has no kernel for a task that it is to run.
+    """The kernels of a network's tasks; None if a library is no longer kept, or PyTorch has no kernel for a task that it has to run.
 
-    Raises what reading data of no form that `kernel_data` makes raises.
+    If the data are not of the form that `kernel_data` makes, reading them may raise various errors.
     """
     from ansor.graph.library import library_kernels
 

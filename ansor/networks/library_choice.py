@@ -1,4 +1,4 @@
-"""Which groups of a network run PyTorch's own kernels: those that PyTorch runs faster, measured once and recorded."""
+"""Chooses which groups of a network run PyTorch's own kernels: those that PyTorch runs faster, measured once and recorded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ansor.graph.tasks import ExtractedGraph
 
 PART, MOST_BYTES = "comparisons", 16 << 20
-"""Where choices are kept for other processes without records, and how many bytes of them."""
+"""The part of the cache for choices made without a record file, and the most bytes that they may take."""
 
 NAMED = 4  # kernels that are named when the choice is reported
 
@@ -68,7 +68,7 @@ class Candidates:
         return Comparison(*self._key(number), times.ours, times.library, chosen, round_to(time.time()))
 
     def recorded(self, records: str | Path | None) -> list[bool] | None:
-        """The latest choice for each task in a file; None unless it has all."""
+        """The latest choice for each task in a file; None unless the file has a choice for every task."""
         if records is None or not Path(records).exists():
             return None
         compared = load(records).comparisons
@@ -79,7 +79,7 @@ class Candidates:
         return choices if len(choices) == len(found) else None
 
     def kept_name(self) -> str:
-        """The key of the choices: everything that they depend on, which is the network, what runs it, and the threads of both rivals."""
+        """The key of the choices: everything that they depend on, which is the network, the machine, this package, and the threads of both kinds of kernels."""
         import torch
 
         tasks = [(task.key, task.weight, self._key(number)) for number, task in enumerate(self.extracted.tasks)]
@@ -88,7 +88,7 @@ class Candidates:
         return kept_data.name_of((tasks, order, has, sorted(self.extracted.torch_calls), torch.get_num_threads(), processor_identity(), package_state()))
 
     def _name_of(self, recorded: str) -> str:
-        """A recorded target as this version names it, if it is that of the tasks."""
+        """A recorded target, in this version's spelling if it is the target of the tasks."""
         target = self.tasks[0].target if self.tasks else None
         return record_target(target) if target is not None and is_of(recorded, target) else recorded
 
@@ -100,7 +100,7 @@ class Candidates:
 
 
 class Assembled(NamedTuple):
-    """A network; `compared`: False where it has none of PyTorch's kernels because the comparison failed, so that the next process tries again."""
+    """A network. `compared`: False if it has none of PyTorch's kernels because the comparison failed; the next process then tries again."""
 
     network: CompiledNetwork
     compared: bool = True
@@ -114,7 +114,7 @@ def assembled(
     records: str | Path | None,
     report: Report,
 ) -> Assembled:
-    """The network of `kernels`, in which PyTorch's replace those that are slower; `report` gets one line that says which.
+    """The network of `kernels`, with those replaced for which PyTorch's are faster. `report` gets one line that names them.
 
     `records`: comparisons in it are not measured again, and new ones are added if the file exists. Without records, the choices are kept in the cache
     folder.
@@ -155,7 +155,7 @@ def _compared(candidates: Candidates) -> tuple[CompiledNetwork, list[bool], list
 
 
 def _measured(candidates: Candidates) -> tuple[CompiledNetwork, list[bool], list[Rivals]]:
-    """The fastest network, for each task whether PyTorch's kernel runs, and the times. None of them runs unless that makes the whole network faster."""
+    """The fastest network, for each task whether it runs PyTorch's kernel, and the times. PyTorch's kernels run only if the whole network is then faster."""
     from ansor.graph.rivals import faster, rivals
 
     has = [one is not None for one in candidates.library]

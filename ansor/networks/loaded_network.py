@@ -1,4 +1,4 @@
-"""A saved network in a process that has no PyTorch: NumPy arrays in, NumPy arrays out, one call of C for each run."""
+"""Runs a saved network without PyTorch: NumPy arrays in, NumPy arrays out, one call into C for each run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Array = NDArray[np.generic]
 
 
 def load(folder: str | Path) -> LoadedNetwork:
-    """Load what `save` of a compiled network wrote. It is code, and is run. On another processor it is built again from its C, once.
+    """Load a network that `save` of a compiled network wrote. It is code, which is run. On another processor it is built again from its C, once.
 
     Raises MeasureError if it is missing, damaged, of another version, or cannot be built for this processor.
     """
@@ -50,14 +50,14 @@ def load(folder: str | Path) -> LoadedNetwork:
 
 
 def _rebuilt(saved: SavedNetwork, place: Path) -> Path:
-    """The library for this processor, from the cache folder if it was built before. The C texts are unchanged, so the places are, too."""
+    """The library for this processor, from the cache folder if it was built before. The C texts are unchanged, so the places of the plan are still right."""
     try:
         toolchain = CToolchain(find_compiler(), saved.mcpu)
         words = (processor_identity(), toolchain.version, *toolchain.flags, *saved.texts.values())
         key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
         return kept_library(f"network-{key}", lambda output: _build(saved, toolchain, output))
     except (ToolchainError, CacheError) as error:
-        raise MeasureError(f"{place}: a network for {saved.processor}, and its C does not build for this processor, {processor_identity()} "
+        raise MeasureError(f"{place}: the network is for {saved.processor}, and its C does not build for this processor, {processor_identity()} "
                            f"({first_line(error)}); compile and save it here") from error  # fmt: skip
 
 
@@ -80,7 +80,7 @@ class LoadedNetwork(Locked):
         self._arena, self._workspace = aligned_empty((room.arena,), "uint8"), aligned_empty((room.workspace,), "uint8")
         self._constants: Array = np.frombuffer(saved.constants, np.uint8)  # keeps the mapped file
         if self._constants.nbytes != room.constants:
-            raise ValueError(f"{self._constants.nbytes} bytes of constants, of {room.constants}")
+            raise ValueError(f"it has {self._constants.nbytes} bytes of constants instead of {room.constants}")
         self._inputs = {one.name: self._view(one) for one in self.plan.inputs}
         self._outputs = [self._view(one) for one in self.plan.outputs]
         self._running = False
@@ -106,7 +106,7 @@ class LoadedNetwork(Locked):
         given = self._given(args, named)
         with self.lock:
             if self._running:
-                raise ModelError("asked to call a network during a call of it, in a finalizer or a signal handler; call it afterwards")
+                raise ModelError("asked to call a network while it is running, from a finalizer or a signal handler; call it afterwards")
             self._running = True
             try:
                 for place, array in zip(self._inputs.values(), given, strict=True):
@@ -117,11 +117,11 @@ class LoadedNetwork(Locked):
                 self._running = False
 
     def after_fork(self) -> None:
-        """A call that another thread was making is not running in the child."""
+        """Forget calls of other threads, which do not run in a forked child."""
         self._running = False
 
     def _run_once(self) -> None:
-        pool = shared_pool(self.plan.threads) if self.plan.threads > 1 else None  # asked for each time: a forked process has its own
+        pool = shared_pool(self.plan.threads) if self.plan.threads > 1 else None  # fetched for each run: a forked process has its own
         memories = (self._arena.ctypes.data, self._constants.ctypes.data, self._workspace.ctypes.data)
         failed = self._run(*memories, pool.parallel_for if pool else None, pool.handle if pool else None)
         if failed >= 0:

@@ -1,4 +1,4 @@
-"""The kernel of a group in a network."""
+"""Kernels of the groups of a network."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class NetworkKernel:
 
 @dataclass(frozen=True, eq=False)
 class WrittenKernel:
-    """A kernel that is only C text, for plans of networks that run elsewhere. Its calls are planned, but cannot be made."""
+    """A kernel that is only C text, for plans of networks that run elsewhere. Its calls can be planned, but not made."""
 
     name: str
     code: CSource
@@ -82,7 +82,7 @@ class WrittenKernel:
         return PreparedCall(self, _arrays(self.code, arrays), self._refuse)
 
     def _refuse(self) -> NoReturn:
-        raise ModelError(f"asked to run {self.name}, which was only written as C; build what was exported")
+        raise ModelError(f"asked to run {self.name}, which was only written as C; build the exported files")
 
 
 def _packed(code: CSource) -> frozenset[int]:
@@ -90,7 +90,7 @@ def _packed(code: CSource) -> frozenset[int]:
 
 
 def _arrays(code: CSource, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """The arrays that a kernel gets: constants as it wants them, in memory of their own."""
+    """The arrays that a kernel gets: packed constants in its layout, in memory of their own."""
     return tuple(array if argument.as_given else _physical(argument, array) for argument, array in zip(code.arguments, arrays, strict=True))
 
 

@@ -51,7 +51,7 @@ def _place(place: Place) -> str:
 
 
 def _check(check: Check, number: int) -> list[str]:
-    """C for one check. Seen as unsigned, negative indices are large."""
+    """C for one check. Viewed as unsigned, negative indices are large."""
     kind = f"{check.dtype if check.dtype.startswith('u') else 'u' + check.dtype}_t"
     return [
         f"    for (int64_t i = 0; i < {check.count}; i++) {{",

@@ -23,7 +23,7 @@ Array = NDArray[np.generic]
 
 
 class Constants:
-    """The constants that kernels read, each content stored once, at a multiple of `ALIGNMENT`. Mutable: plans add theirs; several may share one."""
+    """The constants that kernels read, at multiples of `ALIGNMENT`; equal ones are stored once. Mutable: plans add theirs; several may share an instance."""
 
     def __init__(self) -> None:
         self._contents: dict[str, Place] = {}  # by digest
@@ -36,7 +36,7 @@ class Constants:
         return b"".join(self._chunks)
 
     def place(self, content: bytes) -> Place:
-        """The place of a content, which is added unless it is there already."""
+        """The place of a constant with these bytes, which is added unless there is one already."""
         found = digest(content)
         if found not in self._contents:
             self._contents[found] = Place(CONSTANTS, self.size)
@@ -49,7 +49,7 @@ class Constants:
 class Planning:
     """Makes the `plan` of a network, with its `kernels`, and adds to `constants`. Mutable while it is built, read-only afterwards.
 
-    Raises ModelError for steps that run in PyTorch, and for what cannot be described without it.
+    Raises ModelError for steps that run in PyTorch, and for results that cannot be described without it.
     """
 
     def __init__(self, network: CompiledNetwork, constants: Constants) -> None:
@@ -126,4 +126,4 @@ def _check_steps(network: CompiledNetwork) -> None:
     operators = any(name.startswith("torch ") for name in names)
     cure = "a warning said why: use float32, or take these operators out of the model (docs/networks.md)" if operators else "compile it with library=False"
     run = "runs" if len(names) == 1 else "run"
-    raise ModelError(f"asked to save or export a network of which {counted(len(names), 'step')} of {len(network.steps)} {run} in PyTorch ({told}); {cure}")
+    raise ModelError(f"asked to save or export a network, but {counted(len(names), 'step')} of {len(network.steps)} {run} in PyTorch ({told}); {cure}")

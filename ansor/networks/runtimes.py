@@ -1,6 +1,6 @@
 """Other runtimes for a model: PyTorch eager, PyTorch Inductor, ONNX Runtime. Each becomes a call without arguments, or a sentence that says why there is none.
 
-They run on the number of threads given to `torch.set_num_threads`, and under `torch.no_grad()` of the caller.
+They run on the number of threads given to `torch.set_num_threads`, and under the caller's `torch.no_grad()`.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ def eager(call: ModelCall) -> Call:
 
 
 def inductor(call: ModelCall) -> Call:
-    """`torch.compile` with constants folded into the code, as for inference; compiled at once. For an ONNX file it gets the same program as we do."""
+    """`torch.compile` with weights frozen as constants, for inference; compiles immediately. For an ONNX file it gets the same program as we do."""
     import torch
 
     model = call.model
     if call.file is not None and isinstance(model, torch.nn.Module):
         model = torch.export.export(model, call.args, dict(call.kwargs), strict=False).module()
     compiled = torch.compile(model, options={"freezing": True})
-    with warnings.catch_warnings(), redirect_stderr(StringIO()):  # it prints all that it tried; errors are raised
+    with warnings.catch_warnings(), redirect_stderr(StringIO()):  # it prints everything that it tries; errors are raised
         warnings.simplefilter("ignore")
         compiled(*call.args, **call.kwargs)
     return lambda: compiled(*call.args, **call.kwargs)
@@ -82,7 +82,7 @@ def onnxruntime(call: ModelCall) -> Call:
 
 
 def _given(call: ModelCall, names: Sequence[str]) -> list[torch.Tensor]:
-    """The tensors that a session takes, in its order: by name if they have one, the others in the order of the call."""
+    """The tensors that a session takes, in its order: by name if the call names them, the others in the order of the call."""
     import torch
     from torch.utils import _pytree as pytree
 
@@ -117,5 +117,5 @@ def made_ready(name: str, call: ModelCall) -> Call | str:
         return f"not installed (pip install {' '.join(missing)})"
     try:
         return RUNTIMES[name](call)
-    except Exception as error:  # whatever it is, the others can be compared
+    except Exception as error:  # whatever the error, the other runtimes can be compared
         return f"does not run it: {type(error).__name__}: {first_line(error)}"[:LONGEST_REASON]

@@ -72,7 +72,7 @@ def read(folder: Path) -> SavedNetwork:
 def _read(folder: Path) -> SavedNetwork:
     about = json.loads((folder / ABOUT).read_bytes())
     if not isinstance(about, dict):
-        raise ValueError(f"{ABOUT} holds no object")
+        raise ValueError(f"{ABOUT} does not hold an object")
     if about["version"] != VERSION:
         raise MeasureError(f"{folder}: a network in format version {told(about['version'])}, but this package reads {VERSION}; save it again")
     if about[SEAL] != sealed(about)[SEAL]:
@@ -107,25 +107,25 @@ def plan_of_data(data: Mapping[str, object]) -> NetworkPlan:
 def _place(data: Mapping[str, object]) -> Place:
     memory, offset = data["memory"], data["offset"]
     if memory not in (ARENA, CONSTANTS) or not isinstance(offset, int) or offset < 0:
-        raise ValueError(f"no place: {data}")
+        raise ValueError(f"not a place: {data}")
     return Place(str(memory), offset)
 
 
 def _placed(data: Mapping[str, object]) -> PlacedArray:
     shape = data["shape"]
     if not isinstance(shape, list):
-        raise TypeError(f"no shape: {shape}")
+        raise TypeError(f"not a shape: {shape}")
     return PlacedArray(str(data["name"]), str(data["dtype"]), tuple(map(int, shape)), _place(_object(data["place"])))
 
 
 def _check(data: Mapping[str, object]) -> Check:
     count, rows = data["count"], data["rows"]
     if not isinstance(count, int) or not isinstance(rows, int):
-        raise TypeError(f"no check: {data}")
+        raise TypeError(f"not a check: {data}")
     return Check(str(data["name"]), str(data["dtype"]), count, _place(_object(data["place"])), rows)
 
 
 def _object(value: object) -> dict[str, object]:
     if not isinstance(value, dict):
-        raise TypeError(f"{value} is no object")
+        raise TypeError(f"not an object: {value}")
     return value

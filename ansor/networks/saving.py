@@ -1,4 +1,4 @@
-"""From a compiled network to a folder."""
+"""Saves a compiled network in a folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NetworkWriter:
     target: Target
 
     def save(self, network: CompiledNetwork, folder: Path) -> None:
-        """For `ansor.load`."""
+        """Write it for `ansor.load`."""
         save(network, folder, self.target)
 
     def export(self, network: CompiledNetwork, folder: Path, examples: CallArguments | None, embed: bool) -> None:
@@ -59,7 +59,7 @@ def save(network: CompiledNetwork, folder: Path, target: Target) -> None:
 
 
 def built(texts: Sequence[str], toolchain: CToolchain, output: Path) -> Path:
-    """One library of all texts. Raises ToolchainError with the compiler's text."""
+    """Build one library from all texts. Raises ToolchainError with the compiler's message."""
     made = compile_files(toolchain.compiler, texts, output, toolchain.flags, timeout=SECONDS)
     if not made.ok:
         raise ToolchainError(f"the C texts of a network do not build with {toolchain.version}: {made.text}")

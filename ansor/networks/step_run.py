@@ -1,4 +1,4 @@
-"""Consecutive steps with our kernels as one call into C, by `step_run.c`: no Python code runs between them."""
+"""Runs consecutive steps with our kernels as one call into C, by `step_run.c`: no Python code runs between them."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class StepRun:
         self._threads = max(call.kernel.code.threads for call in calls)
 
     def __call__(self) -> None:
-        """Raises OutOfRangeError."""
-        pool = shared_pool(self._threads) if self._threads > 1 else None  # asked for each time: a forked process has its own
+        """Raises OutOfRangeError if an index is out of range."""
+        pool = shared_pool(self._threads) if self._threads > 1 else None  # fetched for each run: a forked process has its own
         parallel = (pool.parallel_for, pool.handle) if pool is not None else (None, None)
         failed = self._run(ctypes.addressof(self._table), len(self._table), self._workspace, *parallel)
         if failed >= 0:

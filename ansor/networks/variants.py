@@ -1,4 +1,4 @@
-"""A network for several instruction sets: the programs chosen for each, as C that shares one arena and one set of constants; nothing here can run it."""
+"""A network for several instruction sets: the programs chosen for each, as C that shares one arena and one set of constants. It cannot be run here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Variant:
-    """The network for one instruction set: the calls with their places, and the C texts of its kernels."""
+    """The network for one instruction set: the plan of its calls, and the C texts of its kernels."""
 
     isa: InstructionSet
     plan: NetworkPlan
@@ -34,7 +34,7 @@ class Variant:
 
 
 def variant_of(network: CompiledNetwork, isa: InstructionSet, constants: Constants) -> Variant:
-    """A compiled network as the variant for an instruction set; its constants are added. Raises ModelError if steps run in PyTorch."""
+    """A compiled network as the variant for an instruction set; adds its constants to `constants`. Raises ModelError if steps run in PyTorch."""
     planning = Planning(network, constants)
     return Variant(isa, planning.plan, tuple(kernel.code.text for kernel in planning.kernels))
 
@@ -47,7 +47,7 @@ class Programs:
     bests: Sequence[Best]
 
     def written(self, extracted: ExtractedGraph, isa: InstructionSet) -> CompiledNetwork:
-        """The network of their C texts, which cannot be called."""
+        """The network of the programs' C texts, which cannot be called."""
         from ansor.graph.network import CompiledNetwork
 
         names = [isa.symbol(f"{task.name}_{number}") for number, task in enumerate(self.tasks)]
@@ -55,7 +55,7 @@ class Programs:
         return CompiledNetwork(extracted, [WrittenKernel(task.name, task.source(best.sketch, best.row, name)) for task, best, name in rows])
 
     def built(self, extracted: ExtractedGraph, reporter: Reporter) -> CompiledNetwork:
-        """The network of their kernels, built for this machine, whatever they were chosen for."""
+        """The network of the programs' kernels, built for this machine, whatever target the programs were chosen for."""
         from ansor.graph.network import CompiledNetwork
 
         reporter.now(f"building {counted(len(self.tasks), 'kernel')}")

@@ -1,4 +1,4 @@
-"""One operator with its operands, as a translation receives it, and the table of translations.
+"""One operator with its operands, as passed to a translation, and the table of translations.
 
 A translation is a function registered for the operators that it computes with PyTorch:
 
@@ -39,7 +39,7 @@ def computes(*operators: str) -> Callable[[Translation], Translation]:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """Operands: tensors, which each call of the network computes, or arrays, which are known in advance. None for a missing operand."""
+    """operands: tensors, which each call of the network computes, or arrays, which are known in advance; None for a missing operand."""
 
     node: Node
     operands: Sequence[Operand]

@@ -1,4 +1,4 @@
-"""Computes nodes with constant operands when the file is read: exporters use them for shapes, paddings and slices."""
+"""Computes nodes with constant operands ahead of time: exporters use them for shapes, paddings and slices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST = 1 << 26
 
 
 def folded(node: Node, operands: Sequence[Array | None], opset: int) -> tuple[Array, ...]:
-    """The node's results, by the reference implementation in the package onnx. Raises ModelError if that fails."""
+    """The node's results, computed by the reference implementation in the package onnx. Raises ModelError if that fails."""
     from onnx import helper, numpy_helper
     from onnx.reference import ReferenceEvaluator
 

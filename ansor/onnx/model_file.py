@@ -1,4 +1,4 @@
-"""Reads a float ONNX file into plain values. Only this module and `folding` import `onnx`."""
+"""Reads a float ONNX file into plain values. In this package, only this module and `folding` import `onnx`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansor.errors import ModelError
 Array = NDArray[np.generic]
 Made = TypeVar("Made")
 OLDEST = 13
-"""Version of ONNX's operators. Older files are converted to it."""
+"""The oldest version of ONNX's operators that is read as it is. Older files are converted to it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A graph of operators, of version `opset` of ONNX's."""
+    """A graph of operators. `opset`: the version of ONNX's operators."""
 
     name: str
     opset: int
@@ -58,7 +58,7 @@ def is_float(path: str | Path) -> bool:
         import onnx
 
         nodes = onnx.load(str(path), load_external_data=False).graph.node
-    except Exception:  # reading the file reports what is wrong with it
+    except Exception:  # `read_model` reports what is wrong with the file
         return False
     return not any(node.op_type.startswith("QLinear") or node.op_type in ("QuantizeLinear", "DequantizeLinear") for node in nodes)
 

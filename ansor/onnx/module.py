@@ -1,6 +1,6 @@
 """A float ONNX model as a PyTorch module, which the rest of the package treats like any other.
 
-`forward` runs the nodes. Values known in advance (constants, shapes, and what is computed from them) are arrays, which never become part of the network;
+`forward` runs the nodes. Values known in advance (constants, shapes, and what is computed from them) are arrays, which are computed outside of the network;
 all others are tensors.
 """
 
@@ -32,7 +32,7 @@ class OnnxModule(torch.nn.Module):
         super().__init__()
         unknown = sorted({node.op for node in model.nodes if node.op not in TABLE and not _is_folded(node)})
         if unknown:
-            raise ModelError(f"the model has {', '.join(unknown)}, which is not supported in float networks; remove it, or run that part outside of it")
+            raise ModelError(f"the model has {', '.join(unknown)}, which is not supported in float networks; remove it, or run it outside of the network")
         self._model = model
         self._known: dict[str, Array] = dict(model.constants)
         self._buffers_of: dict[str, str] = {}
@@ -65,7 +65,7 @@ class OnnxModule(torch.nn.Module):
         if len(arrays) == len(operands) and node.op not in ("Shape", "Size", "Dropout"):
             return folded(node, arrays, self._model.opset)
         if node.op == "NonZero":
-            raise ModelError(f"the {node} of the model has a shape that depends on values, but shapes of networks are fixed; remove it, or run it outside")
+            raise ModelError(f"the {node} of the model has a shape that depends on values, but networks have fixed shapes; remove it, or run it elsewhere")
         if node.op not in TABLE:
             name = next(name for name, one in zip(node.inputs, operands, strict=True) if isinstance(one, torch.Tensor))
             raise ModelError(f"the {node} reads {name}, which has to be a constant: shapes of networks are fixed")
@@ -113,14 +113,14 @@ def read_onnx(path: str | Path, example_inputs: object = ()) -> tuple[OnnxModule
 def _in_order(model: Model, given: Mapping[str, object]) -> tuple[object, ...]:
     names = [one.name for one in model.inputs]
     if set(given) != set(names):
-        raise ModelError(f"the example inputs are named {', '.join(map(str, given))}, and the model's {', '.join(names)}; use the model's names")
+        raise ModelError(f"the example inputs are named {', '.join(map(str, given))}, but the model's are {', '.join(names)}; use the model's names")
     return tuple(given[name] for name in names)
 
 
 def _zeros(one: Input) -> torch.Tensor:
     shape = [1 if axis == 0 and extent is None else extent for axis, extent in enumerate(one.shape)]
     if any(extent is None for extent in shape):
-        raise ModelError(f"the input {one.name} has the shape {list(one.shape)}, some extents of which are open; give example inputs")
+        raise ModelError(f"the input {one.name} has the shape {list(one.shape)} with open extents; give example inputs")
     try:
         return torch.from_numpy(np.zeros([int(extent or 0) for extent in shape], dtype=one.dtype))
     except (MemoryError, TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""ONNX's Resize: by PyTorch's own function if it has the form, otherwise one dimension after another."""
+"""ONNX's Resize: by PyTorch's own function if that supports the mode, otherwise one dimension after another."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def resize(call: Call) -> torch.Tensor:
 
 
 def _by_torch(call: Call, x: torch.Tensor, sizes: list[int], factors: list[float]) -> torch.Tensor | None:
-    """Resize by one call of PyTorch; None if it does not have the form."""
+    """Resize by one call of PyTorch; None if PyTorch does not support the mode."""
     how, places, rounding = (call.text(name, default) for name, default in
                              (("mode", "nearest"), ("coordinate_transformation_mode", "half_pixel"), ("nearest_mode", "round_prefer_floor")))
     given = [size / extent for size, extent in zip(sizes, x.shape, strict=True)]

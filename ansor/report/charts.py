@@ -20,7 +20,7 @@ MOST_FAILURES = 500
 
 
 MOST_NUMBERS = 16
-"""Kernels with a number on the roofline: the most expensive ones."""
+"""The most kernels with a number on the roofline. The most expensive ones have one."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Roofline:
-    """roof: the `points` of the line."""
+    """The roofline with its kernels. roof: the `points` of the line."""
 
     marks: tuple[Mark, ...]
     intensities: tuple[Mark, ...]
@@ -80,7 +80,7 @@ def curve(entry: Entry) -> Curve:
 
 
 def _cost_text(unit: Unit, value: float) -> str:
-    """A cost without its unit if the figure's title has the unit."""
+    """The text of a cost, without its unit if the figure's title has the unit."""
     return unit.text(value) if unit == SECONDS else unit.text(value).removesuffix(f" {unit.name}")
 
 
@@ -100,7 +100,7 @@ def _failed(task: TunedWorkload, across: Axis) -> str:
 
 
 def roofline(section: Section) -> Roofline | None:
-    """Every kernel's best program under the target's roof. None if the roof or all programs are unknown."""
+    """The best program of every kernel under the target's roof. None if the roof or every program is unknown."""
     known = [(entry, winner) for entry in section.entries if (winner := entry.known.winner) is not None and winner.flop and winner.bytes]
     if section.roof is None or not known:
         return None
@@ -130,7 +130,7 @@ def _kernel_text(entry: Entry, intensity: float, rate: float, roof: Roof) -> str
 
 
 def _labelled(points: Sequence[tuple[Entry, float, float, str]]) -> Iterator[Point]:
-    """Points, the first of them with numbers, each at the nearest position that covers no other number and no point."""
+    """The points. The first ones have numbers, each at the nearest position that covers no other number and no point."""
     taken = [(x, y, 4.0) for _, x, y, _ in points]
     for k, (entry, x, y, text) in enumerate(points):
         if k >= MOST_NUMBERS:

@@ -31,7 +31,7 @@ def page(report: Report, version: str, refresh: int = 0, now: Callable[[], float
 
 
 def _finalised(value: Any) -> Any:
-    """Remove characters that a page should not contain from texts; keep other values."""
+    """A text without characters that a page should not contain; other values stay as they are."""
     return printable(value) if type(value) is str else value
 
 
@@ -50,7 +50,7 @@ def _charts() -> dict[str, object]:
 
 
 def _ratio(now: float, before: float) -> str:
-    """How a cost changed since another run."""
+    """How a cost has changed since another run."""
     if abs(now / before - 1) < 0.005:
         return "the same"
     return f"{before / now:.2f} times as fast" if now < before else f"{now / before:.2f} times as slow"

@@ -1,4 +1,4 @@
-"""Reads record files as a run: the parts of a report that all record files provide."""
+"""Reads record files as a run: the parts of a report that need only record files."""
 
 from __future__ import annotations
 

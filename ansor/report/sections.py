@@ -10,7 +10,7 @@ SUM = "all tasks in both runs"
 
 
 def make_report(run: Run, against: Run | None, known: Callable[[TunedWorkload], TaskFacts], roof: Callable[[CostScope], Roof | None], of: str = "") -> Report:
-    """known: what is known of a task besides its trials; roof: what limits programs; of: the network or operator, "" if none was named."""
+    """Build the report. known: what is known about a task besides its trials; roof: the limits of programs; of: the network or operator, "" for none."""
     sections = tuple(_sections(run, against, known, roof))
     compared = () if against is None else tuple(_compared(section, against) for section in sections)
     return Report(run, against, sections, compared, of)
@@ -26,7 +26,7 @@ def _sections(run: Run, against: Run | None, known: Callable[[TunedWorkload], Ta
 
 
 def _entries(tasks: Sequence[tuple[TunedWorkload, TaskFacts]], against: Run | None, first: int) -> tuple[Entry, ...]:
-    """Entries, the most expensive task first."""
+    """The entries, most expensive task first."""
     times = [_time(task, known.weight) for task, known in tasks]
     total = sum(time for time in times if time is not None)
     shares = [None if time is None else time / total for time in times]

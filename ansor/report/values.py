@@ -1,4 +1,4 @@
-"""The contents of a report, as values: runs from their record files, and the best programs if the declaration is known."""
+"""The contents of a report, as values: runs from their record files and, if the declarations are known, the best programs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class TunedWorkload:
 
 @dataclass(frozen=True)
 class Run:
-    """One or more record files as one run. made: sentences on who wrote them; left_out: lines that are not trials, by reason."""
+    """One or more record files as one run. made: sentences about what wrote them; left_out: the number of lines that do not count, by reason."""
 
     files: tuple[str, ...]
     tasks: tuple[TunedWorkload, ...]
@@ -90,7 +90,7 @@ class Winner:
 
 @dataclass(frozen=True)
 class Roof:
-    """The limits of a target's programs: 10^9 operations a second, and 10^9 bytes a second from memory."""
+    """The limits of a target's programs: 10^9 operations per second, and 10^9 bytes per second from memory."""
 
     gflops: float
     gbytes: float
@@ -98,7 +98,7 @@ class Roof:
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """What is known of a task besides its trials. weight: uses in the network, None if the task is not in it; reason: why there is no winner."""
+    """What is known about a task besides its trials. weight: uses in the network, None if the task is not in it; reason: why there is no winner."""
 
     weight: float | None
     winner: Winner | None
@@ -132,7 +132,7 @@ class Section:
 
 @dataclass(frozen=True)
 class TaskComparison:
-    """A task in two runs, or all tasks in both: best costs times weights, None if a run does not have it or has nothing valid."""
+    """A task in two runs, or all tasks in both: best costs times weights, None if a run does not have the task, or has no valid trial of it."""
 
     name: str
     now: float | None

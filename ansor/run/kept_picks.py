@@ -37,7 +37,7 @@ MOST = 8000
 
 
 def kept_pick(task: SearchTask, model: str, seed: int, pick: Callable[[], Guess]) -> Guess:
-    """The result of `pick`, cached. model: the judge's name in records."""
+    """The result of `pick`, cached. model: the scorer's name in records."""
     if not ENABLED or task.target.kind not in BUILTIN:  # kinds of other packages: their files are not looked at
         return pick()
     name = _name(task, model, seed)
@@ -53,7 +53,7 @@ def kept_pick(task: SearchTask, model: str, seed: int, pick: Callable[[], Guess]
 
 
 def is_kept(task: SearchTask, model: str, seed: int) -> bool:
-    """Whether the pick of a task is in the cache. model: the judge's name in records."""
+    """Whether the pick of a task is in the cache. model: the scorer's name in records."""
     name = _name(task, model, seed)
     with suppress(AnsorError, OSError):
         return any(safe_files.kept(folder / name, SUFFIX) is not None for folder in cache_folders(FOLDER))

@@ -41,7 +41,7 @@ class TuningKeywords(TypedDict, total=False):
 
 
 class ModelKeywords(TuningKeywords, total=False):
-    """The same, and the model that judges programs."""
+    """The same, and the model that scores programs."""
 
     model: CostModel | Literal["package"] | None
 

@@ -23,15 +23,15 @@ from ansor.tasks.recorded import RecordedTrials, recorded_outcomes, say_left_out
 class Ledger:
     """Reads the record file before a run, and appends to it in a `with` statement. Failures of the first trials are held back until their cause is clear.
 
-    judge: the name of the judging model in records.
+    scorer: the name of the scoring model in records.
     """
 
-    def __init__(self, trials: Trials, states: Sequence[TaskState], measurer: Measurer, seed: int, judge: str = "") -> None:
+    def __init__(self, trials: Trials, states: Sequence[TaskState], measurer: Measurer, seed: int, scorer: str = "") -> None:
         self._trials = trials
         self._states = states
         self._measurer = measurer
         self._seed = seed
-        self._judge = judge
+        self._scorer = scorer
         self._first_failures = FirstFailures()
         self._file: RecordFile | None = None
 
@@ -56,7 +56,7 @@ class Ledger:
     def __enter__(self) -> Self:
         if self._trials.file is not None:
             names = {state.task.workload_key: state.task.name for state in self._states}
-            self._file = RecordFile(self._trials.file, make_header(self._measurer.toolchain, seed=self._seed, names=names, model=self._judge))
+            self._file = RecordFile(self._trials.file, make_header(self._measurer.toolchain, seed=self._seed, names=names, model=self._scorer))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -38,7 +38,7 @@ def usual_search(unit: Unit) -> TunerOptions:
 class SearchOptions:
     """How programs are searched for.
 
-    model: the judge: a model, 'package', or by default this machine's model, or else the package's.
+    model: the scorer: a model, 'package', or by default this machine's model, or else the package's.
     early_stop: end a task after this many trials without a better program.
     first: picks the program that is measured first for a task, before any search; with templates, one program of the rules and one of each template.
     tuner: the search's own options, by default those for the unit of cost; the run sets its `budget` and `early_stop`.

@@ -25,8 +25,8 @@ from ansor.measure.new_record import Trial, make_record
 from ansor.measure.pack import Pack, PackedTask, facts_of, make_pack, tasks_of
 from ansor.measure.record import Header, Loaded, Record, RecordFile, load, make_header
 from ansor.measure.record_target import difference, is_for, is_of, options_text, record_target
-from ansor.run.judge import NamedModel
-from ansor.run.zero_tuning import judge_for, log_scores, pick
+from ansor.run.scoring_model import NamedModel
+from ansor.run.zero_tuning import log_scores, pick, picking_model
 from ansor.search.tuner import Outcome
 from ansor.targets.base import LOCAL, Target
 from ansor.tasks.recorded import outcomes_of
@@ -36,7 +36,7 @@ from ansor.tasks.task import SearchTask
 ESTIMATE = "the estimate"
 
 Model: TypeAlias = "CostModel | str | None"
-"""The judge of programs: a model, 'package', or None for the best available one."""
+"""The model that scores programs: a model, 'package', or None for the best available one."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Expected:
 class Imported:
     """A pack on this machine. tasks: those with programs in the pack; others: names of the other workloads in it; missing: tasks without programs in it.
 
-    away: what differs between the pack's machine and this one, "" if its times count here. judge: the name of the model behind `share`. written: the number
+    away: what differs between the pack's machine and this one, "" if its times count here. model: the name of the model behind `share`. written: the number
     of records added.
     """
 
@@ -72,7 +72,7 @@ class Imported:
     others: tuple[str, ...]
     missing: tuple[str, ...]
     away: str
-    judge: str
+    model: str
     written: int = 0
 
     @property
@@ -120,10 +120,10 @@ def expect(pack: Pack, tasks: Sequence[tuple[SearchTask, float]], model: Model =
     held = [(task, uses) for task, uses in tasks if packed & set(task.workload_keys)]
     if not held:
         raise RecordError(f"asked to import a pack of {pack.of or ', '.join(others)[:200]}, which has no program of {tasks[0][0].name}; name what it is of")
-    judge = judge_for(target, model)
+    scorer = picking_model(target, model)
     missing = tuple(task.name for task, _ in tasks if not packed & set(task.workload_keys))
-    found = tuple(_expected(task, uses, pack.programs(task.workload_keys), judge, model) for task, uses in held)
-    return Imported(pack, target, found, others, missing, _away(pack, target), ESTIMATE if judge is None else judge.name)
+    found = tuple(_expected(task, uses, pack.programs(task.workload_keys), scorer, model) for task, uses in held)
+    return Imported(pack, target, found, others, missing, _away(pack, target), ESTIMATE if scorer is None else scorer.name)
 
 
 def _away(pack: Pack, target: Target) -> str:
@@ -132,14 +132,14 @@ def _away(pack: Pack, target: Target) -> str:
     return difference(pack.target, target) if is_for(pack.target, target) else f"made for {options_text(pack.target)}, here {target}"
 
 
-def _expected(task: SearchTask, uses: float, records: Sequence[Record], judge: NamedModel | None, model: Model) -> Expected:
+def _expected(task: SearchTask, uses: float, records: Sequence[Record], scorer: NamedModel | None, model: Model) -> Expected:
     outcomes = [_usable(task, record, outcome) for record, outcome in zip(records, outcomes_of(task, records), strict=True)]
     usable = tuple(outcome for outcome in outcomes if isinstance(outcome, Outcome))
     left_out = Counter(outcome for outcome in outcomes if isinstance(outcome, str))
     share = None
     if usable:
         own, first = pick(task, model).program, usable[0].pick
-        share = float(np.exp(_score(judge, task.spaces[first.space], first.row) - _score(judge, SketchSpace(own.sketch, task.target), own.row)))
+        share = float(np.exp(_score(scorer, task.spaces[first.space], first.row) - _score(scorer, SketchSpace(own.sketch, task.target), own.row)))
     return Expected(task, uses, len(records), usable, dict(left_out), usable[0].cost if usable else None, share)
 
 
@@ -161,8 +161,8 @@ def _instructions(record: Record) -> list[str]:
     return [step[-1] for step in steps if isinstance(step, list) and len(step) > 2 and step[0] == "TE" and isinstance(step[-1], str)]
 
 
-def _score(judge: NamedModel | None, space: SketchSpace, row: Sequence[int]) -> float:
-    return float(log_scores(judge, space.features(np.asarray([row], np.int64).reshape(1, -1)))[0])
+def _score(scorer: NamedModel | None, space: SketchSpace, row: Sequence[int]) -> float:
+    return float(log_scores(scorer, space.features(np.asarray([row], np.int64).reshape(1, -1)))[0])
 
 
 def keep(found: Imported, records: str | Path) -> Imported:

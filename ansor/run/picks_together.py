@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from ansor.cost_model.base import CostModel
 from ansor.run import kept_picks
-from ansor.run.judge import mark_of
+from ansor.run.scoring_model import model_mark
 from ansor.run.states import TaskState
 from ansor.run.zero_tuning import pick
 from ansor.support.settings import environment_with, jobs
@@ -42,7 +42,7 @@ PATIENCE_SECONDS = 60.0
 def pick_together(states: Sequence[TaskState], model: CostModel | str | None = None, seed: int = 0) -> None:
     """Pick a program for every state without one, into the state or into the cache of picks, where `choosing.chosen` finds it.
 
-    model, seed: as in `pick`. Nothing happens for few tasks, with one core, with a judge that has no name, or without that cache; and tasks whose sketches
+    model, seed: as in `pick`. Nothing happens for few tasks, with one core, with a scorer that has no name, or without that cache; and tasks whose sketches
     follow from more than this package are left out.
     """
     if not kept_picks.ENABLED or not (model is None or isinstance(model, str)):
@@ -72,7 +72,7 @@ def _needs_pick(state: TaskState, model: str | None, seed: int) -> bool:
     known = state.best is not None or state.guess is not None or state.trials > 0
     if known or not task.target.plain_loops or not is_ours(task):
         return False
-    return not kept_picks.is_kept(task, mark_of(task.target, task.target.unit.name, model), seed)
+    return not kept_picks.is_kept(task, model_mark(task.target, task.target.unit.name, model), seed)
 
 
 def _next(waiting: deque[TaskState]) -> TaskState | None:

@@ -31,7 +31,7 @@ def impossible(task: SearchTask) -> str:
 
 
 def refusal(task: SearchTask) -> str:
-    """The message for a task without any legal program: which limits refuse it, judged from random programs."""
+    """The message for a task without any legal program: which limits refuse it, found from random programs."""
     refused, errors, looked_at, rng = Counter[str](), list[str](), 0, np.random.default_rng(0)
     for space in task.spaces[:SKETCHES]:
         for _ in range(ROWS if len(space.sizes) else 1):

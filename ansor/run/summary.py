@@ -11,12 +11,12 @@ from ansor.targets.unit import SECONDS, common_unit
 from ansor.tasks.origins import standing
 
 
-def last_lines(states: Sequence[TaskState], pace: Pace, judge: str) -> Iterator[str]:
-    """What was measured, the expected gain of continuing, and whose programs are best. judge: the model that chose programs."""
+def last_lines(states: Sequence[TaskState], pace: Pace, scorer: str) -> Iterator[str]:
+    """What was measured, the expected gain of continuing, and whose programs are best. scorer: the model that chose programs."""
     measured = pace.trials - sum(state.resumed for state in states)
     again = pace.gain(pace.trials, timed=False)
     more = f"; {counted(pace.trials, 'trial')} more would be expected to save {format_share(again)}" if again else ""
-    yield f"{_reached(states)}{counted(measured, 'trial')} in {format_left(pace.elapsed)}, chosen by {judge}{more}"
+    yield f"{_reached(states)}{counted(measured, 'trial')} in {format_left(pace.elapsed)}, chosen by {scorer}{more}"
     for state in states:
         origins = origins_of(state.task)
         if len(origins) > 1:

@@ -22,13 +22,13 @@ from ansor.measure.machine_trouble import KIND as MACHINE
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measurer import Candidate, Measurement, Measurer
 from ansor.run.budget import FEWEST_TRIALS, Budget
-from ansor.run.judge import NamedModel, judge_of
 from ansor.run.ledger import Ledger
 from ansor.run.options import ROUND, SMALL_ROUND, Rounds, SearchOptions, Trials, usual_search
 from ansor.run.pace import Pace
 from ansor.run.refused import refusal
 from ansor.run.reporter import Callbacks
 from ansor.run.rounds import Program, Round, RoundsInFlight
+from ansor.run.scoring_model import NamedModel, scoring_model
 from ansor.run.states import BudgetUse, Progress, RunResults, TaskState, best_of, origins_of
 from ansor.run.summary import last_lines
 from ansor.search.task_scheduler import TaskInfo, TaskScheduler
@@ -67,26 +67,26 @@ class TuningRun:
         self.measurer, self.budget = measurer, budget
         self.search, self.rounds, self.callbacks = search or SearchOptions(), rounds or Rounds(), callbacks or Callbacks()
         self.on_round: OnRound | None = None
-        self.judge = self._judge(tasks)
-        self.model = self.judge.model
+        self.scorer = self._scorer(tasks)
+        self.model = self.scorer.model
         self.failures: Counter[str] = Counter()
         given = weights if weights is not None else [1.0] * len(tasks)
         self.states = [TaskState(task, weight) for task, weight in zip(tasks, given, strict=True)]
         self.pace = Pace(budget, self.states, self.rounds.clock, self._tried_out, self.rounds.started)
-        self.ledger = Ledger(trials or Trials(), self.states, measurer, int(self.search.seed), self.judge.mark)
+        self.ledger = Ledger(trials or Trials(), self.states, measurer, int(self.search.seed), self.scorer.mark)
         infos = [TaskInfo(weight=state.weight) for state in self.states]
         self.scheduler = TaskScheduler(infos, objective=self.rounds.objective, options=self.rounds.scheduling)
         self.tuners = {id(state): self._tuner(state, number) for number, state in enumerate(self.states)}
         for state, outcomes in zip(self.states, trials.known if trials else (), strict=False):
             self._tell_known(state, outcomes)
 
-    def _judge(self, tasks: Sequence[SearchTask]) -> NamedModel:
-        """The requested judge, else the best one for the tasks' target, with this machine's model if all programs run here."""
+    def _scorer(self, tasks: Sequence[SearchTask]) -> NamedModel:
+        """The requested scorer, else the best one for the tasks' target, with this machine's model if all programs run here."""
         asked = self.search.model
         if not tasks:
-            return judge_of(parse_target("cpu"), "", asked or PACKAGE, seed=int(self.search.seed))
+            return scoring_model(parse_target("cpu"), "", asked or PACKAGE, seed=int(self.search.seed))
         here = self.measurer.is_here and len({str(task.target) for task in tasks}) == 1
-        return judge_of(tasks[0].target, self.measurer.unit.name, asked, seed=int(self.search.seed), here=here)
+        return scoring_model(tasks[0].target, self.measurer.unit.name, asked, seed=int(self.search.seed), here=here)
 
     def _tuner(self, state: TaskState, number: int) -> Tuner:
         """The search for programs of a task; derives its sketches if that has not been done yet."""
@@ -122,7 +122,7 @@ class TuningRun:
                 for state in self._schedule(done):
                     done += self._round(state, self.pace.round_size(state, done, self.rounds.size))
         self._say_without_program()
-        for line in last_lines(self.states, self.pace, self.judge.name):
+        for line in last_lines(self.states, self.pace, self.scorer.name):
             self.callbacks.say(line)
 
     def _say_without_program(self) -> None:

@@ -1,4 +1,4 @@
-"""Finds a program for a task without measurements: the search is the usual one, but only the model judges.
+"""Finds a program for a task without measurements: the search is the usual one, but only the model scores programs.
 
 Most of the time goes into computing the features of sketches, so only a few are considered. The sketches of a task come in families, which differ only in
 where stages are computed. Families are combinations of the rules' choices for each stage. So the first search is over one sketch of each family that differs
@@ -26,8 +26,8 @@ from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.pretrained import UNITS, knows
 from ansor.cost_model.training_set import estimated_scores
 from ansor.ir.feature_rows import FeatureRows
-from ansor.run.judge import NamedModel, judge_of
 from ansor.run.kept_picks import kept_pick
+from ansor.run.scoring_model import NamedModel, scoring_model
 from ansor.run.states import Best, Guess
 from ansor.schedule.memory import check_memories
 from ansor.schedule.sketch import Sketch
@@ -103,26 +103,26 @@ SURE = 0.5
 
 
 def pick(task: SearchTask, model: CostModel | str | None = None, among: Sequence[SketchSpace] | None = None, *, seed: int = 0) -> Guess:
-    """The most promising program of a task, deterministic for a seed. `model`: the judge, as in `SearchOptions`; `among`: some of the task's spaces."""
+    """The most promising program of a task, deterministic for a seed. `model`: the scorer, as in `SearchOptions`; `among`: some of the task's spaces."""
     given = _is_given(model)
     with uncollected(), together():
-        chosen = judge_for(task.target, model)
+        chosen = picking_model(task.target, model)
         if given or among is not None or task.pins or task.templates:
             return _picked(task, chosen, task.spaces if among is None else among, seed)
         return kept_pick(task, ESTIMATE if chosen is None else chosen.mark, seed, lambda: _picked(task, chosen, task.spaces, seed))
 
 
-def judge_for(target: Target, model: CostModel | str | None = None) -> NamedModel | None:
-    """The judge of a target's programs without measurements; None if no model knows the target, so that only the estimate is left."""
+def picking_model(target: Target, model: CostModel | str | None = None) -> NamedModel | None:
+    """The scorer of a target's programs without measurements; None if no model knows the target, so that only the estimate is left."""
     unit = target.unit.name
-    return judge_of(target, unit, model) if _is_given(model) or knows(target.prior.family, unit) else None
+    return scoring_model(target, unit, model) if _is_given(model) or knows(target.prior.family, unit) else None
 
 
-def log_scores(judge: NamedModel | None, features: FeatureRows) -> NDArray[np.float64]:
-    """Logarithms of the speeds that a judge, or the estimate, predicts for programs, up to a constant per task, `[n]`."""
-    if judge is None:
+def log_scores(scorer: NamedModel | None, features: FeatureRows) -> NDArray[np.float64]:
+    """Logarithms of the speeds that a scorer, or the estimate, predicts for programs, up to a constant per task, `[n]`."""
+    if scorer is None:
         return _logs(estimated_scores(features))
-    found: NDArray[np.float64] = _opinions(judge.model, features).mean(axis=0)
+    found: NDArray[np.float64] = _opinions(scorer.model, features).mean(axis=0)
     return found
 
 
@@ -131,17 +131,17 @@ def _is_given(model: CostModel | str | None) -> bool:
 
 
 def _picked(task: SearchTask, chosen: NamedModel | None, candidates: Sequence[SketchSpace], seed: int) -> Guess:
-    """The pick. chosen: the judge; None if no model knows the target."""
+    """The pick. chosen: the scorer; None if no model knows the target."""
     rng = np.random.default_rng(seed)
     if chosen is None:
         return _by_estimate(task, candidates, f"there is no cost model for {_measured_as(task.target)}", rng)
-    judge = chosen.model
-    score = partial(_scores, judge)
+    scorer = chosen.model
+    score = partial(_scores, scorer)
     spaces = _promising(candidates, score, rng)
     hall = _searched(spaces, score, rng, LAST)
     if not len(hall.members):
         return replace(as_declared(task, "no program of its sketches is legal"), refused=True)
-    place, regret = least_regret(_opinions(judge, hall.features))
+    place, regret = least_regret(_opinions(scorer, hall.features))
     sure = AGREED * math.exp(-regret)
     if sure >= SURE or math.isinf(regret):
         return Guess(_program(spaces, hall, place), f"chosen by {chosen.name}", None if math.isinf(regret) else sure)
@@ -194,27 +194,27 @@ def as_declared(task: SearchTask, why: str) -> Guess:
 
 
 def least_regret(opinions: NDArray[np.float64]) -> tuple[int, float]:
-    """The program with the least regret, and its regret: how much slower, at most, a judge predicts it to be than the judge's own favourite, in log time.
+    """The program with the least regret, and its regret: how much slower, at most, a scorer predicts it to be than the scorer's own favourite, in log time.
 
-    opinions: log scores, [judges, n], n >= 1. With one judge, the regret is unknown and therefore infinite.
+    opinions: log scores, [scorers, n], n >= 1. With one scorer, the regret is unknown and therefore infinite.
     """
     worst = (opinions.max(axis=1, keepdims=True) - opinions).max(axis=0)
     place = int(np.argmin(worst))
     return place, float(worst[place]) if len(opinions) > 1 else math.inf
 
 
-def _opinions(judge: CostModel, features: FeatureRows) -> NDArray[np.float64]:
-    """Log scores by each network, or by another kind of judge, `[judges, n]`."""
-    if not isinstance(judge, NetworkModel):
-        return _logs(judge.predict(features))[None, :]
-    return _with_estimate(judge.opinions(features), features)
+def _opinions(scorer: CostModel, features: FeatureRows) -> NDArray[np.float64]:
+    """Log scores by each network, or by another kind of scorer, `[scorers, n]`."""
+    if not isinstance(scorer, NetworkModel):
+        return _logs(scorer.predict(features))[None, :]
+    return _with_estimate(scorer.opinions(features), features)
 
 
-def _scores(judge: CostModel, features: FeatureRows) -> NDArray[np.float64]:
+def _scores(scorer: CostModel, features: FeatureRows) -> NDArray[np.float64]:
     """The scores for a search, `[n]`. Scores of models other than networks are used unchanged: they may have any sign and need not be speeds."""
-    if not isinstance(judge, NetworkModel):
-        return judge.predict(features)
-    return np.exp(_with_estimate(judge.predict(features), features))
+    if not isinstance(scorer, NetworkModel):
+        return scorer.predict(features)
+    return np.exp(_with_estimate(scorer.predict(features), features))
 
 
 def _with_estimate(scores: NDArray[np.float64], features: FeatureRows) -> NDArray[np.float64]:
@@ -265,7 +265,7 @@ def _kept_stages(space: SketchSpace) -> int:
 def _ranked(
     families: Mapping[_Family, list[SketchSpace]], among: Sequence[_Family], score: Score, rng: np.random.Generator
 ) -> dict[_Family, list[SketchSpace]]:
-    """Some families, best first, judged by one sketch of each: the first with a legal program, since memory may be too small for stages computed as a whole.
+    """Some families, best first, scored by one sketch of each: the first with a legal program, since memory may be too small for stages computed as a whole.
     Sketches before it are left out."""
     best, first = np.full(len(among), -np.inf), [0] * len(among)
     waiting = list(range(len(among)))

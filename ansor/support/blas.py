@@ -1,4 +1,4 @@
-"""Linear algebra on one thread: if a compiler or a measurement has a core, BLAS workers that spin for it make a solve take 750 ms instead of 20."""
+"""Linear algebra on one thread. While a compiler or a measurement occupies a core, BLAS workers that spin make a solve take 750 ms instead of 20."""
 
 from contextlib import AbstractContextManager
 from functools import cache
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """While it is open, NumPy's BLAS of this process uses one thread. Opening it takes microseconds after the first time."""
+    """Inside this context, NumPy's BLAS uses one thread in this process. Entering it takes microseconds after the first time."""
     limited: AbstractContextManager[Any] = _controller().limit(limits=1)
     return limited
 

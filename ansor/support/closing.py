@@ -1,4 +1,4 @@
-"""The `with` statement for things that have to be closed."""
+"""The `with` statement for objects that have to be closed."""
 
 from __future__ import annotations
 

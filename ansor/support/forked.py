@@ -1,4 +1,4 @@
-"""Locks after a fork. Only the thread that forked continues in the child: a lock that another thread held would never be released there."""
+"""Locks after a fork. Only the thread that forked continues in the child, so a lock that another thread held would never be released there."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import weakref
 
 
 class Locked:
-    """An object with a lock, which is a new, free one in a forked child. `forked`: this is a child, and the object was made in its parent.
+    """An object with a lock. In a forked child, it gets a new, free lock. forked: this process is a child, and the object was made in its parent.
 
-    The lock is reentrant: otherwise finalizers and signal handlers, which run between any two steps of the thread that holds it, would wait for ever.
+    The lock is reentrant: otherwise finalizers and signal handlers, which run between any two steps of the thread that holds it, would wait forever.
     """
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class Locked:
         _owners.add(self)
 
     def after_fork(self) -> None:
-        """Renew whatever else a forked child needs; called there."""
+        """Renew whatever else the object needs in a forked child; called there."""
 
 
 _owners: weakref.WeakSet[Locked] = weakref.WeakSet()

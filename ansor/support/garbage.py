@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Python does not collect cycles meanwhile. For work that makes many objects and few cycles, through which the collector would look again and again."""
+    """Pause the collector inside this block. For work that makes many objects but few cycles: the collector would scan the objects again and again."""
     collecting = gc.isenabled()
     try:
         gc.disable()

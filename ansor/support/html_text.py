@@ -1,4 +1,4 @@
-"""Small pieces of HTML for notebooks: tables, and texts that unfold. Every text is escaped; there are no scripts or style sheets, and nothing is loaded."""
+"""Small pieces of HTML for notebooks: tables, and collapsible texts. Every text is escaped; there are no scripts or style sheets, and nothing is loaded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REPLACED = "\ufffd"
 
 
 def printable(text: str) -> str:
-    """Without characters that do not belong in a page: control characters, lone surrogates, marks that change the direction of writing."""
+    """Replace characters that do not belong in a page: control characters, lone surrogates, marks that change the writing direction."""
     return "".join(letter if letter.isprintable() or letter in "\n\t" else REPLACED for letter in text)
 
 
@@ -25,7 +25,7 @@ def escaped(value: object) -> str:
 
 
 def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table with a line above it. Numbers and texts alike are on the left, so that it reads the same in every theme."""
+    """A table with a caption above it. The notebook's theme decides how cells are aligned."""
     every = list(rows)
     head = "".join(f"<th>{escaped(one)}</th>" for one in headings)
     body = "".join(f"<tr>{''.join(f'<td>{escaped(cell)}</td>' for cell in row)}</tr>" for row in every[:MOST])
@@ -34,6 +34,6 @@ def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[object]
 
 
 def unfolding(summary: str, text: str) -> str:
-    """A text that is hidden until it is unfolded."""
+    """A collapsible text, hidden at first."""
     shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}\n... {len(text) - LONGEST} characters more"
     return f"<details><summary>{escaped(summary)}</summary><pre>{escaped(shown)}</pre></details>"

@@ -1,4 +1,4 @@
-"""JSON from untrusted files: length, nesting and numbers are bounded, and what cannot be used is refused with a sentence."""
+"""JSON from untrusted files: length, nesting and numbers are bounded, and an error message says what cannot be used."""
 
 import json
 import math
@@ -40,7 +40,7 @@ def refuse(reason: str) -> NoReturn:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether it is a number that a float can hold: numbers in JSON may have any length."""
+    """Whether a value is a number that a float can hold: numbers in JSON may have any length."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:
@@ -55,14 +55,14 @@ def frozen(value: Json) -> Json:
 
 
 def kind(value: object) -> str:
-    """What a value is, for a sentence: `a list of 3`."""
+    """The kind of a value, for messages: `a list of 3`."""
     kinds = {type(None): "null", bool: "a truth value", int: "a number", float: "a number", str: "a text", list: "a list", dict: "an object"}
     size = f" of {len(value)}" if isinstance(value, list) else ""
     return kinds.get(type(value), type(value).__name__) + size
 
 
 def told(value: object) -> str:
-    """A number or a text, shortened and printable; for any other value its kind."""
+    """A number or a text, shortened and printable; the kind of any other value."""
     if is_number(value):
         return brief(ascii(value))
     return f"the text {brief(ascii(value))}" if isinstance(value, str) else kind(value)

@@ -1,4 +1,4 @@
-"""Bytes that are kept between processes in a part of the cache folder, each with its digest. If the cache cannot be read or written, nothing is kept."""
+"""Keeps bytes between processes in a part of the cache folder, with their digests. If the cache cannot be read or written, nothing is kept."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ DIGITS = 32
 
 
 def name_of(words: object) -> str:
-    """The name for what `words` determine; their text has to tell different ones apart."""
+    """The name for content that `words` determine. Different words must have different texts."""
     return safe_files.digest(repr(words).encode())[:DIGITS]
 
 
 def read(part: str, name: str) -> bytes | None:
-    """What was kept under that name; None if nothing was, or it is damaged."""
+    """The content kept under a name; None if there is none, or if it is damaged."""
     if not ENABLED:
         return None
     with suppress(AnsorError, OSError):
@@ -38,7 +38,7 @@ def read(part: str, name: str) -> bytes | None:
 
 
 def write(part: str, name: str, content: bytes, most_bytes: int) -> None:
-    """Keep a content. If a part has more than `most_bytes` in total, its least recently used contents are removed."""
+    """Keep content under a name. If a part has more than `most_bytes` in total, its least recently used files are removed."""
     if not ENABLED or len(content) > most_bytes:
         return
     with suppress(AnsorError, OSError):
@@ -48,7 +48,7 @@ def write(part: str, name: str, content: bytes, most_bytes: int) -> None:
 
 
 def _make_room(folder: Path, most: int) -> None:
-    """Remove the least recently used. Disk blocks are counted, of which even a small file takes one."""
+    """Remove the least recently used files. Counts disk blocks, as even a small file takes one."""
     found = sorted(((path, path.lstat()) for path in folder.iterdir()), key=lambda one: one[1].st_mtime)
     total = sum(state.st_blocks * 512 for _, state in found)
     for path, state in found:

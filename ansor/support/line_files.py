@@ -1,4 +1,4 @@
-"""Logs as files of lines, one record each. A line that cannot be used is left out with its number and its reason."""
+"""Logs as files of lines, one record each. A line that cannot be used is left out and reported with its number and the reason."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,9 +32,9 @@ class Loaded(Generic[Record]):
 
 
 def read(source: Source, read_line: Callable[[str], Record | None]) -> Iterator[Record | Skipped]:
-    """The contents of the lines of a log, one after the other. `read_line` returns None for a comment and raises RecordError for what it cannot use.
+    """The contents of a log's lines, one after the other. `read_line` returns None for a comment, and raises RecordError for a line that it cannot use.
 
-    Raises RecordError when the log cannot be read.
+    Raises RecordError if the log cannot be read.
     """
     if not isinstance(source, (str, Path)):
         yield from _read_rows(source, read_line)
@@ -68,10 +68,10 @@ def warned(found: Iterable[Record | Skipped], name: str, logger: logging.Logger)
 
 
 def others(loaded: Loaded[Record], begin: int, end: int) -> list[str]:
-    """A line that says how many records are before `begin` and from `end` on; empty if there are none."""
+    """A line that says how many records from `begin` to `end` are shown; empty if those are all."""
     count = len(loaded.records)
     shown = len(loaded.records[begin:end])
-    return [f"{shown} of {counted(count, 'record')}: --begin and --end say which"] if shown < count else []
+    return [f"{shown} of {counted(count, 'record')}, selected by --begin and --end"] if shown < count else []
 
 
 def told(skipped: Sequence[Skipped]) -> list[str]:

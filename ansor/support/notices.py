@@ -1,4 +1,4 @@
-"""What the package reports unasked: lines to the logger `ansor`, and warnings for what must not go unnoticed."""
+"""What the package reports by itself: lines in the logger `ansor`, and warnings for what users must notice."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ log.addHandler(logging.NullHandler())
 
 
 def warn(text: str) -> None:
-    """An AnsorWarning that names the first caller outside this package. Python shows the same text from the same line once."""
+    """Issue an AnsorWarning that names the first caller outside this package. Python shows the same text from the same line once."""
     warnings.warn(text, AnsorWarning, stacklevel=_levels_of_ours() + 1)
 
 
 def _levels_of_ours() -> int:
-    """Frames between `warn` and the first caller that is not of this package."""
+    """The number of frames between `warn` and the first caller outside this package."""
     frame, levels = sys._getframe(1), 0
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ansor":
         frame, levels = frame.f_back, levels + 1

@@ -15,13 +15,13 @@ SUFFIXES = (".py", ".c", ".h", ".gz", ".toml")
 
 @lru_cache(maxsize=1)
 def package_state() -> str:
-    """A digest of the version, and of the names, sizes and times of all files: milliseconds, where reading them would take a second."""
+    """A digest of the version, and of the names, sizes and times of all files. It takes milliseconds; reading the files would take a second."""
     told = sorted({state for folder in _folders() if folder.is_dir() for state in _states(str(folder))})
     return hashlib.sha256(repr((_version(), told)).encode()).hexdigest()  # if times are normalised, two versions may have equal sizes and times
 
 
 def _states(folder: str) -> Iterator[tuple[str, int, int]]:
-    """Path, size and time of each file in a folder and those in it. `Path.rglob` would look at each file several times."""
+    """Path, size and time of each file in a folder and its subfolders. `Path.rglob` would look at each file several times."""
     try:
         entries = os.scandir(folder)
     except PermissionError:  # nothing in it can be imported
@@ -31,7 +31,7 @@ def _states(folder: str) -> Iterator[tuple[str, int, int]]:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name != "__pycache__":
                     yield from _states(entry.path)
-            elif entry.name.endswith(SUFFIXES) and entry.is_file():  # not the dangling links with which editors mark open files
+            elif entry.name.endswith(SUFFIXES) and entry.is_file():  # skips the dangling links that editors use to mark open files
                 found = entry.stat()
                 yield entry.path, found.st_size, found.st_mtime_ns
 

@@ -27,7 +27,7 @@ ROOT = 0
 
 
 def private_folder(folder: Path) -> Path:
-    """The folder, created for this user only if missing. Raises CacheError if it cannot be created, belongs to another user, or others can write to it."""
+    """The folder, created as private if missing. Raises CacheError if it cannot be created, belongs to another user, or others can write to it."""
     try:
         folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         found, link = folder.stat(), folder.lstat()
@@ -48,9 +48,9 @@ def private_folder(folder: Path) -> Path:
 def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     """Put a file in place in one step: readers see the old bytes or the new ones, even after a power loss.
 
-    mode: its permissions; None: those of the file it replaces, and for a new one what the umask allows.
-    Processes that have the old file open or loaded keep it. A link stays a link, and a device (/dev/stdout) is written to directly. Raises OSError if it
-    cannot be written; nothing is left behind then.
+    mode: its permissions; None: those of the file that it replaces or, for a new file, what the umask allows.
+    Processes that have the old file open or loaded keep it. A link stays a link, and a device (/dev/stdout) is written to directly. Raises OSError if the file
+    cannot be written, and then leaves nothing behind.
     """
     path = path.resolve()
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -109,8 +109,8 @@ def make_folder(folder: Path) -> None:
 def keep(note: Path, suffix: str, content: bytes) -> Path:
     """Write a file that only this user can read, and then the note with its digest. Returns the file's path, which is next to the note, and named after both.
 
-    Processes that keep different contents under one note do not disturb each other: the note is of one of the files, and each file is complete. A folder, link,
-    pipe or device in place of either is removed. Raises OSError.
+    Processes that keep different contents under one note do not disturb each other: the note belongs to one of the files, and each file is complete. Removes a
+    folder, link, pipe or device in place of either. Raises OSError.
     """
     found = digest(content)
     path = _place(note, suffix, found)
@@ -161,7 +161,7 @@ def _place(note: Path, suffix: str, found: str) -> Path:
 
 
 def _own(path: Path) -> bytes:
-    """The bytes of a file that only we can have written. Raises OSError for any other, without reading what is not a regular file: a pipe has no end."""
+    """The bytes of a file that only we can have written. Raises OSError for any other; does not read from anything but a regular file: a pipe has no end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         found = os.fstat(descriptor)

@@ -9,6 +9,8 @@
 | `ANSOR_FARM`  | folder with the certificates of a farm                             | `~/.config/ansor/farm`     |
 | `ANSOR_SSH`   | how `ssh` is called, options included, to reach boards             | `ssh`                      |
 | `ANSOR_TRACEBACK` | any value: the command also shows where an error comes from    | one sentence               |
+| `TVM_TRACKER_HOST`, `TVM_TRACKER_PORT` | address of a tracker for TVM's programs   | `127.0.0.1`, `9190`        |
+| `TORCH_LOGS`  | any value: PyTorch's logs are shown                                | hidden                     |
 """
 
 import os
@@ -27,7 +29,7 @@ def compiler_command() -> str:
 
 
 def cache_directory() -> Path:
-    """The cache folder, created for this user only if it is missing. It may be read-only.
+    """The cache folder, created as private if it is missing. It may be read-only.
 
     Raises CacheError if it cannot be created, belongs to another user, or others can write to it: its contents are run.
     """
@@ -54,19 +56,19 @@ def cache_part(name: str) -> Path:
 
 
 def cache_folders(name: str) -> list[Path]:
-    """The existing folders of a part of the cache: the one that is written to, and that of a read-only cache. Raises CacheError."""
+    """The existing folders of a part of the cache: the writable one, and that of a read-only cache. Raises CacheError."""
     parts = [folder / name for folder in dict.fromkeys((writable_cache(), cache_directory()))]
     return [private_folder(part) for part in parts if part.is_dir()]
 
 
 def agent_key() -> Path:
-    """The file with the key of agents: `$ANSOR_AGENT_KEY`, else one in this user's home folder. It need not be there."""
+    """The file with the key of agents: `$ANSOR_AGENT_KEY`, else one in this user's home folder. It may be missing."""
     text = os.environ.get("ANSOR_AGENT_KEY", "").strip()
     return Path(text).expanduser().absolute() if text else Path.home() / ".config" / "ansor" / "agent.key"
 
 
 def farm_certificates() -> Path:
-    """The folder with the certificates of a farm: `$ANSOR_FARM`, else one in this user's home folder. It need not be there."""
+    """The folder with the certificates of a farm: `$ANSOR_FARM`, else one in this user's home folder. It may be missing."""
     text = os.environ.get("ANSOR_FARM", "").strip()
     return Path(text).expanduser().absolute() if text else Path.home() / ".config" / "ansor" / "farm"
 
@@ -77,7 +79,7 @@ def tvm_tracker() -> tuple[str, str]:
 
 
 def ssh_command() -> tuple[str, ...]:
-    """The words that start `ssh`: those of `$ANSOR_SSH`, such as `ssh -F FILE`. Raises ArgumentError for a text that is no command."""
+    """The words that start `ssh`: those of `$ANSOR_SSH`, such as `ssh -F FILE`. Raises ArgumentError for a text that is not a command."""
     text = os.environ.get("ANSOR_SSH", "").strip()
     try:
         return tuple(shlex.split(text)) or ("ssh",)
@@ -99,7 +101,7 @@ def jobs() -> int:
 
 
 def cores() -> int:
-    """Cores this process may use (affinity counts where the system has it)."""
+    """The number of cores that this process may use: by its CPU affinity if the system has that."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -114,5 +116,5 @@ def shows_tracebacks() -> bool:
 
 
 def shows_torch_logs() -> bool:
-    """Whether the user wants to see what PyTorch logs: $TORCH_LOGS."""
+    """Whether the user wants to see PyTorch's logs: $TORCH_LOGS is set."""
     return "TORCH_LOGS" in os.environ

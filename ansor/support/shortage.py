@@ -1,12 +1,12 @@
-"""What a machine can run out of: how the system and tools report it, and the sentence for the user, with its cure."""
+"""What a machine can run out of: how the system and tools report it, and what to tell the user to do."""
 
 import errno
 
 PAUSES = (0.2, 1.0)
-"""Seconds to wait before retrying what failed because of the machine."""
+"""Seconds to wait before each retry of work that failed because of the machine."""
 
 COMPILER_PAUSES = (0.2, 0.5, 1.0, 1.0, 1.0)
-"""The same for compiler calls: while memory is short, every second one may be killed."""
+"""The same for compiler calls: while memory is short, half of them may be killed."""
 
 _ERRNOS = {
     errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM, errno.EAGAIN, errno.EROFS, errno.EIO, errno.ENODEV, errno.ENOENT,
@@ -15,10 +15,10 @@ _ERRNOS = {
 
 _CURES = {
     "file descriptors": (("too many open files", "fdquotaexceeded"), "raise `ulimit -n`, or close files"),
-    "room below the limit of file sizes": (("file too large", "filetoobig", "sigxfsz"), "raise `ulimit -f`"),
-    "disk space": (("no space left", "nospaceleft", "disk quota exceeded", "diskquota"), "make room where ANSOR_CACHE and TMPDIR point"),
-    "disks that can be written": (
-        ("read-only file system", "readonlyfilesystem", "input/output error"), "let ANSOR_CACHE and TMPDIR point to a disk that can be written",
+    "space under the file size limit": (("file too large", "filetoobig", "sigxfsz"), "raise `ulimit -f`"),
+    "disk space": (("no space left", "nospaceleft", "disk quota exceeded", "diskquota"), "free space where ANSOR_CACHE and TMPDIR point"),
+    "writable disks": (
+        ("read-only file system", "readonlyfilesystem", "input/output error"), "let ANSOR_CACHE and TMPDIR point to a writable disk",
     ),
     "processes": (("resource temporarily unavailable", "unable to spawn", "cannot fork", "fork: retry"), "raise `ulimit -u`, or end other processes"),
     "memory": (
@@ -29,13 +29,13 @@ _CURES = {
         "free memory, or lower ANSOR_JOBS",
     ),
 }  # fmt: skip
-"""What may run out: what tools then report, in lower case, and what to do."""
+"""What may run out; for each, what tools report then, in lower case, and what to do."""
 
 _SIGNS = (*(sign for signs, _ in _CURES.values() for sign in signs), "file too short", "invalid elf header")
 
 
 def is_trouble_of_system(error: BaseException) -> bool:
-    """Whether an exception, or its cause, is a refusal of the system rather than a mistake."""
+    """Whether an exception, or one of its causes, means that the system refused something, rather than a mistake in the program."""
     while True:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _ERRNOS):
             return True
@@ -59,7 +59,7 @@ def sentence(text: str) -> str:
 
 
 def sentence_of(error: BaseException) -> str | None:
-    """The sentence for a Python error that says the machine ran out of something, with the name of the file if it is known. None for any other error."""
+    """The sentence for a Python error because the machine ran out of something, with the file's name if it is known. None for any other error."""
     if isinstance(error, MemoryError):
         return sentence(f"MemoryError: {error}" if str(error) else "MemoryError")
     if isinstance(error, OSError) and is_trouble_of_system(error) and is_shortage(str(error)):

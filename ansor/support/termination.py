@@ -16,7 +16,7 @@ class Terminated(KeyboardInterrupt):
 
 @contextmanager
 def termination() -> Iterator[None]:
-    """Raise `Terminated` for SIGTERM in the main thread of this process; its children end as before. A handler that is already set stays."""
+    """Raise `Terminated` on SIGTERM in the main thread of this process; its children end as before. A handler that is already set stays."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return

@@ -23,7 +23,7 @@ def format_left(seconds: float) -> str:
 
 
 def format_share(share: float) -> str:
-    """One decimal of a percent: 0.0234 -> '2.3 %'."""
+    """A percentage with one decimal: 0.0234 -> '2.3 %'."""
     return f"{100 * share:.1f} %"
 
 

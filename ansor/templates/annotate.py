@@ -13,13 +13,13 @@ _BINDINGS = {
     "bind_gpu": (("blockIdx", "threadIdx"), (3, 2, 1)),
     "bind_gpu_virtual": (("blockIdx", "vthread", "threadIdx"), (3, 2, 1)),
 }
-"""What GPU loops are bound to, outermost first, and the possible numbers of dimensions, largest first."""
+"""Policy -> GPU threads to bind loops to, outermost first, and the possible numbers of dimensions, largest first."""
 
 NUMBERS = {
     "none": 0, "vec": 1, "unroll": 2, "blockIdx.x": 3, "blockIdx.y": 4, "blockIdx.z": 5, "threadIdx.x": 6, "threadIdx.y": 7, "threadIdx.z": 8,
     "vthread": 9, "fuse": 10,
 }  # fmt: skip
-"""The position of an annotation in its one-hot feature."""
+"""Annotation -> its position in the one-hot feature."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,12 +28,12 @@ class AnnotateSpace(TransformSpace):
 
 
 def annotate_space(name: str, axes: Sequence[AnyAxis], policy: str, *, num_anchor: int | None = None) -> AnnotateSpace:
-    """The table of an annotation knob.
+    """The table of an annotation knob. Policies:
 
-    Words joined by "_", out of none, unroll, vec and try (the same as none): each axis takes each of them, the last axis fastest, with at most one vec.
-    bind_gpu, bind_gpu_virtual: a single entity, by the number of axes. locate_cache: every choice of `num_anchor` axes.
+    none, unroll, vec and try (the same as none), joined by "_": every combination of these words over the axes, last axis fastest, at most one vec.
+    bind_gpu, bind_gpu_virtual: a single entity, determined by the number of axes. locate_cache: every choice of `num_anchor` axes.
     """
-    asked = f"annotate {name!r} of {len(axes)} axes by policy {policy!r}"
+    asked = f"annotation {name!r} of {len(axes)} axes by policy {policy!r}"
     entities: list[AnnotateEntity]
     if policy in _BINDINGS:
         entities = [AnnotateEntity(_bound(len(axes), policy, asked))]
@@ -51,11 +51,11 @@ def annotate_space(name: str, axes: Sequence[AnyAxis], policy: str, *, num_ancho
 
 
 def _bound(number: int, policy: str, asked: str) -> list[str]:
-    """Bind the innermost loops in as many dimensions as there are loops for, and fuse all others into them."""
+    """Bind the innermost loops in as many dimensions as the loops suffice for, and fuse the other loops into them."""
     kinds, dimensions = _BINDINGS[policy]
     for count in dimensions:
         bound = len(kinds) * count
         if number >= bound:
             names = [kind if kind == "vthread" else f"{kind}.{letter}" for kind in kinds for letter in "zyx"[3 - count :]]
             return ["fuse"] * (number - bound) + names
-    raise ConfigError(f"asked for {asked}; it needs at least {len(kinds)} axes")
+    raise ConfigError(f"asked for {asked}; give at least {len(kinds)} axes")

@@ -1,4 +1,4 @@
-"""What a template sees of its configuration: the space being collected, one point of it, or a fallback. Source: AutoTVM 0.9, `autotvm.task.space`."""
+"""The configuration as a template sees it: the space being collected, one point of it, or a fallback. Source: AutoTVM 0.9, `autotvm.task.space`."""
 
 import math
 from abc import ABC, abstractmethod
@@ -14,10 +14,10 @@ from ansor.templates.split import UNLIMITED, split_space
 
 
 class Config(ABC):
-    """The interface of configurations that templates use.
+    """The interface through which templates use a configuration.
 
     `cfg["name"]` is the value of a knob; iteration yields names in the order of definition. `flop` is the sum from `add_flop`, `errors` the messages from
-    `raise_error`, `cost` the seconds that a dispatch context knows, or infinity.
+    `raise_error`, `cost` the seconds recorded by a dispatch context, or infinity.
     The `define_*` methods return one `Axis` for each output of the knob.
     """
 
@@ -32,7 +32,7 @@ class Config(ABC):
 
     @staticmethod
     def axis(var: int | Loop | VirtualAxis) -> VirtualAxis:
-        """An axis to define knobs over: an iteration count, or as long as an axis of a declaration. Raises ConfigError for anything else."""
+        """An axis to define knobs over, from an iteration count or an axis of a declaration. Raises ConfigError for anything else."""
         return VirtualAxis(var)
 
     reduce_axis = axis
@@ -88,7 +88,7 @@ class Config(ABC):
         return self._define(name, AnnotateEntity, len(axes), lambda: annotate_space(name, axes, policy, num_anchor=num_anchor))
 
     def define_knob(self, name: str, candidate: Iterable[object]) -> list[Axis]:
-        """Define a knob with those values. Its value has `.val`. Raises ConfigError if there are none, or `candidate` is not a list of values."""
+        """Define a knob with these values. Its value has `.val`. Raises ConfigError if there are none, or `candidate` is not a list of values."""
         if isinstance(candidate, str) or not isinstance(candidate, Iterable):
             raise ConfigError(f"asked for knob {name!r} with candidate {candidate!r}; give a list of its values, such as [{candidate!r}]")
         return self._define(name, OtherOptionEntity, 0, lambda: OtherOptionSpace("candidate", 0, tuple(OtherOptionEntity(value) for value in candidate)))
@@ -102,7 +102,7 @@ class Config(ABC):
         self.errors.append(msg)
 
     def valid(self) -> bool:
-        """Whether `raise_error` was never called. Ask this after the template has run."""
+        """Whether `raise_error` was never called. Call this after the template has run."""
         return not self.errors
 
     def check(self) -> None:
@@ -113,7 +113,7 @@ class Config(ABC):
     def __iter__(self) -> Iterator[str]:
         return iter(self._entities)
 
-    # Whether a knob has a size, a perm, anns or a val depends on its definition, which types cannot see.
+    # Any: whether a knob has a size, a perm, anns or a val depends on its definition, which static types cannot express.
     def __getitem__(self, name: str) -> Any:
         if name not in self._entities:
             raise ConfigError(f"asked for knob {name!r}; this configuration has {', '.join(map(repr, self._entities)) or 'none'}")
@@ -121,10 +121,10 @@ class Config(ABC):
 
     @abstractmethod
     def _define(self, name: str, kind: type[Entity], num_output: int, make: Callable[[], TransformSpace]) -> list[Axis]:
-        """Register a knob with values of that kind; `make` creates its table."""
+        """Register a knob with values of type `kind`; `make` creates its table."""
 
     def _check_value(self, name: str, kind: type[Entity], num_output: int) -> None:
-        """Raise ConfigError if the present value does not fit the knob: logs may come from anyone, and from other versions of a template."""
+        """Raise ConfigError if the current value does not fit the knob: logs are untrusted, and may come from another version of the template."""
         entity = self._entities.get(name)
         if entity is None:
             return

@@ -29,15 +29,15 @@ class DispatchContext:
     _around: DispatchContext | None = None
 
     def query(self, target: str, workload: Workload | None) -> Config:
-        """The configuration of a workload on a target. If the workload is None: of whatever template is running."""
+        """The configuration of a workload on a target. If the workload is None, the configuration of the running template."""
         found = self._query_inside(target, workload)
         if found is not None:
             return found
-        # Outside of any `with` it answers itself, as TVM's tutorials need to show the best configuration.
+        # A context also answers outside of any `with`: TVM's tutorials query one there to show the best configuration.
         return (self._around or DispatchContext.current).query(target, workload)
 
     def update(self, target: str, workload: Workload, cfg: Config) -> None:
-        """Use this configuration for that workload from now on. Raises ConfigError if the context cannot."""
+        """Use this configuration for that workload from now on. Raises ConfigError if the context cannot store it."""
         raise ConfigError(f"asked {type(self).__name__} to store a configuration of {workload}; use an ApplyHistoryBest")
 
     def _query_inside(self, target: str, workload: Workload | None) -> Config | None:
@@ -73,8 +73,8 @@ class ApplyConfig(DispatchContext):
 
 
 class FallbackContext(DispatchContext):
-    """The root: an untuned configuration for each target and workload, kept for later queries. The logger "autotvm" warns about each when it is
-    first used, unless `silent`."""
+    """The root context: creates an untuned configuration for each target and workload, and keeps it for later queries. Unless `silent`, the logger
+    "autotvm" warns when each is first used."""
 
     def __init__(self) -> None:
         self.silent = False
@@ -86,7 +86,7 @@ class FallbackContext(DispatchContext):
         key = (repr(workload), target)
         if key not in self._memory:
             if not self.silent:
-                _logger.warning("no configuration of %s for target %s is known: a fallback is used, which may be much slower; tune it, or load a log", *key)
+                _logger.warning("no configuration of %s for target %s is known: using a fallback, which may be much slower; tune it, or load a log", *key)
             self._memory[key] = FallbackConfigEntity()
         return self._memory[key]
 

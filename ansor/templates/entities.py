@@ -1,6 +1,6 @@
 """The value of one knob in one configuration. Values are immutable; lists read from them are copies.
 
-`apply` transforms the loops of a stage accordingly, on a schedule of `ansor.manual`. Source: AutoTVM 0.9, `autotvm.task.space`.
+`apply` applies a value to the loops of a stage, in a schedule of `ansor.manual`. Source: AutoTVM 0.9, `autotvm.task.space`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class SupportsRaiseError(Protocol):
 
 @dataclass(frozen=True, init=False, repr=False)
 class SplitEntity:
-    """Sizes of the loops that an axis is split into, outermost first. A first size of -1 is what the others leave of the axis."""
+    """Sizes of the loops that an axis is split into, outermost first. A first size of -1 stands for what the other sizes leave of the axis."""
 
     _size: tuple[int, ...]
 
@@ -37,7 +37,7 @@ class SplitEntity:
         return list(self._size)
 
     def apply(self, s: Schedule, op: Scheduled, axis: AnyLoop) -> list[AnyLoop]:
-        """Split the axis, and return the loops, outermost first. The outermost loop covers the axis, whatever its size says."""
+        """Split the axis, and return the loops, outermost first. The outermost loop always covers the axis, whatever its recorded size."""
         inner = self._size[1:]
         return list(s[op].split_into(axis, inner)) if inner else [axis]
 
@@ -72,7 +72,7 @@ class ReorderEntity:
 
 @dataclass(frozen=True, init=False, repr=False)
 class AnnotateEntity:
-    """One annotation per axis, by name; for the policy `locate_cache`, the numbers of the axes that caches are attached to."""
+    """One annotation per axis, by name; for the policy `locate_cache`, the indices of the axes that caches are attached to."""
 
     _anns: tuple[str | int, ...]
 
@@ -99,7 +99,7 @@ class AnnotateEntity:
 
         axis_lens: iterations of each loop, checked against max_unroll (longest loop to unroll) and vec_size (allowed vector lengths); if one is out of bounds,
         `cfg.raise_error` is called. source: for the policy locate_cache, the stages to compute at these loops, one for each.
-        Raises InstantiationError for a length that is not allowed if `cfg` is missing, and ScheduleError for GPU threads.
+        Without `cfg`, raises InstantiationError for a length out of bounds. Raises ScheduleError for GPU threads.
         """
         if source is not None:
             for stage, place in zip(source, self._anns, strict=True):
@@ -127,7 +127,7 @@ class AnnotateEntity:
 
 @dataclass(frozen=True, repr=False)
 class OtherOptionEntity:
-    """A value from a list that the template's author gave. To be logged, it must be a value that JSON can hold."""
+    """A value from a list in the template. Only values that JSON can represent can be logged."""
 
     val: object
 
@@ -153,7 +153,7 @@ Entity: TypeAlias = SplitEntity | ReorderEntity | AnnotateEntity | OtherOptionEn
 
 
 def same(one: Entity, other: Entity) -> bool:
-    """Whether both are equal, where True, 1 and 1.0 differ, but a tuple equals the list that JSON makes of it."""
+    """Whether two values are equal. True, 1 and 1.0 differ, but a tuple equals the list that JSON makes of it."""
     if isinstance(one, OtherOptionEntity) and isinstance(other, OtherOptionEntity):
         return _typed(one.val) == _typed(other.val)
     return one == other

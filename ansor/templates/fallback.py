@@ -31,7 +31,7 @@ class FallbackConfigEntity(ConfigSpace):
         self._set.add(name)
 
     def fallback_split(self, name: str, constraints: Sequence[int]) -> None:
-        """Choose the largest sizes, innermost first, that divide the rest of the axis within `constraints` (outermost first, -1 for no limit).
+        """Choose sizes, innermost first: each is the largest divisor of the rest of the axis within `constraints` (outermost first, -1 for no limit).
 
         For 128, [-1, 8, 4] gives [4, 8, 4]; for 49 it gives [7, 7, 1]. Raises ConfigError if there are no such sizes, or `name` is not a split.
         """
@@ -43,9 +43,9 @@ class FallbackConfigEntity(ConfigSpace):
     def fallback_with_reference_log(self, ref_log: Iterable[tuple[HasConfig, object]]) -> None:
         """Copy the most similar record of other shapes. Takes pairs of an object with a `.config` and a result, as from `load_from_file`.
 
-        Similarity: the share of this axis' divisors that the product of the recorded sizes also has, summed over the splits; a size of -1 counts as 1, since
-        the record does not hold the extent. The recorded sizes limit all loops of the splits here but the outermost; other knobs are copied. Skips records
-        without one of the knobs, or with other numbers of loops. If no record is similar, nothing changes.
+        Similarity, summed over the splits: the share of the axis's divisors that also divide the product of the recorded sizes. A size of -1 counts as 1,
+        since the record does not hold the extent. The recorded sizes limit all loops of a split except the outermost; other knobs are copied. Skips records
+        that lack one of the knobs or have another number of loops. If no record is similar, nothing changes.
         """
         wanted = {name: set(divisors(space.product)) for name, space in self._splits().items()}
         best_score, best = 0.0, None

@@ -1,6 +1,6 @@
 """A knob: a table of values with a number of outputs, defined over axes.
 
-Each kind of table has its own file: `split`, `reorder`, `annotate`; a plain list of values needs none.
+Each kind of table has its own module: `split`, `reorder`, `annotate`; a plain list of values needs none.
 """
 
 import math
@@ -17,7 +17,7 @@ _numbers = count()
 
 @dataclass(frozen=True, eq=False)
 class TransformSpace:
-    """All values of one knob, in order. `num_output`: the number of axes it results in. Two knobs are never equal, even with the same values."""
+    """All values of one knob, in order. `num_output`: the number of axes it produces. Two knobs are never equal, even with the same values."""
 
     policy: str
     num_output: int
@@ -75,16 +75,16 @@ AnyAxis: TypeAlias = int | Loop | VirtualAxis | Axis
 
 
 def length_of(axis: AnyAxis, asked: str) -> int:
-    """Iterations of an axis that a knob can be defined over. Raises ConfigError for outputs of other knobs: their length depends on the configuration."""
+    """Iterations of the axis that a knob is defined over. Raises ConfigError for the output of another knob, whose length depends on the configuration."""
     if isinstance(axis, Axis):
         raise ConfigError(f"asked for {asked} over an output of another knob, whose length differs between configurations; give the axis itself or a length")
     return VirtualAxis(axis).length
 
 
 def place_of(axis: object, axes: Sequence[object], asked: str) -> int:
-    """The index of that very axis in `axes`. Raises ConfigError if it is not there."""
+    """The index of `axis` itself in `axes`. Raises ConfigError if it is not there."""
     for place, other in enumerate(axes):
-        # Comparing axes of declarations builds an expression.
+        # `==` between axes of a declaration builds an expression, so compare their identities.
         if axis is other or (isinstance(axis, Axis | int) and isinstance(other, Axis | int) and axis == other):
             return place
     raise ConfigError(f"asked for {asked} with {axis!r}, which is not among its axes {list(axes)}; name only axes of the knob")

@@ -23,7 +23,7 @@ def point2knob(p: int, dims: Sequence[int]) -> list[int]:
 def knob2point(knob: Sequence[int], dims: Sequence[int]) -> int:
     """The index of the digits `knob`; the inverse of `point2knob`. Raises ConfigError if their number differs from `dims`, or a digit is too large."""
     if len(knob) != len(dims) or not all(0 <= digit < size for digit, size in zip(knob, dims, strict=True)):
-        raise ConfigError(f"asked for the point of digits {list(knob)} over sizes {list(dims)}; give one digit per size, and below it")
+        raise ConfigError(f"asked for the point of digits {list(knob)} over sizes {list(dims)}; give one digit per size, each below its size")
     point = 0
     for digit, size in zip(reversed(knob), reversed(dims), strict=True):
         point = point * size + digit

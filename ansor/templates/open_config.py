@@ -15,10 +15,10 @@ from ansor.templates.split import SplitSpace
 
 
 class OpenConfig(ConfigEntity):
-    """A configuration of a space in which only the knobs in `digits` have a value.
+    """A configuration of a space in which only the knobs in `digits` have a fixed value.
 
-    Other splits become open choices when they are applied. `looked_at`: the knobs whose values the template read, in order; those not in `digits` showed
-    their first value, so that the run only covers this one.
+    Other splits become open choices when they are applied. `looked_at`: the knobs whose values the template read, in order. A knob outside `digits` shows
+    its first value when read, so the run covers only that value.
     """
 
     def __init__(self, space: ConfigSpace, digits: Mapping[str, int]) -> None:
@@ -32,7 +32,7 @@ class OpenConfig(ConfigEntity):
 
 
 class _ReadRecorder(dict[str, Entity]):
-    """The values of knobs, which records the names of those read. Open splits record reads themselves."""
+    """A dict of the knobs' values that records which names are read. Open splits record their own reads."""
 
     def __init__(self, values: Mapping[str, Entity], looked_at: dict[str, None]) -> None:
         super().__init__(values)

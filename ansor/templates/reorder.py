@@ -26,7 +26,7 @@ def reorder_space(
     spatial: Sequence[Sequence[AnyAxis]] | None = None,
     reduce: Sequence[Sequence[AnyAxis]] | None = None,
 ) -> ReorderSpace:
-    """The table of a reorder knob, permutations in lexicographic order.
+    """The table of a reorder knob, with permutations in lexicographic order.
 
     identity: one order; all: n! orders; interval_all: every order of the axes from `interval[0]` up to, but excluding, `interval[1]`; candidate: lists of axes;
     interleave: one order, first the outer loops of the `spatial` chains, then their last loops merged with the `reduce` chains; interleave_cuda: one order,
@@ -71,7 +71,7 @@ def _interleaved(spatial: list[list[int]], reduce: list[list[int]], *, last_behi
 
 
 def _merged(chains: list[list[int]]) -> list[int]:
-    """Merge chains, always taking from the one with the most left, on ties the first."""
+    """Merge chains: always take the next item of the chain with the most items left, on ties of the first."""
     left = [list(chain) for chain in chains]
     order = []
     while any(left):

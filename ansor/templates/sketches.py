@@ -1,6 +1,6 @@
-"""Turns a template into sketches: a template is a subset of the search space.
+"""Turns a template into sketches: a template describes a subset of the search space.
 
-    run it; each knob it reads takes every value in turn, splits that it only applies stay open   (`open_config`)
+    run it: each knob it reads takes every value in turn, splits that it only applies stay open   (`open_config`)
     -> runs, each a sketch: steps, and the open choices
     -> runs whose steps differ only in numbers form one sketch, with these numbers as its choices
 
@@ -30,14 +30,14 @@ from ansor.templates.split import SplitSpace
 from ansor.templates.task import Task
 
 MAX_RUNS = 4096
-"""The most runs of a template. A run takes about a millisecond."""
+"""The maximum number of runs of one template. A run takes about a millisecond."""
 
 NUMBERS = ("lengths", "amount", "limit")
-"""Step fields that may be open. No step has two of them."""
+"""The step fields that may be open. A step has at most one of them."""
 
 Numbers: TypeAlias = tuple[int, ...]
 Block: TypeAlias = tuple[str, ...]
-"""Knobs that do not occur in all combinations of their values."""
+"""Knobs to treat jointly, since their values do not occur in all combinations; often a single knob."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class TemplateResult:
 
 
 def template_sketches(task: Task, dag: Dag) -> list[Sketch]:
-    """The sketches of all possible configurations of a template. They belong to `dag` if the template declares the same computation, otherwise to
-    declarations of their own, one each.
+    """The sketches of all possible configurations of a template. A sketch belongs to `dag` if the template declares the same computation, otherwise to
+    the template's own declaration.
 
     Raises ScheduleError if no configuration is possible, or the template reads too many values, and DeclarationError if it computes other arrays than `dag`.
     """
@@ -81,7 +81,10 @@ def _identity(dag: Dag) -> object:
 
 
 def _runs(task: Task, digits: Mapping[str, int], count: list[int], refused: list[str]) -> Iterator[TemplateResult]:
-    """Give every value in turn to each knob that the template reads, and so on for those it reads then. `count`: runs so far; `refused`: reasons."""
+    """Run the template. If it reads a knob outside `digits`, run it again with each value of the first such knob, recursively.
+
+    `count`: runs so far; `refused`: the reasons of impossible configurations.
+    """
     count[0] += 1
     config = OpenConfig(task.config_space, digits)
     if count[0] > MAX_RUNS:
@@ -111,8 +114,8 @@ def _sketch(task: Task, config: OpenConfig) -> Sketch:
 
 
 def _merged(runs: Sequence[TemplateResult], space: ConfigSpace) -> Sketch:
-    """One sketch of runs that differ only in numbers. Numbers that depend on a single knob become a choice of its name; those of knobs that depend on each
-    other become one joint choice."""
+    """Merge runs that differ only in numbers into one sketch. Numbers that depend on a single knob become a choice with its name; numbers of knobs that
+    depend on each other become one joint choice."""
     first = runs[0].sketch
     numbers = {place: [_number(run.sketch.steps[place]) for run in runs] for place, step in enumerate(first.steps) if _number(step) is not None}
     varying = {place: values for place, values in numbers.items() if len(set(values)) > 1}
@@ -148,7 +151,7 @@ def _choice(block: Block, columns: Sequence[Sequence[Numbers | None]], space: Co
 
 
 def _blocks(runs: Sequence[TemplateResult]) -> list[Block]:
-    """The knobs that were read, grouped if the runs do not have all combinations of their values."""
+    """The knobs that were read, grouped where the runs do not cover all combinations of their values."""
     blocks: list[Block] = []
     for name in runs[0].digits:
         new: Block = (name,)
@@ -170,7 +173,7 @@ def _digits(run: TemplateResult, block: Block) -> Numbers:
 
 
 def _owner(runs: Sequence[TemplateResult], blocks: Sequence[Block], values: Sequence[Numbers | None]) -> Block | None:
-    """The block that determines a number by itself; None if several do."""
+    """The block that determines a number on its own; None if no block does."""
     for block in blocks:
         pairs = {(_digits(run, block), value) for run, value in zip(runs, values, strict=True)}
         if len(pairs) == len(_seen(runs, block)):
@@ -183,7 +186,7 @@ def _field(step: Step) -> str:
 
 
 def _number(step: Step) -> Numbers | None:
-    """The number of a step; None if it has none, or an open one."""
+    """The number of a step; None if it has none, or if it is open."""
     value = next((getattr(step, name) for name in NUMBERS if hasattr(step, name)), None)
     if isinstance(value, int):
         return (value,)

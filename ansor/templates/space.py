@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 HANDMADE = -1
-"""The index of a configuration outside of any space."""
+"""The index of a configuration that belongs to no space."""
 
 
 class ConfigSpace(Config):
     """All configurations of a template, the product of its knobs.
 
-    `len(space)` is the number of configurations; an index consists of the knobs' digits in the order of definition, the first knob fastest. `space_map` maps
-    names to the knobs' tables. Defining a knob again replaces the first of that name.
+    `len(space)` is the number of configurations; an index consists of the knobs' digits in the order of definition, the first knob varying fastest. `space_map`
+    maps names to the knobs' tables. Defining a knob again replaces the earlier one of that name.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class ConfigSpace(Config):
     def find(self, config: Config) -> int | None:
         """The index of the configuration with the same values, whatever its own index; None if it is not in this space.
 
-        A first size of -1 equals the number it stands for, which older logs hold instead.
+        A first size of -1 equals the size it stands for, which older logs hold instead.
         """
         if set(config) != set(self.space_map):
             return None
@@ -97,8 +97,8 @@ class ConfigSpace(Config):
         first, behind = max(start, 0), self._end(end)
         excluded = sorted({index for index in to_exclude if first <= index < behind})
         if behind - first <= len(excluded):
-            raise ConfigError(f"asked for a random index from {first} to {behind - 1}, {len(excluded)} of them excluded; none is left, give a wider range")
-        # The i-th index that is not excluded lies after all excluded ones up to it.
+            raise ConfigError(f"asked for a random index from {first} to {behind - 1}, {len(excluded)} of them excluded, so none is left; give a wider range")
+        # Every excluded index at or before the result shifts it by one.
         found = first + (rng or Random()).randrange(behind - first - len(excluded))
         for index in excluded:
             if index > found:
@@ -129,7 +129,7 @@ class ConfigSpace(Config):
     def _define(self, name: str, kind: type[Entity], num_output: int, make: Callable[[], TransformSpace]) -> list[Axis]:
         space = make()
         if not len(space):
-            raise ConfigError(f"asked to define knob {name!r} by {space}; no value is left: widen its filter, candidates or policy")
+            raise ConfigError(f"asked to define knob {name!r} by {space}, which leaves no value; widen its filter, candidates or policy")
         self.space_map[name] = space
         self._entities[name] = space[0]
         return [Axis(space, output) for output in range(num_output)]
@@ -138,7 +138,7 @@ class ConfigSpace(Config):
 class ConfigEntity(Config):
     """One configuration: `index` in its space (-1 if handmade), `code_hash` of the template's source, and a value for each knob by name.
 
-    `constraints` exists because AutoTVM has it, which also ignores it; do not pass any.
+    `constraints` must be empty, else ConfigError is raised: AutoTVM has this argument but ignores it.
     """
 
     def __init__(self, index: int, code_hash: str | None, entity_map: Mapping[str, Entity], constraints: Sequence[object] = ()) -> None:

@@ -22,7 +22,7 @@ class SplitSpace(TransformSpace):
         return f"Split(policy={self.policy}, product={self.product}, num_outputs={self.num_output}) len={len(self)}"
 
     def filled(self, entity: SplitEntity) -> list[int]:
-        """The sizes, with a first -1 replaced by the number that covers the axis."""
+        """The sizes, with a first -1 replaced by the size that covers the axis."""
         first, *inner = entity.size
         inside = prod(inner)
         return [-(-self.product // inside) if first == -1 and inside > 0 else first, *inner]
@@ -41,8 +41,8 @@ def split_space(
 ) -> SplitSpace:
     """The table of a split knob.
 
-    factors: divisors of the extent, so that inner sizes divide it; power2: powers of two up to the extent; verbose: both (ascending, while AutoTVM's order
-    comes from a hash table); candidate: the given lists. If sizes need not divide (`no_tail` false, the default for power2 and verbose), their product is at
+    factors: divisors of the extent, so that inner sizes divide it; power2: powers of two up to the extent; verbose: both (ascending; AutoTVM's order
+    comes from a hash table); candidate: the given lists. If sizes need not divide it (`no_tail` false, the default for power2 and verbose), their product is at
     most the extent. `max_factor` bounds the inner sizes. The innermost size varies slowest, then the next inner one, and so on.
     """
     asked = f"split {name!r} of {extent} iterations"
@@ -65,7 +65,7 @@ def _given(candidate: Sequence[Sequence[int]] | None, num_outputs: int, asked: s
         raise ConfigError(f"asked for {asked} by policy 'candidate' without candidates; give candidate=[[...], ...]")
     for sizes in candidate:
         if len(sizes) != num_outputs or not all(size >= 1 for size in sizes[1:]) or not (sizes[0] >= 1 or sizes[0] == -1):
-            raise ConfigError(f"asked for {asked} as {list(sizes)}; give {num_outputs} sizes of at least 1, the first may be -1 (what is left)")
+            raise ConfigError(f"asked for {asked} as {list(sizes)}; give {num_outputs} sizes of at least 1; the first may be -1 for what is left")
     return [SplitEntity(sizes) for sizes in candidate]
 
 
@@ -94,7 +94,7 @@ def _inner_sizes(extent: int, factors: Sequence[int], number: int, divide: bool,
 
 
 def largest_sizes(name: str, space: SplitSpace, limits: Sequence[int]) -> SplitEntity:
-    """The largest divisors of the rest of the axis within their limits, from innermost to outermost; -1 is no limit.
+    """Sizes chosen from innermost to outermost, each the largest divisor of the rest of the axis within its limit; -1 is no limit.
 
     128 with [-1, 8, 4] gives [4, 8, 4]. Raises ConfigError if a limit allows none. Source: AutoTVM 0.9, `fallback_split`.
     """

@@ -24,7 +24,7 @@ from ansor.templates.template import deserialize_args as deserialize_args
 class Task:
     """The name of a template and its arguments, with tensors as `("TENSOR", shape, dtype)`; from `create` also its space, flop and target.
 
-    flop: operations of one run; target: its text. Tasks are equal if their names and arguments are.
+    flop: operations of one run; target: the text of the target. Tasks are equal if their names and arguments are.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Task:
 def create(task_name: str, args: Sequence[object], target: object = "llvm", target_host: object = None) -> Task:
     """A task with its space. Runs the template once, as `collect` does.
 
-    target: a text, or an object with a text as its `str`. flop is what the template added by `cfg.add_flop`, or else counted from its declaration.
+    target: a text, or an object with a text as its `str`. flop is what the template adds by `cfg.add_flop`, otherwise it is counted from the declaration.
     Raises ConfigError if the template is not registered or has no countable operations, and DeclarationError for arguments that a log cannot hold or the
     template does not take, and for a template that does not return a schedule and arguments.
     """

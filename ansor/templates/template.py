@@ -53,8 +53,8 @@ def template(task_name: str, func: F) -> F: ...
 def template(task_name: str, func: F | None = None) -> Callable[[F], F] | F:
     """Register a function as the template of that name. Use it as a decorator, or call it with both arguments.
 
-    Raises DeclarationError (a ValueError) if the name is taken or not a string; calling the template with keyword arguments, which logs cannot hold,
-    raises it as well.
+    Raises DeclarationError (a ValueError) if the name is taken or not a string. Calling the template with keyword arguments, which logs cannot hold,
+    raises it too.
     """
 
     if not isinstance(task_name, str):
@@ -124,10 +124,11 @@ def register_topi_schedule(task_name: str, func: Callable[Concatenate[Config, P]
 def register_topi_schedule(
     task_name: str, func: Callable[Concatenate[Config, P], Schedule] | None = None
 ) -> Callable[[Callable[Concatenate[Config, P], Schedule]], Callable[P, Schedule]] | Callable[P, Schedule]:
-    """Register a function that schedules such tensors as the second half of the template. Use it as a decorator, or call it with both arguments.
+    """Register a function that schedules the tensors of `register_topi_compute`, as the second half of the template.
 
+    Use it as a decorator, or call it with both arguments.
     The function takes the configuration and the tensors; callers omit the configuration. Raises DeclarationError like `template`, and if neither the tensors
-    nor anything they read has this workload.
+    nor anything they read comes from the first half of this name.
     """
 
     def register(function: Callable[Concatenate[Config, P], Schedule]) -> Callable[P, Schedule]:
@@ -137,7 +138,10 @@ def register_topi_schedule(
         def called(*args: P.args, **kwargs: P.kwargs) -> Schedule:
             workload = get_workload(as_list(args[0] if args else None), task_name)
             if workload is None:
-                raise DeclarationError(f"asked to schedule {args[:1]} by {task_name!r}, but its @register_topi_compute declared none of them")
+                raise DeclarationError(
+                    f"asked to schedule {args[:1]} by {task_name!r}, but its @register_topi_compute function declared none of them; "
+                    "pass a tensor from that function"
+                )
             return function(DispatchContext.current.query(current_target(), workload), *args, **kwargs)
 
         _schedules[task_name] = called
@@ -147,7 +151,10 @@ def register_topi_schedule(
 
 
 def get_workload(outs: Sequence[object], task_name: str | None = None) -> Workload | None:
-    """The workload of the first of these tensors, or of those they read, that a registered function declared (the one of `task_name`, if given)."""
+    """The workload of the first tensor, among these and everything they read, that a registered function declared (the one of `task_name`, if given).
+
+    None if there is no such tensor.
+    """
     waiting, seen = list(outs), set[int]()
     while waiting:
         tensor = waiting.pop(0)
@@ -169,7 +176,7 @@ class MissingTask:
 
     def __call__(self, *args: object) -> NoReturn:
         known = ", ".join(map(repr, sorted({*_templates, *_computes}))) or "none"
-        raise ConfigError(f"asked for a program of task {self.name!r}, which is not registered; registered are: {known}; import the module that defines it")
+        raise ConfigError(f"asked for a program of task {self.name!r}, which is not registered (registered: {known}); import the module that defines it")
 
 
 def find_template(name: str) -> TemplateFunction:
@@ -198,7 +205,7 @@ def check_arguments(name: str, args: Sequence[object]) -> None:
 
 
 def _both_halves(name: str, *args: object) -> Instance:
-    """Inputs are found in the order of reads. The declared tensor comes first, as in AutoTVM."""
+    """Run both halves of a template. Its arguments are the declared tensor, which comes first as in AutoTVM, and the inputs in order of first read."""
     out = _computes[name](*args)
     schedule = _schedules[name]([out])
     return schedule, [out, *(tensor for tensor in schedule.dag.declared if tensor.is_placeholder)]
@@ -206,7 +213,7 @@ def _both_halves(name: str, *args: object) -> Instance:
 
 @dataclass(frozen=True)
 class _Label:
-    """A workload as a tensor attribute. It is not a plain value, so that the key of the computation does not depend on it."""
+    """A workload as a tensor attribute. Keys of computations cover only plain values, so they do not depend on it."""
 
     workload: Workload
 
@@ -249,7 +256,7 @@ def _is_tensor(value: Json) -> bool:
 
 def _workload(task_name: str, args: Sequence[object], kwargs: object) -> Workload:
     if kwargs:
-        raise DeclarationError(f"asked for template {task_name!r} with the keyword arguments {kwargs}; pass them by position: logs do not hold names")
+        raise DeclarationError(f"asked for template {task_name!r} with the keyword arguments {kwargs}; pass them by position, since logs do not hold names")
     return args_to_workload(args, task_name)
 
 

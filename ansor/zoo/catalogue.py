@@ -1,6 +1,6 @@
 """The names of built-in networks and operators: `ansor tune resnet18`, `ansor tune matmul`.
 
-Looking up a name imports nothing heavy: using a network imports its module, and PyTorch with it.
+Looking up a name is fast; only using a network imports its module, and PyTorch with it.
 """
 
 from __future__ import annotations

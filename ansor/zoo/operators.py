@@ -1,4 +1,4 @@
-"""Single operators to tune, measure and compare, with default shapes from common networks. Arguments are data, then weights, then the result."""
+"""Single operators to tune, measure and compare, with default shapes from common networks. Each returns its data, then its weights, then the result."""
 
 from __future__ import annotations
 

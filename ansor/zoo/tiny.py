@@ -16,7 +16,7 @@ from torch import nn
 from ansor.zoo.weights import settled
 
 CALIBRATION = 8
-"""Inputs for quantisation."""
+"""The number of inputs for quantisation."""
 
 
 def _conv(inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> list[nn.Module]:

@@ -11,7 +11,7 @@ from torch import nn
 def settled(make: Callable[[], nn.Module], image: tuple[int, ...] = (3, 64, 64)) -> nn.Module:
     """`make()` with seeded random weights, in evaluation mode.
 
-    Batch norms get random scales and shifts, and the statistics of a batch of images of shape `image`, as training would.
+    2-d batch norms get random scales and shifts, and the statistics of a batch of random inputs of shape `image`, as in training.
     Leaves the caller's random state unchanged.
     """
     with torch.random.fork_rng(devices=[]):

@@ -19,7 +19,7 @@ CONNECT_SECONDS = 10.0
 PUSHED = ".ansor/agent"
 """Where `ansor agent push` puts the agent, in the remote home folder."""
 
-# Never asks for a password; gives up when the board does not answer.
+# ssh never asks for a password, and gives up when the board does not answer.
 SSH_OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
 
 

@@ -1,8 +1,8 @@
-/* The agent: runs programs of `ansor` on this machine for whoever started it, or over TCP for whoever knows a key.
+/* The agent: runs programs of `ansor` on this machine for the process that started it, or over TCP for peers that have the key.
 
        agent [-store DIR] [-space MB] [-wait SECONDS] [-with COMMAND] [-listen [HOST:]PORT -key FILE]
 
-   Without -listen it speaks on standard input and output. It knows nothing of what the programs compute. docs/agents.md. */
+   Without -listen it uses standard input and output. It does not know what the programs compute. See docs/agents.md. */
 
 #define _GNU_SOURCE
 #include "memory.h"
@@ -44,7 +44,7 @@ static void say(int descriptor, const char *text) {
     if (write(descriptor, text, strlen(text)) < 0) return;
 }
 
-/* Ends with a sentence. */
+/* Prints a message and exits. */
 static void refuse(const char *why, const char *what) {
     say(2, "agent: ");
     say(2, why);
@@ -80,7 +80,7 @@ static void split_command(char *command) {
     }
     if (running->words == 0) refuse("-with needs a command", NULL);
     if (running->before[0][0] == '/' || !strchr(running->before[0], '/')) return;
-    Text whole = {.length = 0};    /* jobs run in folders of their own */
+    Text whole = {.length = 0};    /* an absolute path, as jobs run in their own folders */
     if (syscall(SYS_getcwd, agent.emulator, sizeof agent.emulator) < 1) refuse("the working folder has no name", strerror(errno));
     add(&whole, agent.emulator), add(&whole, "/"), add(&whole, running->before[0]);
     if (whole.length >= sizeof agent.emulator) refuse("-with names a program whose path is too long", running->before[0]);
@@ -115,7 +115,7 @@ static void read_options(int count, char **words) {
         read_option(words[i], words[i + 1]);
     }
     agent.session.store.largest = agent.session.store.space / 4;
-    agent.session.store.since = agent.session.store.space;    /* look when the first file comes */
+    agent.session.store.since = agent.session.store.space;    /* scan the folder when the first file comes */
     if (agent.listen && !agent.key_file) refuse("-listen needs -key FILE", NULL);
     if (agent.key_file && !agent.listen) refuse("-key is for -listen; standard input needs none", NULL);
     if (agent.key_file) read_key(agent.key_file);
@@ -151,7 +151,7 @@ static void handle_signals(void) {
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* Four numbers with dots between them, or localhost. */
+/* Parses a dotted IPv4 address, or localhost. */
 static int read_host(const char *text, size_t length, uint32_t *host) {
     char word[16] = "";
     *host = INADDR_LOOPBACK;
@@ -191,7 +191,7 @@ static int open_port(void) {
     return descriptor;
 }
 
-/* Lets the last answer arrive: closing with unread bytes would throw it away. */
+/* Lets the last answer arrive: closing a socket with unread bytes would discard it. */
 static void close_gently(int descriptor) {
     char part[PART_BYTES];
     const int64_t deadline = now_ms() + CLOSING_MS;
@@ -215,7 +215,7 @@ static void serve_peer(int descriptor) {
     close_gently(descriptor);
 }
 
-/* A process for each session: what goes wrong in one does not reach another. Gives its number, 0 in the session itself. */
+/* Forks a process for each session, so that a failure in one does not affect another. Returns its pid; 0 in the session itself. */
 static pid_t fork_session(void) {
     const pid_t parent = getpid(), child = fork();
     if (child != 0) return child;
@@ -263,7 +263,7 @@ static void serve_port(void) {
     close(port);
 }
 
-/* Gives the exit status. */
+/* Returns the exit status. */
 static int serve_standard(void) {
     int status = 0;
     const pid_t child = fork_session();
@@ -284,7 +284,7 @@ static int serve_standard(void) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* What is opened would else get the numbers of standard input and output, and jobs would write there. */
+/* Opens missing standard descriptors. Otherwise files opened later would get their numbers, and jobs would write to those files. */
 static void fill_standard(void) {
     for (int i = 0; i <= 2; i++)
         if (fcntl(i, F_GETFD) < 0 && open("/dev/null", O_RDWR) != i) _exit(2);

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO
 
-CLOSING_SECONDS = 2.0  # an agent ends its job, removes its folder and ends when its input does
+CLOSING_SECONDS = 2.0  # when its input ends, an agent ends its job, removes its folder and exits
 PART_BYTES = 1 << 16
 
 
@@ -70,7 +70,7 @@ class Channel:
 
     @property
     def interrupted(self) -> bool:
-        """Whether it is unusable from now on."""
+        """Whether the channel was interrupted or closed: it cannot be used any more."""
         return self._closed
 
     def close(self) -> None:
@@ -95,12 +95,12 @@ class Channel:
 
 
 class ProcessChannel(Channel):
-    """An agent started here or by `ssh` that speaks on its standard input and output. Raises OSError if it does not start."""
+    """An agent process, started here or by `ssh`, which uses its standard input and output. Raises OSError if it does not start."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115, as long as this is open
+        self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115, open as long as the channel
         try:
-            # A session of its own: Ctrl-C is for the measuring process, which ends this one.
+            # Its own session: Ctrl-C goes to the measuring process, which then ends this one.
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, start_new_session=True, bufsize=0)
         except BaseException:
             self._complaints.close()
@@ -123,7 +123,7 @@ class ProcessChannel(Channel):
         return ended
 
     def close(self) -> None:
-        """Close its input; if the process does not end then, kill it."""
+        """Close its input, and kill the process if it does not end."""
         if self._closed and self._complaints.closed:
             return
         for pipe in self._pipes:
@@ -143,7 +143,7 @@ class ProcessChannel(Channel):
 
 
 class SocketChannel(Channel):
-    """A listening agent. Raises OSError if nothing listens there."""
+    """A connection to a listening agent. Raises OSError if nothing listens there."""
 
     def __init__(self, host: str, port: int, seconds: float) -> None:
         self._socket = socket.create_connection((host, port), seconds)

@@ -12,16 +12,16 @@ from ansor.measure.agent.channel import Channel
 from ansor.measure.agent.wire import VERSION, Answer, LinkLost, Wire
 
 ANSWER_SECONDS = 30.0
-LATE_SECONDS = 30.0  # how long after the end of a job its answer may come
+LATE_SECONDS = 30.0  # how long after a job's end its answer may come
 WAIT_SECONDS = 60.0  # for another peer's job, if the agent does not say how long it waits
-SLOWEST_RATE = 16 << 10  # bytes a second, as the agent has it
+SLOWEST_RATE = 16 << 10  # bytes per second, as in `link.h`
 
 RunWay = str
 """How a job ended: exit, signal or timeout."""
 
 
 class Refused(DeviceError):
-    """An agent answered with an error; `kind` is its word for it."""
+    """An agent answered with an error; `kind` is the agent's name for the error."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(f"the agent refused ({kind}): {text}")
@@ -73,7 +73,7 @@ class AgentClient:
         return self._ask(("have", "kept", name)).words == ("yes",)
 
     def put(self, content: bytes) -> str:
-        """Store a file and return its digest. Raises Refused for one larger than the agent accepts: it would cut the connection in the middle."""
+        """Store a file and return its digest. Raises Refused for a file larger than the agent accepts: the agent would break the connection midway."""
         largest = self.about.get("largest", "")
         if largest.isascii() and largest.isdecimal() and len(content) > int(largest):
             raise Refused("large", f"a file of {len(content)} bytes is larger than this agent accepts, {largest}; start it with a larger -space")
@@ -82,7 +82,7 @@ class AgentClient:
         return digest
 
     def run(self, digest: str, mode: str, kept: str, recipe: bytes, limits: Limits) -> RunEnd:
-        """Run a stored program with the recipe as its input. `mode`: reference or trial. `kept`: what a reference leaves and a trial reads; '-': nothing."""
+        """Run a stored program with the recipe as its input. mode: reference or trial. kept: a file that a reference leaves and a trial reads, '-' for none."""
         words = ("run", digest, mode, kept, str(ceil(limits.seconds * 1e3)), str(limits.memory), str(limits.file_bytes))
         answer = self._ask(words, recipe, seconds=limits.seconds + self._wait + LATE_SECONDS)
         return _run_end(answer)
@@ -108,7 +108,7 @@ class AgentClient:
     def _greeted(self) -> Mapping[str, str]:
         answer = self._ask(("hello", VERSION))
         if answer.words != ("hello", VERSION):
-            raise LinkLost(f"this is not the answer of an agent: {' '.join(answer.words)[:60]!r}")
+            raise LinkLost(f"this is not an agent's answer: {' '.join(answer.words)[:60]!r}")
         lines = (line.partition(" ") for line in answer.body.decode("utf-8", "replace").splitlines())
         found: dict[str, str] = {}
         for name, _, value in lines:
@@ -129,6 +129,6 @@ def _run_end(answer: Answer) -> RunEnd:
     words = answer.words
     numbers = all(word.isascii() and word.isdecimal() for word in words[2:])
     if len(words) != 8 or words[0] != "ran" or words[1] not in ("exit", "signal", "timeout") or not numbers:
-        raise LinkLost(f"this is not the answer of an agent: {' '.join(words)[:60]!r}")
+        raise LinkLost(f"this is not an agent's answer: {' '.join(words)[:60]!r}")
     code, wall, cpu, peak, cut, output = map(int, words[2:])
     return RunEnd(words[1], code, answer.body[:output], answer.body[output:], bool(cut), wall / 1e6, cpu / 1e6, peak)

@@ -1,4 +1,4 @@
-/* Runs a stored program in a child with limits, and says how it ended. */
+/* Runs a stored program in a child with limits, and reports how it ended. */
 
 #include <sched.h>
 #include <sys/prctl.h>
@@ -7,17 +7,17 @@
 
 enum {
     OUT_BYTES = 64 << 10, ERR_BYTES = 2 << 10, RECIPE_BYTES = 256 << 10,
-    OPEN_FILES = 64, BEFORE = 16,    /* descriptors of a job; words in front of its command */
-    EMULATOR_BYTES = 1 << 30,        /* what a program in front may take for itself */
+    OPEN_FILES = 64, BEFORE = 16,    /* descriptors of a job; words of -with COMMAND */
+    EMULATOR_BYTES = 1 << 30,        /* memory for the emulator itself */
     LONGEST_SECONDS = 86400, LOOK_MS = 20,
-    STRAYS_MS = 2000,                /* what a job left running gets to end: one that a driver or a tracer holds does not */
-    DRAIN_BYTES = 1 << 20,           /* what is read at most of a pipe after its program has ended */
+    STRAYS_MS = 2000,                /* time for killed leftovers of a job to end: those held by a driver or a tracer do not */
+    DRAIN_BYTES = 1 << 20,           /* most bytes to read from a pipe after its program has ended */
 };
 
 typedef struct {
     char *before[BEFORE + 1];
     int words;
-    int64_t patience;    /* milliseconds to wait for the job before this one */
+    int64_t patience;    /* milliseconds to wait for another job to end */
 } Running;
 
 typedef struct {
@@ -33,11 +33,11 @@ typedef struct {
     int64_t wall_us, cpu_us, peak_kb;
 } Ended;
 
-static Ended ended;    /* one job at a time: too large for small stacks */
+static Ended ended;    /* too large for small stacks; only one job runs at a time */
 static unsigned char recipe[RECIPE_BYTES];
 
 static int processors(void) {
-    unsigned long set[128] = {0};    /* one bit for each */
+    unsigned long set[128] = {0};    /* one bit for each processor */
     const long bytes = syscall(SYS_sched_getaffinity, 0, sizeof set, set);
     int count = 0;
     for (long i = 0; i < bytes / (long)sizeof *set; i++) count += __builtin_popcountl(set[i]);
@@ -46,13 +46,13 @@ static int processors(void) {
 
 static void limit(int what, uint64_t most) {
     const uint64_t value[2] = {most, most};
-    syscall(SYS_prlimit64, 0, what, value, NULL);    /* the library's call brings locks of threads with it */
+    syscall(SYS_prlimit64, 0, what, value, NULL);    /* the C library's setrlimit would link thread locks */
 }
 
 static void set_limits(const Job *job, const Running *running) {
     uint64_t memory = job->memory + (running->words ? EMULATOR_BYTES : 0);
     if (sizeof(void *) == 4 && memory > 0x7fffffff) memory = 0x7fffffff;
-    /* An emulator reserves addresses that it never uses, so that what it writes to is limited instead. */
+    /* An emulator reserves address space that it never uses, so limit its data instead. */
     limit(running->words ? RLIMIT_DATA : RLIMIT_AS, memory);
     limit(RLIMIT_CPU, (job->ms / 1000 + 2) * (uint64_t)processors());
     limit(RLIMIT_FSIZE, job->file_bytes);
@@ -60,7 +60,7 @@ static void set_limits(const Job *job, const Running *running) {
     limit(RLIMIT_CORE, 0);
 }
 
-/* In the child: does not return. `report` gets the error number where the program cannot be started. */
+/* In the child: does not return. `report` gets the error number if the program cannot be started. */
 static void become(const Job *job, const Running *running, int out, int err, int report) {
     char *words[BEFORE + 4], program[NAME_BYTES], mode[16], *environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=.", "TMPDIR=.", NULL};
     sigset_t none;
@@ -88,7 +88,7 @@ static void become(const Job *job, const Running *running, int out, int err, int
     _exit(127);
 }
 
-/* Kills what left the group of the job; it has become our child since its parents are gone. */
+/* Kills processes that left the job's group: they became our children when their parents ended. */
 static void kill_strays(void) {
     char name[NAME_BYTES], list[512];
     Text path = {.length = 0};
@@ -103,7 +103,7 @@ static void kill_strays(void) {
         if (file >= 0) close(file);
         if (got <= 0) return;
         list[got] = 0;
-        for (char *at = list, *end; (end = strchr(at, ' ')); at = end + 1) {    /* the last one may be cut: the next look has it whole */
+        for (char *at = list, *end; (end = strchr(at, ' ')); at = end + 1) {    /* the last number may be cut off: the next pass reads it whole */
             uint64_t process;
             *end = 0;
             if (number_of(at, INT32_MAX, &process) && process > 1) kill((pid_t)process, SIGKILL);
@@ -114,7 +114,7 @@ static void kill_strays(void) {
     }
 }
 
-/* Keeps the first bytes of standard output and the last ones of standard error. Gives whether there may be more. */
+/* Keeps the first bytes of standard output and the last bytes of standard error. Returns whether there may be more. */
 static int take_output(int pipe, int is_error) {
     unsigned char part[PART_BYTES];
     const ssize_t got = read(pipe, part, is_error ? ERR_BYTES / 2 : sizeof part);
@@ -135,7 +135,7 @@ static int take_output(int pipe, int is_error) {
     return 1;
 }
 
-/* Waits until the child ends, its time is up, or the peer is gone. The child is there no more afterwards, with all that it started. */
+/* Waits until the child ends, its time is up, or the peer is gone. Afterwards, the child and all processes it started are gone. */
 static Outcome attend(const Link *link, pid_t child, int out, int err, const Job *job) {
     const int64_t begin = now_us(), deadline = begin / 1000 + (int64_t)job->ms;
     struct pollfd watched[3] = {{.fd = out, .events = POLLIN}, {.fd = err, .events = POLLIN}, {.fd = link->in, .events = POLLRDHUP}};
@@ -177,7 +177,7 @@ static Outcome start_and_attend(const Link *link, const Job *job, const Running 
     if (report[1] >= 0) close(report[1]);
     if (child > 0) {
         int error;
-        setpgid(child, child);    /* as the child does: whoever comes first */
+        setpgid(child, child);    /* the child does the same: either may be first */
         if (read(report[0], &error, sizeof error) == sizeof error) ended.start_error = error;
         fcntl(out[0], F_SETFL, O_NONBLOCK), fcntl(err[0], F_SETFL, O_NONBLOCK);
         outcome = attend(link, child, out[0], err[0], job);
@@ -188,7 +188,7 @@ static Outcome start_and_attend(const Link *link, const Job *job, const Running 
     return outcome;
 }
 
-/* The lock that says that a job runs, or -1: busy, or the peer is gone (`*outcome`). */
+/* Takes the lock that is held while a job runs. Returns -1 if another job keeps it too long, or if the peer is gone (`*outcome`). */
 static int take_turn(const Link *link, int64_t patience, Outcome *outcome) {
     const int lock = open("lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     const int64_t deadline = now_ms() + patience;
@@ -205,7 +205,7 @@ static int take_turn(const Link *link, int64_t patience, Outcome *outcome) {
     return lock;
 }
 
-/* Gives NULL, or what went wrong. */
+/* Returns NULL, or what went wrong. */
 static const char *make_folder(const Job *job, uint64_t size) {
     char name[NAME_BYTES];
     remove_all(job->folder);
@@ -217,7 +217,7 @@ static const char *make_folder(const Job *job, uint64_t size) {
     return close(file) == 0 && written ? NULL : strerror(errno ? errno : ENOSPC);
 }
 
-/* What the job wrote becomes a kept file. */
+/* Moves the job's output to the kept file. */
 static void keep_output(const Job *job, const char *kept) {
     char written[2 * NAME_BYTES];
     struct stat found;

@@ -1,8 +1,8 @@
 /* Messages over a connection, with limits on their size and on the time they take.
 
-       WORD ... SIZE\n   SIZE bytes   [32 bytes: the seal, on a connection that is proved by a key]
+       WORD ... SIZE\n   SIZE bytes   [32 bytes: the seal, if the connection was authenticated by a key]
 
-   A seal is the HMAC-SHA256 of who sends, how many messages were sent before, and the message. Nothing is done before a message's seal is seen to be right. */
+   A seal is the HMAC-SHA256 of the sender, the number of messages sent before, and the message. No message is acted on before its seal is verified. */
 
 #include <errno.h>
 #include <poll.h>
@@ -12,9 +12,9 @@
 
 enum {
     HEADER_BYTES = 256, WORDS = 8,
-    PART_BYTES = 4096,        /* of a pipe that is ready, so much can be written without waiting */
-    MESSAGE_SECONDS = 30,     /* a message takes at most so long ... */
-    SLOWEST_RATE = 16 << 10,  /* ... and as long as its bytes take at this rate (bytes a second) */
+    PART_BYTES = 4096,        /* a pipe that is ready takes so much without blocking */
+    MESSAGE_SECONDS = 30,     /* a message may take this long ... */
+    SLOWEST_RATE = 16 << 10,  /* ... plus the time its bytes take at this rate (bytes per second) */
 };
 
 typedef enum { FINE, GONE, LATE, WRONG, STOPPED } Outcome;
@@ -22,9 +22,9 @@ typedef enum { FINE, GONE, LATE, WRONG, STOPPED } Outcome;
 typedef struct {
     int in, out, sealed;
     uint64_t sent, received;            /* messages */
-    int64_t idle, patience;             /* milliseconds between messages, below 0: any; and for one of them */
+    int64_t idle, patience;             /* most milliseconds between messages (below 0: unlimited), and for one message */
     int64_t deadline;
-    Hmac key, opening, sealing;         /* the key of seals; running ones of the message that is read, and that is written */
+    Hmac key, opening, sealing;         /* the key of seals; the running seals of the message being read, and being written */
     char line[HEADER_BYTES];
     char *words[WORDS];
     int count;
@@ -49,7 +49,7 @@ static int64_t now_ms(void) {
     return now_us() / 1000;
 }
 
-/* The only place that waits: signals are let in here alone. `deadline` in milliseconds, below 0: none. Gives the number of descriptors that are ready. */
+/* The only place that waits, and the only one that unblocks signals. `deadline` in milliseconds, below 0: none. Returns the number of ready descriptors. */
 static int wait_for(struct pollfd *watched, nfds_t count, int64_t deadline) {
     sigset_t none;
     int64_t left = deadline - now_ms();
@@ -92,7 +92,7 @@ static Outcome fill_buffer(Link *link, int64_t deadline) {
     return FINE;
 }
 
-/* Up to `size` bytes that have come, or that come now, are put where `*part` says. */
+/* Receives up to `size` bytes, and waits if there are none yet; `*part` then points to them. */
 static Outcome receive_part(Link *link, size_t size, const unsigned char **part, size_t *length) {
     while (link->start == link->end) {
         const Outcome outcome = fill_buffer(link, link->deadline);
@@ -115,7 +115,7 @@ static Outcome receive_bytes(Link *link, void *place, size_t size) {
     return FINE;
 }
 
-/* Words between single spaces; the last one is the size of the body. */
+/* Splits the line at single spaces; the last word is the size of the body. */
 static Outcome split_line(Link *link) {
     char *at = link->line;
     for (link->count = 0; at; link->count++) {
@@ -129,7 +129,7 @@ static Outcome split_line(Link *link) {
     return link->count >= 1 && number_of(link->words[link->count], (uint64_t)1 << 40, &link->size) ? FINE : WRONG;
 }
 
-/* The first line of the next message, as `words`, `count` of them beside `size`. */
+/* Receives the first line of the next message: `count` words, and the `size`. */
 static Outcome receive_header(Link *link) {
     link->deadline = link->idle < 0 ? -1 : now_ms() + link->idle;
     while (link->start == link->end) {
@@ -150,12 +150,12 @@ static Outcome receive_header(Link *link) {
     return WRONG;
 }
 
-/* Bodies are read by whoever knows how large they may be, after this. */
+/* Extends the deadline by the time for the body. Call it once the body's size is known to be valid. */
 static void allow_body(Link *link) {
     link->deadline += (int64_t)(link->size / SLOWEST_RATE) * 1000;
 }
 
-/* To be called after the body, before anything is done. */
+/* Verifies the seal. Call it after the body was read, before acting on the message. */
 static Outcome receive_end(Link *link) {
     unsigned char wanted[DIGEST_BYTES], found[DIGEST_BYTES];
     link->received++;
@@ -187,7 +187,7 @@ static Outcome send_bytes(Link *link, const void *data, size_t size) {
     return write_bytes(link, data, size);
 }
 
-/* The first line of an answer, to which the size is added; `send_bytes` and `send_end` follow. */
+/* Sends the first line of an answer, with the size appended; `send_bytes` and `send_end` follow. */
 static Outcome send_header(Link *link, const Text *words, uint64_t size) {
     Text line = *words;
     link->deadline = now_ms() + (MESSAGE_SECONDS + (int64_t)(size / SLOWEST_RATE)) * 1000;

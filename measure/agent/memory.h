@@ -1,4 +1,4 @@
-/* Small copies of what compilers call by themselves: the library's, made for speed, are a tenth of the agent's size. */
+/* Small versions of functions that compilers call implicitly: the C library's are optimised for speed, and would be a tenth of the agent's size. */
 
 #ifdef SMALL
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What a peer may ask, and what it is answered.
+/* The requests of a peer, and their answers.
 
        hello VERSION                               hello VERSION, and lines `NAME VALUE` about this machine
        have file DIGEST | have kept NAME           yes | no
@@ -8,7 +8,7 @@
        drop file DIGEST | drop kept NAME           dropped
        anything                                    error KIND, and a sentence
 
-   KEPT is where the output of a reference stays, or what a trial is compared with; `-`: nothing. */
+   KEPT names the file that keeps a reference's output, or that a trial is compared with; `-`: none. */
 
 #include <sys/random.h>
 #include <sys/sysinfo.h>
@@ -23,10 +23,10 @@ typedef struct {
     Store store;
     Running running;
     int greeted;
-    int64_t start;    /* of the process that listens: another one is another agent */
+    int64_t start;    /* start time of the listening process, which identifies the agent */
 } Session;
 
-/* The first line of a file that begins with one of the words, without it. */
+/* Adds `name` and the text that follows the first `head` in a file, up to the end of its line. */
 static void add_line_of(Text *text, const char *path, const char *head, const char *name) {
     char content[8192];
     const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -89,7 +89,7 @@ static Outcome send_ended(Link *link) {
     return outcome == FINE ? send_end(link) : outcome;
 }
 
-/* With the lock of jobs held. `kept`: a file in the store, or ''. */
+/* The caller holds the job lock. `kept`: a file in the store, or ''. */
 static Outcome run_in_folder(Session *session, Job *job, const char *kept) {
     const int is_reference = strcmp(job->mode, "reference") == 0;
     join_number(job->folder, "job-", (uint64_t)getpid());
@@ -165,7 +165,7 @@ static Outcome answer(Session *session) {
     return send_text(link, "dropped", NULL);
 }
 
-/* Both sides show that they know the key; it does not travel. */
+/* Authenticates both sides by the key, which is never sent. */
 static Outcome prove(Link *link, const unsigned char *key, size_t size) {
     unsigned char nonces[2 * DIGEST_BYTES], wanted[DIGEST_BYTES], found[DIGEST_BYTES];
     char digits[DIGEST_DIGITS + 1];

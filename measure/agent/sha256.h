@@ -73,7 +73,7 @@ static void sha256_end(Sha256 *hash, unsigned char *digest) {
     for (int i = 0; i < DIGEST_BYTES; i++) digest[i] = (unsigned char)(hash->state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
-/* Copies of what this makes are ready for a message each. */
+/* Prepares a key: each message starts from a copy of the result. */
 static void hmac_start(Hmac *mac, const void *key, size_t size) {
     unsigned char block[HASH_BLOCK] = {0};
     if (size > HASH_BLOCK) {
@@ -102,7 +102,7 @@ static void hmac_end(Hmac *mac, unsigned char *digest) {
     sha256_end(&mac->outer, digest);
 }
 
-/* Takes as long wherever they differ. */
+/* Compares in constant time. */
 static int same_digest(const unsigned char *one, const unsigned char *other) {
     volatile unsigned char differ = 0;
     for (int i = 0; i < DIGEST_BYTES; i++) differ |= one[i] ^ other[i];
@@ -117,7 +117,7 @@ static void digits_of(const unsigned char *digest, char *text) {
     text[DIGEST_DIGITS] = 0;
 }
 
-/* Whether `text` is a digest in small hexadecimal digits; `digest` may be NULL. */
+/* Whether `text` is a digest in lower-case hexadecimal digits; `digest` may be NULL. */
 static int digest_of(const char *text, unsigned char *digest) {
     if (strlen(text) != DIGEST_DIGITS) return 0;
     for (int i = 0; i < DIGEST_DIGITS; i++) {

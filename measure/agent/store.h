@@ -1,9 +1,9 @@
-/* Files by their digest, and files that jobs left by a name, in one folder that belongs to this user alone. The working folder is that folder.
+/* The store: files by digest, and files that jobs left by name, in a folder that only this user can access. It is the working folder.
 
-       file-DIGEST   what was put here          kept-NAME   what a job left
-       new-N         being put                  job-N       the folder of a job          lock   held while a job runs
+       file-DIGEST   an uploaded file           kept-NAME   a file left by a job
+       new-N         an upload in progress      job-N       the folder of a job          lock   held while a job runs
 
-   When they are too much together, those go first that were not used for the longest time. */
+   When the files take too much space, the least recently used ones are removed first. */
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 enum { NAME_BYTES = 96, KEPT_LETTERS = 64, MOST_FILES = 4096, DEEPEST = 32, MOST_WHOLE = 16 };
 
-/* A file that was read and had the digest of its name. What writes to it changes the time of its last change, which nobody can set. */
+/* A file whose content had the digest in its name. Every write updates its change time (ctime), which programs cannot set. */
 typedef struct {
     char digits[DIGEST_DIGITS + 1];
     ino_t number;
@@ -23,9 +23,9 @@ typedef struct {
 
 typedef struct {
     uint64_t space, largest;    /* bytes of all files, of one file */
-    uint64_t since;             /* bytes put since `make_room` looked */
+    uint64_t since;             /* bytes stored since `make_room` last scanned the folder */
     Whole whole[MOST_WHOLE];
-    size_t next;                /* of those, the one that is forgotten next */
+    size_t next;                /* the entry to overwrite next */
 } Store;
 
 static void join(char *name, const char *head, const char *tail) {
@@ -44,7 +44,7 @@ static void join_number(char *name, const char *head, uint64_t number) {
     join(name, head, text.data);
 }
 
-/* The names in a folder, by the system's own call: the library's takes memory of its own. */
+/* Lists the names in a folder with the system call: the C library's functions allocate memory. */
 typedef struct {
     int folder;
     int64_t at, end;
@@ -71,14 +71,14 @@ static int open_names(Names *names, int parent, const char *name) {
     return names->folder >= 0;
 }
 
-/* Small letters, digits, `-` and `_`: nothing that leads out of the folder. */
+/* Accepts lower-case letters, digits, `-` and `_`: no path that leads out of the folder. */
 static int is_kept_name(const char *word) {
     const size_t length = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_-");
     return length > 0 && length <= KEPT_LETTERS && word[length] == 0 && word[0] != '-';
 }
 
-/* Removes what `name` is, in the folder `parent`; folders with what is in them. One that is too deep for so many open ones is moved up to the folder `top`,
-   where another look finds it. Gives whether anything is gone, or moved. */
+/* Removes `name` from the folder `parent`; a folder with its contents. A folder nested too deep to keep all its parents open is moved up to the folder `top`,
+   where the next pass finds it. Returns whether anything was removed or moved. */
 static int remove_part(int top, int parent, const char *name, int depth) {
     static uint64_t moved;
     char number[NAME_BYTES];
@@ -96,7 +96,7 @@ static int remove_part(int top, int parent, const char *name, int depth) {
     return renameat(parent, name, top, number) == 0;
 }
 
-/* Removes a file, or a folder with all that is in it, however deep, from the working folder. */
+/* Removes a file, or a folder with all its contents, however deep, from the working folder. */
 static void remove_all(const char *name) {
     while (!faccessat(AT_FDCWD, name, F_OK, AT_SYMLINK_NOFOLLOW) && remove_part(-1, AT_FDCWD, name, 0)) {}
 }
@@ -105,7 +105,7 @@ static int starts(const char *name, const char *head) {
     return strncmp(name, head, strlen(head)) == 0;
 }
 
-/* What dead agents left: the number in a name is that of a process. */
+/* Removes what dead agents left: the number in a name is the agent's pid. */
 static void remove_left_over(void) {
     Names names;
     if (!open_names(&names, AT_FDCWD, ".")) return;
@@ -118,7 +118,7 @@ static void remove_left_over(void) {
     close(names.folder);
 }
 
-/* Goes into the folder, made when missing. Gives NULL, or what is wrong with it. */
+/* Enters the folder, and creates it if missing. Returns NULL, or what is wrong with it. */
 static const char *enter_store(const char *folder) {
     struct stat found;
     if (mkdir(folder, 0700) && errno != EEXIST) return "the folder for files cannot be made";
@@ -134,7 +134,7 @@ typedef struct {
     uint64_t size;
 } Stored;
 
-/* By Shell's method, the one that was not used for the longest time first. */
+/* Shell sort: the least recently used file first. */
 static void sort_by_use(Stored *files, size_t count) {
     for (size_t gap = count / 2; gap > 0; gap /= 2)
         for (size_t i = gap; i < count; i++) {
@@ -163,7 +163,7 @@ static size_t list_files(Stored *files, uint64_t *total) {
     return count;
 }
 
-/* Makes room for `size` bytes more. Folders are looked through once for every sixteenth of the space. */
+/* Makes room for `size` more bytes. Scans the folder only once for each sixteenth of the space that was stored. */
 static void make_room(Store *store, uint64_t size) {
     uint64_t total;
     store->since += size + store->space / MOST_FILES;
@@ -182,7 +182,7 @@ static void make_room(Store *store, uint64_t size) {
     store->since = size;
 }
 
-/* Says that a file was used now, so that it stays. Gives whether it is there. */
+/* Marks a file as just used, so that it stays. Returns whether it exists. */
 static int touch(const char *name) {
     struct stat found;
     if (fstatat(AT_FDCWD, name, &found, AT_SYMLINK_NOFOLLOW) || !S_ISREG(found.st_mode)) return 0;
@@ -190,7 +190,7 @@ static int touch(const char *name) {
     return 1;
 }
 
-/* Whether the bytes of a file have that digest. */
+/* Whether the content of a file has that digest. */
 static int has_digest(const char *name, const char *digits) {
     Sha256 hash;
     unsigned char part[PART_BYTES], digest[DIGEST_BYTES];
@@ -206,7 +206,7 @@ static int has_digest(const char *name, const char *digits) {
     return got == 0 && strcmp(found, digits) == 0;
 }
 
-/* Whether a file is there and still what its name says; a damaged one is removed. It is read when it may have changed since this session read it. */
+/* Whether a file exists and still has the digest in its name; a damaged one is removed. It is read only if it may have changed since this session read it. */
 static int is_whole(Store *store, const char *name, const char *digits) {
     struct stat found;
     size_t at = 0;
@@ -231,7 +231,7 @@ static int write_file(int file, const unsigned char *bytes, size_t size) {
     return 1;
 }
 
-/* Takes the body of a message into the file `name`. A full disk is told by `*full`, after all of the body was read. */
+/* Writes the body of a message to `file`. If that fails (a full disk), the whole body is read all the same, and `*full` is the error number. */
 static Outcome receive_file(Link *link, int file, unsigned char *digest, int *full) {
     Sha256 hash;
     const unsigned char *part;
@@ -272,7 +272,7 @@ static Outcome put_file(Link *link, Store *store) {
     return send_error(link, "machine", "the file cannot be stored", strerror(full));
 }
 
-/* `kind` is file or kept; NULL when that or the name is none. */
+/* The name in the store of a file of a `kind` (file or kept); NULL if the kind or the word is invalid. */
 static const char *stored_name(const char *kind, const char *word, char *name) {
     if (strcmp(kind, "file") == 0 && digest_of(word, NULL)) return join(name, "file-", word), name;
     if (strcmp(kind, "kept") == 0 && is_kept_name(word)) return join(name, "kept-", word), name;

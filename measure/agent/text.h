@@ -1,4 +1,4 @@
-/* Short texts and whole numbers, of bounded length; what does not fit is cut. */
+/* Short strings and whole numbers of bounded length; what does not fit is cut off. */
 
 #include <stddef.h>
 #include <stdint.h>

@@ -39,7 +39,7 @@ class Answer:
 
 
 class Wire:
-    """One connection, one request at a time. With a `key`, both sides prove it before the first one."""
+    """One connection, one request at a time. With a `key`, both sides prove that they have it before the first one."""
 
     def __init__(self, channel: Channel, key: bytes | None = None) -> None:
         self.channel = channel
@@ -108,7 +108,7 @@ class Wire:
         line = b""
         while not line.endswith(b"\n"):
             if len(line) == HEADER_BYTES:
-                raise LinkLost(f"this is not the answer of an agent: {line[:60]!r}")
+                raise LinkLost(f"this is not an agent's answer: {line[:60]!r}")
             line += self._take(1, deadline)
         return line
 
@@ -120,10 +120,10 @@ def _why(error: BaseException) -> str:
 
 
 def _split(line: bytes) -> tuple[tuple[str, ...], int]:
-    """The words and the size. Raises LinkLost if this is not the first line of an answer."""
+    """Split the first line of an answer into its words and the size. Raises LinkLost if it is not one."""
     words = line[:-1].decode("ascii", "replace").split(" ")
     if len(words) < 2 or not words[-1].isascii() or not words[-1].isdecimal() or int(words[-1]) > BODY_BYTES:
-        raise LinkLost(f"this is not the answer of an agent: {line[:60]!r}")
+        raise LinkLost(f"this is not an agent's answer: {line[:60]!r}")
     return tuple(words[:-1]), int(words[-1])
 
 
@@ -133,7 +133,7 @@ def _digest(word: str) -> bytes:
     except ValueError:
         found = b""
     if len(found) != DIGEST_BYTES:
-        raise LinkLost("this is not the answer of an agent: a digest is missing")
+        raise LinkLost("this is not an agent's answer: a digest is missing")
     return found
 
 

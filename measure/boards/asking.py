@@ -1,4 +1,4 @@
-"""What an image is told, as bytes in its memory, and what it answers, as text: the host's side of `ansor/codegen/image/bare.h`."""
+"""The host's side of `ansor/codegen/image/bare.h`: the input of an image, as bytes in its memory, and its answer, as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansor.measure.boards.checksums import memory_sum, standing, text_sum
 from ansor.measure.failure import Failure
 from ansor.measure.wire.wire import Wire
 
-ALONE, COUNTS, REGIONS, DONE = 1, 2, 32, 2  # of bare.h
+ALONE, COUNTS, REGIONS, DONE = 1, 2, 32, 2  # as in bare.h
 ANSWER_HEAD = 24  # bytes of an answer in memory before its text: state, size, lost
 STACK = "stack_bytes_used"
 CHANGED = Failure("out_of_bounds", "the code or the recipe of the trial program had changed when the program ended")
@@ -44,7 +44,7 @@ class BoardRequest:
 
 @dataclass(frozen=True, slots=True)
 class BoardInput:
-    """What is written before a run. parts: of memory, besides the image; sum: the checksum of all constant memory, which the board reports if it is intact."""
+    """The memory written before a run. parts: besides the image; sum: the checksum of all constant memory, which the board reports if it is intact."""
 
     parts: tuple[Segment, ...]
     sum: int
@@ -53,7 +53,7 @@ class BoardInput:
 
 @dataclass(frozen=True, slots=True)
 class BoardAnswer:
-    """What a run said, with a correct checksum. marks: of the counter; memory, kept: checksums of what it was told and of a reference's kept outputs."""
+    """A run's answer, with a correct checksum. marks: of the counter; memory, kept: checksums of its constant memory and of a reference's kept outputs."""
 
     line: str
     marks: tuple[int, ...] = ()
@@ -63,7 +63,7 @@ class BoardAnswer:
 
     @property
     def failed(self) -> bool:
-        """Whether it is a failure."""
+        """Whether the answer is a failure."""
         return self.line.startswith(_FAILED)
 
 
@@ -87,7 +87,7 @@ def told(image: Image, artifact: Artifact, asked: BoardRequest, values: Sequence
 
 
 def answer_at(wire: Wire, place: int, room: int) -> str | None:
-    """What a program left at `ansor_answer`, which has `room` bytes for text. None if it did not end by itself, '' if it said too much."""
+    """What a program left at `ansor_answer`, which has `room` bytes for text. None if it did not end by itself, '' if the answer did not fit."""
     head = wire.read(place, ANSWER_HEAD)
     state, size, lost = (int.from_bytes(head[start : start + 8], "little") for start in (0, 8, 16))
     if state != DONE or size > room:
@@ -96,9 +96,9 @@ def answer_at(wire: Wire, place: int, room: int) -> str | None:
 
 
 def said_in(text: str, nonce: int) -> BoardAnswer | None:
-    """What a run said: its last failure, which may follow part of an answer, or else its one-line answer; None if there is neither.
+    """The answer in a run's text: the last failure, which may follow part of an answer, or else the one-line answer.
 
-    Also None if an answer or the note after it appears twice, or their checksum is wrong: it may be damaged, or another run's.
+    None if there is neither. Also None if an answer or the note after it appears twice, or their checksum is wrong: it may be damaged, or another run's.
     """
     starts, notes = [found.start() for found in _LINE.finditer(text)], list(_NOTE.finditer(text))
     if not starts or not notes:
@@ -116,7 +116,7 @@ def counters_of(said: BoardAnswer, board: Board, unit: str) -> Mapping[str, floa
     """What the board counted for the marked call, under the name of its unit, and the stack bytes used."""
     found, marks = {STACK: float(said.stack)}, said.marks
     if len(marks) == 4:
-        nothing, call = (round((marks[at + 1] - marks[at]) * board.counter.scale) for at in (0, 2))  # each: a rounded tick has to be lost before they meet
+        nothing, call = (round((marks[at + 1] - marks[at]) * board.counter.scale) for at in (0, 2))  # each is rounded before the subtraction
         found[unit] = float(call - nothing) + 1
     return found
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ansor.codegen.image.elf import Image, Segment
 
-STOP_BYTES = 16  # at the place where runs end: the wire may overwrite them
+STOP_BYTES = 16  # at the address where runs end: the wire may overwrite them
 _STEP = 0x9E3779B9
 _BITS = 0xFFFFFFFF
 
@@ -23,12 +23,12 @@ def memory_sum(parts: Sequence[Segment], nonce: int) -> int:
 
 
 def text_sum(text: str, nonce: int) -> int:
-    """The checksum of what a run said; every byte counts as a word."""
+    """The checksum of the text that a run wrote; every byte counts as a word."""
     return _summed(np.frombuffer(text.encode("utf-8", "replace"), np.uint8).astype(np.uint32), nonce)
 
 
 def standing(image: Image) -> tuple[Segment, ...]:
-    """The parts of an image that a run leaves unchanged: all but the place where it ends."""
+    """The parts of an image that a run leaves unchanged: all but the bytes where it ends."""
     stop = image.symbols["ansor_stop"] & ~1
     around = [part for one in image.segments for part in (_cut(one, one.address, stop), _cut(one, stop + STOP_BYTES, one.end))]
     return tuple(one for one in around if one.content)

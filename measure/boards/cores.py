@@ -1,4 +1,4 @@
-"""Checks whether the core behind a wire is the one in the board's file, as far as memory tells."""
+"""Checks whether the core behind a wire is the one in the board's file, as far as the wire and the memory tell."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROCESSORS = {"thumb": ("cortex-m", "arm"), "riscv32": ("riscv32",), "riscv64": 
 
 
 def other_core(wire: Wire, board: Board) -> str:
-    """What was expected and what was found, if the core is not the one in the file; '' if it is, or nobody can tell."""
+    """What was expected and what was found, if the core is not the one in the file; '' if it is, or if that is unknown."""
     architecture, name = board.core.architecture, board.core.mcpu.partition("+")[0]
     asked = f"{board.name} has {name} ({architecture})"
     bits, has = 64 if architecture == "riscv64" else 32, wire.abilities.bits
@@ -34,7 +34,7 @@ def other_core(wire: Wire, board: Board) -> str:
     try:
         cpuid = int.from_bytes(wire.read(CPUID, 4), "little")
     except WireError as error:
-        return f"{asked}; the board behind {wire.name} has no CPUID at {CPUID:#x}, as Cortex-M cores have ({error}): it is a different board"
+        return f"{asked}; the board behind {wire.name} has no CPUID at {CPUID:#x}, which all Cortex-M cores have ({error}): it is a different board"
     found = _part(cpuid)
     if found == name or not found and name not in PARTS.values():
         return ""
@@ -43,7 +43,7 @@ def other_core(wire: Wire, board: Board) -> str:
 
 
 def check_core(wire: Wire, board: Board) -> None:
-    """Raises DeviceError for a known core that is not the one in the board's file. A core that nobody knows, or cannot be asked, is no reason to refuse."""
+    """Raises DeviceError for a known core that is not the one in the board's file. An unknown core, or one that cannot be identified, is accepted."""
     if _other_processor(wire, board):
         raise DeviceError(f"the board {board.name} does not match its file: {other_core(wire, board)}")
     name = board.core.mcpu.partition("+")[0]

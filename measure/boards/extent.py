@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ansor.measure.wire.wire import Wire, WireError
 
 REGION = 512 << 20
-"""Processors put memory and devices into blocks of this size, and reading a device may change it: the next block is never read."""
+"""Processors map memory and devices in blocks of this size, and reading a device may change its state: the next block is never read."""
 
 GRAIN = 1 << 10
 SEEN = 16  # bytes that tell whether memory repeats

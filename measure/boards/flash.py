@@ -1,8 +1,8 @@
 """Writes code to a board's flash. Flash wears out, so a block is read before it is written, and written only if it differs.
 
-    read blocks that are not known ── those that differ: erase, write ── read back ── known
+    read unknown blocks ── erase and write those that differ ── read them back ── known
 
-Blocks are written whole: what else is in them stays. Nothing outside of the memory for code is erased.
+Blocks are written whole, with the rest of their contents preserved. Nothing outside the memory for code is erased.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ansor.errors import DeviceError
 from ansor.measure.boards.smoke import refuse
 from ansor.measure.wire.wire import FlashError, Flashing, FlashRegion, Wire, WireError
 
-MOST_FAILED = 2  # attempts to write in a row that may fail
+MOST_FAILED = 2  # this many failed writes in a row are an error
 
 
 def refuse_flash(board: Board, name: str) -> DeviceError:
@@ -25,7 +25,7 @@ def refuse_flash(board: Board, name: str) -> DeviceError:
 
 
 def parts_of(segments: Iterable[Segment], board: Board) -> tuple[list[Segment], list[Segment]]:
-    """What a wire writes of an image: into RAM, and into the flash for code. Simulators find their vectors in flash beside the code: a wire needs none."""
+    """The parts of an image that a wire writes: to RAM, and to the flash for code. It skips vectors in flash beside the code: only simulators need them."""
     segments, code = list(segments), board.code
     ram = [one for one in segments if not board.keeps(one.address)]
     return ram, [one for one in segments if code.flash and code.start <= one.address < code.end]
@@ -44,12 +44,12 @@ class FlashLoader:
         self._known.clear()
 
     def check(self, wire: Wire) -> None:
-        """Raises DeviceError if the wire cannot write the memory for code, as the board's file describes it, WireError if it broke."""
+        """Raises DeviceError if the wire cannot write the memory for code that the board's file describes, WireError if the wire broke."""
         if not isinstance(wire, Flashing):
             raise refuse_flash(self._board, wire.name)
         regions, memory, at = wire.flash(), self._memory, self._memory.start
         if not regions:
-            why = "their code is in flash memory, and the server there reports none that it can write, as QEMU's never does"
+            why = "their code is in flash memory, but the GDB server reports no writable flash (QEMU's never does)"
             raise DeviceError(f"asked to run programs for {self._board.name} over {wire.name}: {why}; use -code=ram")
         for one in regions:
             at = one.end if one.start <= at < one.end else at
@@ -64,7 +64,7 @@ class FlashLoader:
     def load(self, wire: Wire, segments: Sequence[Segment]) -> tuple[Segment, ...]:
         """Write the blocks that differ, and return them. If there are any, other memory of the board may have changed.
 
-        Raises DeviceError for blocks outside of the memory for code, or flash that cannot be written, WireError if the wire broke: then nothing is known."""
+        Raises DeviceError for blocks outside the memory for code, or flash that cannot be written, WireError if the wire broke: then nothing is known."""
         if not segments:
             return ()
         if not isinstance(wire, Flashing):

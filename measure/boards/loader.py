@@ -9,12 +9,12 @@ from ansor.codegen.image.elf import Segment
 from ansor.measure.wire.wire import Summing, Wire, WireError
 
 BLOCK = 64  # bytes that are compared and written together, aligned
-SUMMED, REWRITTEN = 16 << 10, 2 << 10  # bytes per checksum, and the pieces to rewrite if it is wrong
-GAP = 4  # equal blocks sent along between two that differ: a request costs more
+SUMMED, REWRITTEN = 16 << 10, 2 << 10  # bytes per checksum, and per piece that is rewritten if it is wrong
+GAP = 4  # most unchanged blocks sent along between two changed ones: another request would cost more
 
 
 class Loader:
-    """What a board's memory holds, as far as it was written from here. Programs change memory too: the caller says which part may have changed."""
+    """The contents of a board's memory that were written from here. Programs change memory too: the caller says which part may have changed."""
 
     def __init__(self) -> None:
         self._shadow: dict[int, bytes] = {}
@@ -54,7 +54,7 @@ class Loader:
         return written
 
     def restore(self, wire: Wire, segment: Segment) -> tuple[Segment, ...]:
-        """As `load`, of what may still be there: what is not known is read, and only what differs is written."""
+        """Like `load`, for contents that may still be there: unknown blocks are read, and only those that differ are written."""
         blocks = _blocks([segment])
         try:
             for one in _joined(at for at in sorted(blocks) if at not in self._shadow):

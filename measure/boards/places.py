@@ -6,7 +6,7 @@ ALIGN = 64
 
 
 class NoRoom(Exception):
-    """The memory is too small for what should stay in it."""
+    """The memory is too small for what must stay in it."""
 
 
 class Places:

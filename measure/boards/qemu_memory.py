@@ -16,12 +16,12 @@ ASKED = "info mtree -f\nquit\n"
 SECONDS = 10.0
 _REPLACED = ("-monitor", "-serial")
 _REGION = re.compile(r"\b([0-9a-f]{16})-([0-9a-f]{16}) \(prio -?\d+, (?:(ram|rom|romd)\)|i/o\): tz-mpc-upstream)")
-"""Also memory behind a controller of TrustZone, which the monitor calls i/o."""
+"""A memory in the monitor's list. Memory behind a TrustZone controller counts, although the monitor calls it i/o."""
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Addresses of memory, from and to. written: it is writable."""
+    """The addresses of a memory: the first, and the one after the last. written: it is writable."""
 
     start: int
     end: int
@@ -65,10 +65,10 @@ def _mistake(board: Board, memory: Memory, regions: Sequence[Region]) -> DeviceE
     here = next((one for one in regions if one.start <= memory.start < one.end), None)
     if here is None:
         has = ", ".join(_words(regions))
-        what = f"{span}, and {program} has none at {memory.start:#x}; it has {has}"
+        what = f"{span}, but {program} has no memory at {memory.start:#x}; it has {has}"
         return refuse(board, what, f"start of the memory {memory.name!r} under memories, and run.command")
     if here.end < memory.end and all(one.start != here.end for one in regions):
-        what = f"{span}, and what {program} has there ends at {here.end:#x}"
+        what = f"{span}, but the memory of {program} there ends at {here.end:#x}"
         return refuse(board, what, f"size of the memory {memory.name!r} under memories, and run.command")
     if not here.written and not memory.flash:
         return refuse(board, f"{span}, but in {program} this memory is read-only", f"flash of the memory {memory.name!r} under memories")

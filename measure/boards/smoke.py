@@ -18,12 +18,12 @@ from ansor.measure.trial.runs import answer_of
 from ansor.measure.trial.transport import Ended
 from ansor.support.text import clip
 
-PASSES = (5000, 10000, 20000)  # of bare.c
+PASSES = (5000, 10000, 20000)  # as in bare.c
 PER_PASS = 2  # instructions per pass
 INSTRUCTIONS = 150_000  # after which the watchdog fires
 ALL_INSTRUCTIONS = 1_000_000  # of the whole run, about, with painting and checksums
-SLOWER, SECONDS = 8.0, 10.0  # than stated, on a busy machine; a simulator's start, likewise
-CYCLES = (0.25, 100.0)  # of a pass, from two processors that do more than one thing at a time to flash memory without a cache
+SLOWER, SECONDS = 8.0, 10.0  # how many times slower than stated a simulator may be on a busy machine; seconds to start it
+CYCLES = (0.25, 100.0)  # least and most per pass: from superscalar processors to code in flash without a cache
 CONSOLE = "console.data, console.status, console.mask, console.ready, console.width and console.setup"
 NEAR = 0x40  # a trap this many bytes from a field's address is blamed on it
 COUNTED = '{"counted": true}'
@@ -34,7 +34,8 @@ _believed: dict[tuple[Board, str], int] = {}
 
 
 def believe(board: Board, device: str, checked: Callable[[], int]) -> int:
-    """What `checked` returns; it raises DeviceError if the board does not match its file. Called once for a good board on a device."""
+    """The result of `checked`, which raises DeviceError if the board does not match its file. After its first success for a board and a device, it is not
+    called again for these."""
     with _lock:
         if (board, device) not in _believed:
             _believed[board, device] = checked()
@@ -47,7 +48,7 @@ def seconds_for(board: Board) -> float:
 
 
 def watchdog_ticks(board: Board) -> int:
-    """Ticks after which it fires."""
+    """Ticks after which the watchdog fires."""
     return board.ticks(INSTRUCTIONS / board.run.rate)
 
 
@@ -62,7 +63,7 @@ def silence(board: Board, status: int | None, output: str, complaint: str) -> De
     ended = f"{program} did not end in {seconds_for(board):.3g} s" if status is None else f"{program} ended with status {status}"
     if complaint.strip():
         lines = complaint.strip().splitlines()
-        ended = f"{ended} and complained: {clip(next((line for line in lines if 'fatal' in line), lines[0]), 300)}"  # registers follow
+        ended = f"{ended} and complained: {clip(next((line for line in lines if 'fatal' in line), lines[0]), 300)}"  # a dump of the registers follows
     if COUNTED in output and status is None and not board.watchdog.kind:
         what = f"a short program ran to its end, and {program} was still running after {seconds_for(board):.3g} s"
         return refuse(board, what, "console.end and run.command")
@@ -75,10 +76,10 @@ def silence(board: Board, status: int | None, output: str, complaint: str) -> De
     if status is not None and status > 0 and program in complaint:
         return refuse(board, f"a short program was not started: {ended}", "run.command")
     printing = "console.htif" if board.console.htif else CONSOLE
-    watchdog = "watchdog.registers, " if board.watchdog.kind else ""  # it is started before anything is printed
+    watchdog = "watchdog.registers, " if board.watchdog.kind else ""  # the watchdog is started before anything is printed
     core = "core.mcpu" if board.core.architecture == "thumb" else "core.mcpu, run.hart"
     fields = [printing, f"start and size of memories, {watchdog}run.boot, run.code, {core}"]
-    if status is not None and status < 0:  # it gave up on missing code or a missing stack
+    if status is not None and status < 0:  # the simulator gave up on missing code or a missing stack
         fields.reverse()
     return refuse(board, f"a short program printed nothing: {ended}", f"{', '.join(fields)} and run.command")
 
@@ -91,7 +92,7 @@ def cost_of(board: Board, said: BoardAnswer, ended: bool = True) -> int:
         if failure.kind != "timeout":
             raise refuse(board, f"a short program ended in a trap: {failure}", blamed(board, failure.kind, failure.text))
         if len(said.marks) <= len(PASSES):
-            fields = "watchdog.hertz, watchdog.registers" if len(said.marks) > 1 else "watchdog.registers, watchdog.hertz"  # at once: it was never set
+            fields = "watchdog.hertz, watchdog.registers" if len(said.marks) > 1 else "watchdog.registers, watchdog.hertz"  # it fired at once: it was never set
             raise refuse(board, f"the watchdog fired while a short program counted: {failure}", f"{fields}, run.step{_clock(board)}")
     if not ended:
         what = f"a short program ran to its end, and {board.run.command[0]} was still running after {seconds_for(board):.3g} s"
@@ -122,20 +123,20 @@ def _miscounted(board: Board, counts: list[int]) -> tuple[str, str] | None:
 
 
 def _off(board: Board, each: float) -> tuple[str, str] | None:
-    """The same for a counter that grows with the work. each: ticks per pass."""
+    """As `_miscounted`, for a counter that grows with the work. each: ticks per pass."""
     counter, units = board.counter, each * board.counter.scale
     where = "counter.csr" if counter.csr else "counter.register, counter.setup"
     if counter.unit == "instructions" and abs(units - PER_PASS) > 0.01 * PER_PASS:
         scale = PER_PASS / each if each > 0 else 0.0
-        what = f"says {units:.4g} instructions of a pass, which has {PER_PASS}"
+        what = f"counts {units:.4g} instructions per pass, which has {PER_PASS}"
         return what, f"counter.scale ({scale:.6g} would be right, if that is exact), {where}{_clock(board)}"
     if counter.unit.startswith("cycles") and not CYCLES[0] <= units <= CYCLES[1]:
-        return f"says {units:.4g} cycles of a pass of {PER_PASS} instructions", f"counter.scale, counter.unit, {where}"
+        return f"counts {units:.4g} cycles per pass of {PER_PASS} instructions", f"counter.scale, counter.unit, {where}"
     clock = PER_PASS * counter.hertz * board.run.step
     if counter.unit == "instructions" and not counter.csr and board.run.command and not clock:
-        return f"ticks {each:.4g} times in a pass", f"run.step, which is missing: {each / PER_PASS / counter.hertz:.6g} would be right with this counter.hertz"
+        return f"ticks {each:.4g} times per pass", f"run.step, which is missing: {each / PER_PASS / counter.hertz:.6g} would be right with this counter.hertz"
     if counter.unit == "instructions" and not counter.csr and board.run.command and abs(each - clock) > 0.05 * each:
-        what = f"ticks {each:.4g} times in a pass, where hertz and step say {clock:.4g}"
+        what = f"ticks {each:.4g} times per pass, but hertz and step imply {clock:.4g}"
         return what, f"counter.hertz ({counter.hertz * each / max(clock, 1e-300):.6g} would be right with this step), run.step, counter.setup{_clock(board)}"
     return None
 

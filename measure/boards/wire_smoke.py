@@ -1,6 +1,6 @@
 """Checks a board behind a wire against its file before the first trial: its memory, and the short run of `smoke`.
 
-A line may damage data, so nothing is refused on one observation: memory is tested twice, and only answers with correct checksums are judged.
+A line may damage data, so no board is refused on one observation: memory is tested twice, and only answers with correct checksums are judged.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ansor.measure.boards.smoke import COUNTED, blamed, cost_of, refuse, seconds
 from ansor.measure.wire.wire import Stopped, Wire, WireError
 
 PLACE = 16  # bytes that are written and read at each place
-HALVINGS = 4  # memory that is smaller than stated often repeats from half of it, or a quarter
-STATE, BEGUN = 8, 1  # of an answer, as in bare.h: bytes, and their value once main has begun
-REAL_SECONDS = 0.25  # until a real-time watchdog fires: long after the loops, whatever the core's clock
+HALVINGS = 4  # memory smaller than stated often repeats at a half or a quarter of the stated size
+STATE, BEGUN = 8, 1  # of an answer, as in bare.h: bytes of its state, and the state once main has begun
+REAL_SECONDS = 0.25  # until a real-time watchdog fires: long after the loops have ended at any clock rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def check_memories(wire: Wire, board: Board) -> None:
 
 
 def places_of(memory: Memory) -> list[int]:
-    """Addresses to test: the start, then ever nearer to the end."""
+    """Addresses to test: the start, and the last bytes of an eighth, a quarter, a half and the whole of the size."""
     ends = {memory.start + (memory.size >> shift) // PLACE * PLACE - PLACE for shift in range(HALVINGS)}
     return sorted({memory.start, *(one for one in ends if one >= memory.start)})
 
@@ -66,7 +66,7 @@ def _wrong(wire: Wire, board: Board, memory: Memory) -> _Found | None:
         same = next((other for other in places if other != at and found == written[other]), None)
         if same is not None:
             size = abs(same - at)
-            return _Found(f"{span} is smaller: what is written at {same:#x} is found at {at:#x}: it repeats after {size} bytes or fewer", "size")
+            return _Found(f"{span} is smaller: data written at {same:#x} appear at {at:#x}, so it repeats after {size} bytes or fewer", "size")
         return _found_at(memory, at, f"{span} does not keep what is written at {at:#x}, {_where(memory, at)}")
     return None
 
@@ -80,7 +80,7 @@ def _where(memory: Memory, at: int) -> str:
 
 
 def _go_on(wire: Wire, others: list[int], error: WireError) -> None:
-    """Raises the error if the wire reads nothing else either: then it broke, and nothing is known about the memory."""
+    """Raises the error if nothing else can be read either: then the wire broke, and nothing is known about the memory."""
     for other in others:
         try:
             wire.read(other, 4)
@@ -97,8 +97,9 @@ def asked_of(board: Board, heap: tuple[int, int]) -> BoardRequest:
 
 
 def cost_over(wire: Wire, board: Board, image: Image, asking: BoardInput, room: int) -> int:
-    """Run what was loaded, and judge it. room: bytes of the answer's text. Raises DeviceError for a board that does not match its file,
-    WireError if the answer is damaged or the wire broke.
+    """Run the loaded program; returns what its longest loop cost. room: bytes for the answer's text.
+
+    Raises DeviceError for a board that does not match its file, WireError if the answer is damaged or the wire broke.
     """
     stopped = wire.execute(image.entry, image.symbols["ansor_stop"] & ~1, seconds_for(board))
     place = image.symbols["ansor_answer"]
@@ -111,7 +112,7 @@ def cost_over(wire: Wire, board: Board, image: Image, asking: BoardInput, room: 
 
 
 def _unsure(said: BoardAnswer, asking: BoardInput) -> bool:
-    """Whether a trap may come from code that arrived damaged, by its checksum, which is 0 if memory could not be read."""
+    """Whether a trap may come from code that arrived damaged, judging by its checksum (0 if memory could not be read)."""
     return said.memory not in (0, asking.sum)
 
 

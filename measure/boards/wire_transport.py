@@ -1,7 +1,7 @@
 """Runs trial programs over a wire: writes the changed parts of an image to the board's memory, runs it to its stop, and reads its answer from memory.
 
 Outputs of references stay at the end of the board's memory. After anything but a good run, the memory is not trusted: the next program writes all of it
-again and recomputes the outputs to compare with. Every run reports checksums of the memory at its end. If they differ from those of what was written, or
+again and recomputes the outputs to compare with. Every run reports checksums of the memory at its end. If they differ from those of the written data, or
 are missing and the memory read back differs, the program runs once more on freshly written memory.
 
 Code may be in flash, if the wire can write that (`flash`). Running a reference again would erase it twice, so its outputs are then copied here, and written
@@ -66,9 +66,9 @@ class _Kept:
 
 
 class WireTransport:
-    """See `Transport`. `opener` opens the wire, and reopens it after it broke. short: whether memory was too small for what should stay, since last cleared.
+    """See `Transport`. `opener` opens the wire, and reopens it after it broke.
 
-    fresh: whether the last program began with untrusted memory.
+    short: whether memory was too small for what must stay, since this was last cleared. fresh: whether the last program began with untrusted memory.
     """
 
     def __init__(self, board: Board, unit: Unit, opener: Callable[[], Wire], closing: threading.Event) -> None:
@@ -82,7 +82,7 @@ class WireTransport:
         self._opened = False
         self._counted: int | None = None  # by the board's check, once it has passed
         self._resets = 0
-        self._tensor_bytes = self._flash_bytes = 0  # since the last trial ended: its reference counts with it
+        self._tensor_bytes = self._flash_bytes = 0  # since the last trial ended; the reference of a trial is included
         self.short = self.fresh = False
         self._spoiled = False  # memory was damaged in the last run
 
@@ -105,12 +105,12 @@ class WireTransport:
                     return Ended("", failure)
                 place = "-" if kept == "-" else self._kept[kept].text
                 asking = self._load(wire, image, program, BoardRequest(mode, place, recipe, False, self._heap(image), self._board.ticks(limits.seconds)))
-            except WireError as error:  # nothing has run yet that must not run again
+            except WireError as error:  # nothing has run yet, so it is safe to repeat
                 if (lost := self._lost(error)) is CLOSED or attempt == 2:
                     return Ended("", lost)
                 continue
             ended = self._ran(wire, image, mode, kept, limits, before, asking)
-            if self._spoiled and not anew and attempt < 2:  # perhaps not by this program
+            if self._spoiled and not anew and attempt < 2:  # perhaps by an earlier program
                 anew, self.short = True, False
                 self.doubt()
                 continue
@@ -241,7 +241,7 @@ class WireTransport:
                 self._copies[kept] = content
 
     def _image(self, program: Artifact) -> Image:
-        """A program, as far as it is written to the board."""
+        """The image of a program, with only the parts that are written to the board."""
         image = read_image(program.path)
         ram, flash = parts_of(image.segments, self._board)
         return replace(image, segments=(*ram, *flash))
@@ -268,7 +268,7 @@ class WireTransport:
         return asking
 
     def _ran(self, wire: Wire, image: Image, mode: str, kept: str, limits: Limits, before: Traffic, asking: BoardInput) -> Ended:
-        """Run what is in memory."""
+        """Run the loaded program."""
         watched = self._board.watchdog.kind and limits.seconds < GRACE_SECONDS * 100
         self._spoiled, began = False, time.monotonic()
         try:
@@ -355,7 +355,7 @@ class WireTransport:
         return Failure("link_lost", str(error))
 
     def _ready(self) -> Wire:
-        """The wire. The first one opens at once or not at all; a broken one is reopened and the board reset, until the board had time to come back."""
+        """The wire. The first one opens at once or not at all. A broken one is reopened and the board reset, until the board had time to come back."""
         deadline = time.monotonic() + (RETURN_SECONDS if self._opened else 0.0)
         while self._wire is None:
             try:
@@ -380,7 +380,7 @@ class WireTransport:
 
 
 def kept_bytes(reference: Artifact) -> int:
-    """Bytes of a reference's kept outputs, as trial.c writes them: of a float 8, and 4 for how far it moves."""
+    """Bytes of a reference's kept outputs, as trial.c writes them: 8 for each float, and 4 for how far it moves."""
     outputs = [one for one in reference.source.arguments if one.role == "output"]
     sizes = [one.physical_size * (12 if np.dtype(one.dtype).kind == "f" else np.dtype(one.dtype).itemsize) for one in outputs]
     return 8 * (HEADER_WORDS + ENTRY_WORDS * len(outputs)) + sum(-(-size // 64) * 64 for size in sizes)

@@ -35,7 +35,7 @@ EMULATED = 10.0  # how many times slower programs may be under an emulator
 RETURN_SECONDS = 60.0  # a board that restarts is back by then
 PAUSE_SECONDS = 0.5
 REFUSALS = {"busy": "queue", "start": "load", "large": "does_not_fit"}
-"""Kinds of failures for the agent's errors; any other error is `machine`."""
+"""Kinds of failures by the agent's errors; any other error is `machine`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class AgentTransport:
         self._client: AgentClient | None = None
         self._channel: Channel | None = None  # set before its first answer
         self._about: Mapping[str, str] = {}
-        self._name = secrets.token_hex(4)  # the outputs we keep there are ours
+        self._name = secrets.token_hex(4)  # marks the outputs kept there as ours
         self._stored: set[str] = set()
         self._places: dict[str, Path] = {}
         self._kept: dict[str, _ReferenceRecipe] = {}
@@ -102,7 +102,7 @@ class AgentTransport:
             channel.interrupt()
 
     def close(self) -> None:
-        """Remove what we kept there, and end the connection."""
+        """Remove the outputs we kept there, and end the connection."""
         if self._client is not None and not self._client.channel.interrupted:
             for kept in self._kept:
                 with suppress(LinkLost, Refused):
@@ -113,7 +113,7 @@ class AgentTransport:
         client, sent, received = self._ready(content, recipe)
         digest = hashlib.sha256(content).hexdigest()
         ended = self._told(client, digest, mode, kept, recipe, limits)
-        if ended is None:  # the program or what it is compared with is missing there
+        if ended is None:  # the agent lacks the program, or the outputs to compare with
             if mode == "trial" and kept in self._kept and not client.has_kept(self._there(kept)):
                 self._make_again(client, kept)
             client.put(content)
@@ -134,7 +134,7 @@ class AgentTransport:
             raise Refused("reference", f"the reference outputs were gone from the board, and computing them again failed: {failure}")
 
     def _told(self, client: AgentClient, digest: str, mode: str, kept: str, recipe: str, limits: Limits) -> RunEnd | None:
-        """How it ended; None if something is missing there."""
+        """How the program ended; None if the agent lacks a file."""
         memory = min(limits.memory_bytes + ARGUMENT_BYTES, _number(client.about, "memory"))
         allowed = AgentLimits(limits.seconds, memory, _number(client.about, "largest"))
         try:
@@ -145,7 +145,7 @@ class AgentTransport:
             raise
 
     def _ready(self, content: bytes, recipe: str) -> tuple[AgentClient, int, int]:
-        """A connection that just answered, with the program stored there, and its earlier traffic. Nothing has run yet, so a broken one is replaced."""
+        """A connection that just answered and whose agent has the program, and its earlier traffic. Nothing has run yet, so a broken one is replaced."""
         digest = hashlib.sha256(content).hexdigest()
         for attempt in range(2):
             client = self._opened()
@@ -171,7 +171,7 @@ class AgentTransport:
                 self._tensor_bytes += len(content)
 
     def _opened(self) -> AgentClient:
-        """The connection. The first one opens at once or not at all; a broken one is retried until a board had time to start."""
+        """The connection. The first one opens at once or not at all; a broken one is retried until the board has had time to start."""
         deadline = time.monotonic() + (RETURN_SECONDS if self._about else 0.0)
         while self._client is None:
             try:
@@ -257,7 +257,7 @@ class AgentDevice:
                 raise
 
     def close(self) -> None:
-        """Stop what runs and end the connection."""
+        """Stop the running job and end the connection."""
         with self._one.ended(self._transport.interrupt):
             self._transport.close()
             self._runs = None
@@ -278,7 +278,7 @@ def _text(ended: RunEnd) -> str:
 
 
 def _failure(ended: RunEnd, limits: Limits) -> Failure | None:
-    """Why a program has no answer, if the way it ended tells."""
+    """Why a program has no answer, if the way it ended shows that."""
     said = clip(" ".join(ended.complaint.decode("utf-8", "replace").split()), 300)
     if ended.way == "timeout":
         return Failure("timeout", f"still running after {limits.seconds:.3g} s")

@@ -1,7 +1,7 @@
 """`gdb://...`, `bitbang://...`, `serial:...`, `socket://...`: a board without an operating system behind a wire.
 
-Programs are images; what one shares with the previous one is not sent again, and no tensor is transferred. Outputs are compared on the board with
-those of the reference, which ran there once. If the board is too small or too slow for that, hashes and sums verify them.
+Programs are images; the parts that one shares with the previous one are not sent again, and no tensor is transferred. Outputs are compared on the board with
+those of the reference, which ran there once. If the board is too small or too slow for that, hashes and sums verify the outputs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ansor.targets.base import Target
 from ansor.targets.micro import board_of
 from ansor.targets.unit import Unit
 
-SLOWER = 20.0  # than a processor, for limits of time
+SLOWER = 20.0  # how many times slower than a processor it may be, for time limits
 SOFT_DOUBLE, INTEGER = 150, 10  # instructions per step of a reference: most of these cores compute doubles in software
 PATIENCE = 1e9  # the most instructions of a reference
 REFERENCE_SECONDS = 10.0  # for a reference's run, besides its instructions: also the wait for a board that is gone
@@ -42,7 +42,7 @@ WIRES = {
     "serial": "a board with the monitor on a serial line: serial:/dev/NAME?baud=115200",
     "socket": "a board with the monitor behind a TCP port: socket://HOST:PORT",
 }
-FLASHING = ("gdb",)  # whether there is flash that it can write is known once it is open
+FLASHING = ("gdb",)  # kinds that may write flash; whether there is any is known once the wire is open
 
 
 class BoardDevice:
@@ -73,12 +73,12 @@ class BoardDevice:
                 raise
 
     def check(self, program: Artifact) -> int:
-        """What a loop of known length costs there. Raises DeviceError for a board that does not match its file or does not answer."""
+        """What a loop of known length costs there. Raises DeviceError if the board does not match its file or does not answer."""
         with self._one.running():
             return self._transport.check(program)
 
     def close(self) -> None:
-        """Stop what runs and release the wire."""
+        """Stop the running job and release the wire."""
         with self._one.ended(self._transport.interrupt):
             self._transport.close()
             self._kept = self._sums = None
@@ -109,14 +109,14 @@ class BoardDevice:
         return self._sums.run(job)
 
     def _stays(self, job: Job) -> bool:
-        """Whether the reference can run there in reasonable time, and its outputs fit beside everything that it and a candidate need."""
+        """Whether the reference can run on the board in reasonable time, and its outputs fit beside the memory that it and a candidate need."""
         if job.reference is None:
             return True
         results = [one for one in job.reference.source.arguments if one.role == "output"]
         if _instructions(job) > PATIENCE:
             return False
         needs = [_bytes(one.shape, one.dtype) for one in job.reference.source.arguments]
-        outputs = [2 * (_bytes(one.shape, "float64") + _bytes(one.shape, "float32")) for one in results]  # their values, and how far they move
+        outputs = [2 * (_bytes(one.shape, "float64") + _bytes(one.shape, "float32")) for one in results]  # values, and how far they move
         room = self._board.heap_end - self._board.data.start - (128 << 10 if self._board.data.size > 1 << 20 else 64 << 10)
         return sum(needs) + sum(outputs) + job.reference.source.workspace_bytes <= room
 

@@ -42,7 +42,7 @@ class LocalDevice:
         runner, task = self._runner, job.task
         runner.options = job.timing
         reference = None if job.reference is None else job.reference.path
-        if self._references.get(task.key, Path()) != reference:  # a finished run takes its files along
+        if self._references.get(task.key, Path()) != reference:  # a finished run removed its files
             plain = None if job.reference is None else self._plain(job.reference)
             if isinstance(plain, Failure):
                 return plain
@@ -78,7 +78,7 @@ class LocalDevice:
         return self._runner.noise_floor()
 
     def close(self) -> None:
-        """End the measuring process, and remove what was built."""
+        """End the measuring process, and remove the built programs."""
         self._runner.close()
         self._references.clear()
         self._plains.clear()
@@ -88,7 +88,7 @@ class LocalDevice:
 
 
 def called(artifact: Artifact) -> CSource:
-    """How to call it: the text's entry point may have another name in what was built."""
+    """How to call an artifact: its entry point may have another name than in the text."""
     source = artifact.source
     return CSource(source.text, artifact.symbol, source.arguments, source.workspace_bytes, source.threads, source.tolerance)
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 
 class JobLock:
-    """Held while a job runs. `closing` is set from when somebody closes the device until the job has ended; every wait of a job checks it.
+    """Held while a job runs. While the device is being closed, `closing` is set until the job has ended; every wait of a job checks it.
 
-    A job that begins meanwhile sees it too; one that begins afterwards does not.
+    A job that begins meanwhile sees it too; a job that begins afterwards does not.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class JobLock:
 
     @contextmanager
     def ended(self, interrupt: Callable[[], None]) -> Iterator[None]:
-        """Around releasing what jobs use: no job runs inside. `interrupt`: ends waits of a job that do not check `closing`."""
+        """Around releasing what jobs use: no job runs inside. `interrupt`: ends those waits of a job that do not check `closing`."""
         with self._closer:
             self.closing.set()
             if not self._job.acquire(blocking=False):

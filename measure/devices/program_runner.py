@@ -24,7 +24,7 @@ LOOK_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """What became of a program. status: negative for a signal, None if it timed out or was ended. cut: its output was truncated."""
+    """The result of a program. status: negative for a signal, None if it timed out or was ended. cut: its output was truncated."""
 
     output: str = ""
     complaint: str = ""
@@ -97,7 +97,7 @@ class _Reader:
                 for key, _ in ready:
                     if not self._take(key.fd, key.fileobj is self._pipes[0]):
                         watched.unregister(key.fileobj)
-                if ended and not ready:  # processes it left running hold the pipes
+                if ended and not ready:  # only processes it left running still hold the pipes
                     return True
                 ended = ended or _has_ended(self._process, 0.0 if watched.get_map() else LOOK_SECONDS)
                 if ended:

@@ -34,10 +34,10 @@ from ansor.targets.unit import INSTRUCTIONS as UNIT
 
 PLUGIN = Path(__file__).with_name("qemu_count.c")
 INSTALL = "apt-get update && apt-get install -y qemu-user"
-SLOWER = 10.0  # than a processor, for limits of time: from 3 (scalar code) to 50 (vectors of floats)
+SLOWER = 10.0  # how many times slower than a processor, for time limits: from 3 (scalar code) to 50 (vectors of floats)
 PAGE = 1 << 16  # bytes, of any of these processors
 MARK_NOTHING, MARK_CALL = 1, 2  # of trial.c
-# Each emulator's names of processors; one it does not know is run as its best one, with all features.
+# The processors each emulator knows, by its names. An unknown processor runs as the emulator's best one, with all features.
 _SAME = {
     "aarch64": ("cortex-a35", "cortex-a53", "cortex-a57", "cortex-a72", "cortex-a76", "neoverse-n1", "a64fx", "max"),
     "arm": ("cortex-a7", "cortex-a8", "cortex-a9", "cortex-a15", "max"),
@@ -54,7 +54,7 @@ _SIGNAL = re.compile(r"^qemu: uncaught target signal \d+.*\n?", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class QemuTransport:
-    """Runs programs by `qemu-KIND -cpu CPU`, counted by our plugin. `folder`: for kept and passed files."""
+    """Runs programs by `qemu-KIND -cpu CPU`, with our plugin counting. `folder`: for kept and passed files."""
 
     emulator: str
     cpu: str
@@ -69,7 +69,7 @@ class QemuTransport:
             counts, given = place / "counts", place / "recipe"
             given.write_text(recipe)
             file = kept if kept == "-" else str(self.folder / kept)
-            memory = () if self.emulator.endswith("-arm") else ("-R", str(_whole_pages(limits.memory_bytes + ARGUMENT_BYTES)))  # 32 bits limit it already
+            memory = () if self.emulator.endswith("-arm") else ("-R", str(_whole_pages(limits.memory_bytes + ARGUMENT_BYTES)))  # 32 bits already limit it
             command = [self.emulator, "-cpu", self.cpu, *memory, "-plugin", f"{self.plugin},out={counts}", str(program.path.absolute()), mode, file]
             said = self.programs.run(command, place, limits.seconds, given)
             if self.programs.closing.is_set():
@@ -109,7 +109,7 @@ def cpu_of(kind: str, mcpu: str) -> str:
 
 def missing(kind: str) -> str:
     """What this machine lacks to emulate this kind of processor, with the cure; '' for nothing."""
-    return "" if shutil.which(f"qemu-{kind}") else f"there is no program qemu-{kind}; install it with `{INSTALL}` (qemu-user-static does not count)"
+    return "" if shutil.which(f"qemu-{kind}") else f"there is no program qemu-{kind}; install it with `{INSTALL}` (qemu-user-static lacks plugins)"
 
 
 @lru_cache
@@ -137,12 +137,12 @@ def _emulator(kind: str) -> str:
 
 
 def _whole_pages(size: int) -> int:
-    """A program's address space, as a number the emulator accepts. It ignores the system's limits: it hangs without memory."""
+    """A program's address space in whole pages, as the emulator requires. It ignores the system's limits, and would hang without memory."""
     return -(-size // PAGE) * PAGE
 
 
 def counted(lines: str) -> Mapping[str, float]:
-    """Instructions of the call, from its first to its return; nothing if a mark is missing. The overhead of marks is subtracted, by an empty function."""
+    """Instructions of the call, from its first to its return; nothing if a mark is missing. The overhead of marks (that of an empty function) is subtracted."""
     marks: dict[str, list[int]] = {}
     for _, number, count in (line.split() for line in lines.splitlines() if line.count(" ") == 2):
         marks.setdefault(number, []).append(int(count))

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
  * A plugin for QEMU's user mode that counts instructions between marks. QEMU is licensed under the GPL, version 2 or later, and a plugin becomes part of the
- * process it is loaded into; so this file is, too, and nothing else of this package is: it is optional, built where it is used, and linked with nothing.
+ * process that loads it. So this file has that licence, too; the rest of the package does not. It is optional, built where it is used, and linked with nothing.
  *
  *     qemu-aarch64 -plugin libcount.so,out=FILE PROGRAM        writes a line "mark NUMBER COUNT" to FILE at each mark
  *
- * A mark is a system call that no system has (its number is below), with a number of the program's own. Instructions are counted by whole blocks, and a system
- * call ends a block: the counts are exact for programs of one thread.
+ * A mark is a system call that no system defines (MARK), with a number that the program chooses. Instructions are counted by whole blocks, and a system call
+ * ends a block: the counts are exact for single-threaded programs.
  *
- * The few functions of QEMU's interface are declared here by hand. -DANSOR_PLUGIN_VERSION says which version of it (1: up to QEMU 8), -DANSOR_BY_CALL
- * counts with a call for each block, which every version knows, in place of an addition in the block. */
+ * The few functions of QEMU's interface are declared here. -DANSOR_PLUGIN_VERSION is the version of the interface (1: up to QEMU 8). -DANSOR_BY_CALL counts by
+ * a call for each block, which every version supports, instead of an addition in the block. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #ifndef ANSOR_PLUGIN_VERSION
 #define ANSOR_PLUGIN_VERSION 1
 #endif
-#define IMPORTED __attribute__((weak)) /* found in QEMU when it loads this, not when it is linked */
+#define IMPORTED __attribute__((weak)) /* resolved when QEMU loads the plugin, not when it is linked */
 #define EXPORTED __attribute__((visibility("default")))
 
 enum { MARK = 23130 };

@@ -1,4 +1,4 @@
-"""`qemu-system`, `spike`, `rvsim`: boards simulated by a local program. Each trial starts it anew, with the image and its request.
+"""`qemu-system`, `spike`, `rvsim`: boards simulated by a local program. Each trial starts the program again, with the image and its request.
 
 Nothing persists between trials, so outputs are verified by hashes and sums against a reference that runs on this machine.
 """
@@ -38,12 +38,12 @@ CURE = {
     "rvsim": "pip install rvsim",
 }
 PROGRAMS = {"qemu-system": ("qemu-system-arm", "qemu-system-riscv32"), "spike": ("spike", "dtc"), "rvsim": ("rvsim",)}
-SLOWER = 20.0  # than a processor, for limits of time
-START_SECONDS = 10.0  # of a simulator, on a busy machine
+SLOWER = 20.0  # how many times slower than a processor it may be, for time limits
+START_SECONDS = 10.0  # for a simulator to start on a busy machine
 
 
 class SimulatorTransport:
-    """Starts a simulator per program; it ends with the program."""
+    """Starts a simulator for each program; it ends with the program."""
 
     def __init__(self, board: Board, unit: Unit, folder: Path, programs: ProgramRunner) -> None:
         self._board, self._unit, self._folder, self._programs = board, unit, folder, programs

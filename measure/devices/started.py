@@ -1,4 +1,4 @@
-"""The common part of devices whose jobs start local programs that emulate other machines."""
+"""Common code of devices whose jobs start local programs that emulate other machines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Opened = Callable[[Path, ProgramRunner, HostProof], TrialRuns]
 
 
 class StartedDevice:
-    """One job at a time, in its own folder. `opened`: makes what runs jobs, for a folder that lives while the device is open; called for the first job."""
+    """One job at a time, in its own folder. `opened`: makes the TrialRuns, for a folder that exists while the device is open; called for the first job."""
 
     alone = False
 
@@ -39,7 +39,7 @@ class StartedDevice:
             return self._runs.run(job)
 
     def close(self) -> None:
-        """Stop what runs and remove its files."""
+        """Stop the running job and remove its files."""
         with self._one.ended(self._programs.interrupt):
             if self._work is not None:
                 self._work.close()

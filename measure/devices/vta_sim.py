@@ -1,5 +1,5 @@
 """`vta-sim`: a VTA core simulated in this process. Outputs are computed with the modules in a random order, which exposes races; costs are deterministic
-cycles of a stated model: `vta-sim` uses that of the Chisel design, `vta-sim:hls` that of the HLS design.
+cycles of a stated model: `vta-sim` uses the model of the Chisel design, `vta-sim:hls` that of the HLS design.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class VtaSimulator:
             self._proof = None
 
     def _known(self, job: Job) -> tuple[Arrays, Arrays] | Failure:
-        """A task's inputs and expected outputs, which are empty if nothing is compared."""
+        """A task's inputs and its expected outputs, which are empty if nothing is compared."""
         if job.task.key in self._expected:
             return self._expected[job.task.key]
         arguments = job.artifact.source.arguments
@@ -98,7 +98,7 @@ class VtaSimulator:
 
 
 def simulated(operator: Operator, inputs: Arrays, model: CycleModel, seed: int) -> tuple[Arrays, Counts, Cycles]:
-    """An operator's outputs and cost. Raises ProgramError if its tokens do not order what must be ordered."""
+    """An operator's outputs and cost. Raises ProgramError if its dependency tokens do not enforce a required order."""
     configuration, bases = operator.configuration, addresses(operator)
     dram = np.full(bases[-1] + operator.uops.nbytes + alignment(configuration), 0xA5, np.uint8)
     for tensor, base in zip(operator.tensors, bases, strict=False):

@@ -16,7 +16,7 @@ from ansor.measure.failure import KINDS, Failure
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """The element at flat index `at`, which is `found` but `expected` in the reference."""
+    """The element at flat index `at`: `found` in the output, `expected` in the reference."""
 
     at: int
     found: float
@@ -64,7 +64,7 @@ class KeptOutput:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a program said. costs: seconds of each repeat; later: outputs were right at first but wrong after repeated calls."""
+    """A program's answer. costs: seconds of each repeat; later: outputs were right at first but wrong after repeated calls."""
 
     failure: Failure | None = None
     costs: tuple[float, ...] = ()
@@ -77,7 +77,7 @@ class Answer:
 
 
 def read_answer(text: str) -> Answer:
-    """The answer in `text`. Raises ValueError for anything else."""
+    """Parse the answer in `text`. Raises ValueError for anything else."""
     data = _object(_parsed(text))
     if "failure" in data:
         kind, said = _list(data["failure"], 2)
@@ -155,7 +155,7 @@ def _list(data: object, length: int | None = None) -> list[object]:
 
 def _text(data: object) -> str:
     if not isinstance(data, str):
-        _refused("a text", data)
+        _refused("a string", data)
     return data
 
 

@@ -1,4 +1,4 @@
-"""The values that devices fill arguments with, in NumPy: the same bits as in `fill.h`; each element is computed independently."""
+"""The values that devices fill arguments with, in NumPy: the same bits as from `fill.h`. Each element is computed independently."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Verification for devices that keep nothing between programs: the reference runs on this machine, and sums verify a candidate's outputs.
 
-Integers are compared by a hash: exact or wrong. Floats are compared by signed sums of blocks (see `ansor.measure.trial.sums`).
+Integers are compared by a hash: they are exact or wrong. Floats are compared by signed sums of blocks (see `ansor.measure.trial.sums`).
 """
 
 from __future__ import annotations

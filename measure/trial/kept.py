@@ -1,4 +1,4 @@
-"""Reads the file that keeps a reference's outputs on a device, for tests and inspection."""
+"""Reads and writes the file with a reference's outputs that programs compare theirs with. `trial.c` uses the same format on a device."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ansor.codegen.source import Argument
 from ansor.measure.verify import Sensitivity
 
 MAGIC = 0x32747065736E616B
-HEADER_WORDS, ENTRY_WORDS = 4, 8  # of trial.c
+HEADER_WORDS, ENTRY_WORDS = 4, 8  # as in trial.c
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptFile:
-    """Outputs by name, with their shapes, floats as doubles; how far each moves, and of floats every element, as float32 after the doubles;
-    the largest magnitude of an input."""
+    """Outputs by name, in their shapes, floats as doubles. moves: how far each output moves, and each element of a float output (in the file as float32, after
+    the doubles). input_scale: the largest magnitude of an input."""
 
     outputs: dict[str, NDArray[np.generic]]
     moves: dict[str, Sensitivity]

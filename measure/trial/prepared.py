@@ -1,4 +1,4 @@
-"""Writes arguments to files, for devices whose programs read this machine's files: an emulator takes a hundred times as long to fill one.
+"""Writes arguments to files, for devices whose programs read this machine's files: filling one in an emulator takes a hundred times as long.
 
 Logical contents are written once per task. Arguments are packed here, for each candidate.
 """

@@ -1,4 +1,4 @@
-"""Checks a reference that ran on a device against the same declaration computed here, by sums of blocks, once per task."""
+"""Checks a reference that ran on a device against the same declaration computed here. It compares sums of blocks, once per task."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def no_proof(job: Job, sources: Mapping[str, Source], answer: Answer) -> Growths
 class HostProof:
     """Runs the reference here, in a child process, and compares its sums with the device's. Setting `closing` ends it, as a failure.
 
-    The result is the growth of errors that its plain program shows, by output (`verify.measured_growth`).
+    The result is the growth of errors of its plain program, by output (`verify.measured_growth`).
     """
 
     def __init__(self, compiler: Compiler | None = None, closing: threading.Event | None = None) -> None:
@@ -77,7 +77,7 @@ class HostProof:
     def with_plain(
         self, source: CSource, inputs: Arrays, expected: Arrays, moves: Mapping[str, Sensitivity], reduction: int
     ) -> dict[str, Sensitivity] | Failure:
-        """The moves of a reference's outputs, with what its plain program finds, if it has one."""
+        """Add what a reference's plain program finds to the moves of its outputs, if it has one."""
         if source.plain is None:
             return dict(moves)
         made = self.outputs(source.plain, [inputs])
@@ -86,7 +86,7 @@ class HostProof:
         return {name: with_plain(one, expected[name], made[0][name], reduction) for name, one in moves.items()}
 
     def outputs(self, source: CSource, runs: Sequence[Arrays]) -> list[Arrays] | Failure:
-        """A reference's outputs on this machine for each of these inputs (logical arrays). It is built once."""
+        """A reference's outputs on this machine for each set of inputs (logical arrays). The reference is built once."""
         with Builder(CToolchain(self._compiler)) as builder:
             (building,) = builder.submit([source], timeout=SECONDS)
             while not wait([building], LOOK_SECONDS).done:
@@ -127,7 +127,7 @@ def host_inputs(job: Job, sources: Mapping[str, Source]) -> Arrays:
 
 
 def growths(candidate: CSource, rounding: str, expected: Arrays, moves: Mapping[str, Sensitivity], input_scale: float) -> Growths:
-    """The measured growth of errors of each float output, for the bound of a candidate's."""
+    """The measured growth of errors of each float output, for the bound of a candidate's output."""
     dtypes = {one.name: one.dtype for one in candidate.arguments}
     return {
         name: measured_growth(rounding or dtypes[name], largest_of(expected[name], dtypes[name]), input_scale, one)

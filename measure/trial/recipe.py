@@ -1,4 +1,4 @@
-"""A trial program's input: lines of text, read by `recipe.h`. Arguments are named by their place; doubles are "x" and the 16 hexadecimal digits of their bits.
+"""A trial program's input: lines of text, read by `recipe.h`. Arguments are named by their place; a double is "x" and the 16 hexadecimal digits of its bits.
 
     ansor-trial 1                                   the first line
     fill PLACE DTYPE KEY LOW HIGH                   a float argument: from the generator, in [LOW, HIGH)
@@ -29,7 +29,7 @@ from ansor.measure.trial.fill import Fill, key_of
 from ansor.measure.verify import growth
 
 HEAD = "ansor-trial 1"
-REPEATS = 256  # the most a program has room for
+REPEATS = 256  # the most repeats a program has room for
 MOVES, MOVE_SECONDS = 3, 10.0  # runs of a reference on moved inputs, as in `ansor.measure.worker`
 
 
@@ -44,7 +44,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An argument on the device: the last `size` bytes of a file are its buffer's contents."""
+    """An argument's buffer on the device: the last `size` bytes of a file are its contents."""
 
     path: str
     size: int

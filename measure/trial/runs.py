@@ -1,4 +1,4 @@
-"""Runs jobs on a device by trial programs: writes their input and interprets their answers. The transport reaches the device."""
+"""Runs jobs on a device by trial programs: writes their input and interprets their answers. A transport reaches the device."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ from ansor.support.bfloat16 import BFLOAT16
 from ansor.support.text import clip
 from ansor.targets.unit import INSTRUCTIONS, SECONDS, Unit
 
-REFERENCE_SECONDS = 120.0  # for its run on the device, at least
+REFERENCE_SECONDS = 120.0  # minimum time limit of its run on the device
 TASKS_KEPT = 16  # references whose outputs are kept on the device
 _NO_TIME = 1e-9  # seconds: stands for a call too short for the clock
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is known about a task: how its inputs are filled, and which file has the outputs. failure: why nothing can be compared; '' in `kept`: nothing is.
-    here: its results on this machine, for devices that keep nothing; prepared: holds its inputs as files of this machine. growths: `verify.measured_growth`, by
-    output."""
+    """How a task's inputs are filled, and what its outputs are compared with.
+
+    kept: the file with the reference's outputs, '' if nothing is compared with them; failure: why nothing can be compared. here: the reference's results on
+    this machine, for devices that keep nothing; prepared: holds the inputs as files of this machine. growths: `verify.measured_growth`, by output."""
 
     sources: Mapping[str, Source]
     outputs: tuple[Argument, ...] = ()
@@ -70,7 +71,7 @@ class TrialRuns:
     slower: how many times slower than a processor the device is, for time limits. proof: checks a reference against this machine.
     here: runs references on this machine, for devices that keep nothing; sums then verify outputs. prepared: for emulators whose programs read files
     of this machine; `here` then computes the outputs to compare with. blocks: how many blocks' sums fit into an answer.
-    reference_seconds: how long a job's reference may run there; None for a time by which even large ones have ended.
+    reference_seconds: how long a job's reference may run there; None for a limit that even large ones meet.
     """
 
     def __init__(
@@ -172,7 +173,7 @@ class TrialRuns:
         return Reference(sources, outputs, failure=_meaningless(found.answer, outputs), here=found)
 
     def _define_prepared(self, job: Job, prepared: Prepared, found: Reference, kept: str) -> Reference:
-        """Write a reference's outputs here to the file that programs compare theirs with, and its inputs."""
+        """Write the outputs that a reference computed here to the file that programs compare theirs with, and its inputs."""
         if found.failure is not None or found.here is None or job.reference is None:
             return found
         outputs = tuple(one for one in job.reference.source.arguments if one.role == "output")
@@ -235,7 +236,7 @@ def answer_of(ended: Ended) -> Answer:
 
 
 def wrong_text(check: OutputCheck, argument: Argument) -> str:
-    """A sentence about a wrong output, as `ansor.measure.verify` writes it; '' if it is right."""
+    """A sentence about a wrong output, worded as in `ansor.measure.verify`; '' if it is right."""
     example = check.example
     where = tuple(int(one) for one in np.unravel_index(example.at, argument.shape)) if check.size else ()
     if check.unwritten:
@@ -260,7 +261,7 @@ def _mistake(answer: Answer, arguments: tuple[Argument, ...]) -> Failure | None:
 
 
 def _silence(answer: Answer, arguments: tuple[Argument, ...]) -> Failure | None:
-    """A failure if the answer omits an output: what was not compared is not right."""
+    """A failure if the answer omits an output: an output that was not compared is not verified."""
     compared = {check.place: check.size for check in answer.checks}
     for place, one in enumerate(arguments):
         if one.role == "output" and compared.get(place) != one.physical_size:

@@ -1,15 +1,16 @@
-"""Verifies an output by few numbers: signed sums of blocks of its elements, compared with those of a reference on another machine.
+"""Verifies an output by a few numbers: signed sums of blocks of its elements, compared with those of a reference on another machine.
 
 In a block of B elements, x_i of the program and r_i of the reference, the sums are S_j = sum s_ji x_i, j from 0 to 11, with signs s_ji from the key.
-Errors e_i = x_i - r_i of a right program are at most b_i each (`verify`), so no difference of two such sums is larger than
+In a correct program, each error e_i = x_i - r_i is at most b_i (`verify`), so two such sums differ by at most
 
     sum b_i + 2 B 2^-53 (M + M')    M, M': the sums of |x_i| and |r_i|, which bound the rounding of the sums themselves
 
-Nearly always all b_i are one b, and an error beyond 16 b is detected with B = 16: whatever the other errors are, with one of its two signs the sum is off
-by 16 b or more, and each of twelve sums draws that sign anew, so 1 in 4096 such blocks passes if errors are made to cancel, and none if it is alone. Beside
-an element that may be off by more, so may its block. For outputs computed in double but wanted in float32, b is 2^-29 of what matters, and blocks are large.
+Nearly always, all b_i equal one b. With B = 16, an error beyond 16 b is then detected: whatever the other errors are, the sum is off by 16 b or more for one
+of the element's two signs, and each of the twelve sums draws that sign independently. So 1 in 4096 such blocks passes if the other errors are made to cancel
+it; a single error never passes. If one element of a block may be off by more, so may the block. Reference outputs are computed in double: if a candidate's
+have only float32, b is 2^-29 of the errors that matter, and blocks are large.
 
-Non-finite elements are not summed; their kind and place are hashed instead. Integers are only hashed: exact or wrong.
+Non-finite elements are not summed; their kind and place are hashed instead. Integers are only hashed: they are exact or wrong.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ansor.measure.trial.fill import generated, mix
 COUNT = 12  # signed sums per block
 BLOCK = 16  # elements, for outputs whose errors are as large as their bound
 LARGE_BLOCK = 4096  # elements of a reference in double precision, for outputs of narrower dtypes
-MOST_BLOCKS = 192  # of a reference: its sums fit into an answer of 64 KiB
+MOST_BLOCKS = 192  # of a reference: their sums fit into an answer of 64 KiB
 _UNIT = 2.0**-53
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 Sum = NDArray[np.float64]
@@ -58,7 +59,7 @@ def sums_of(place: int, array: NDArray[np.generic], block: int, count: int, key:
 
 
 def wrong_blocks(found: OutputSums, expected: OutputSums, size: int, bound: float | NDArray[np.float64], unsure: Sequence[int] = ()) -> list[int]:
-    """The wrong blocks, if elements may be off by `bound`, one for each or one for all; [0] for a wrong hash. `unsure`: blocks not to compare.
+    """The wrong blocks, if elements may be off by `bound` (one for each element, or one for all); [0] for a wrong hash. `unsure`: blocks not to compare.
 
     Raises ValueError if the sums are not of the same output.
     """

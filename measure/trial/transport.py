@@ -52,7 +52,7 @@ class Transport(Protocol):
 
 
 def failed_by_signal(name: str, number: int, said: str = "") -> Failure:
-    """The failure of a program killed by that signal."""
+    """The failure of a program that a signal killed."""
     kind = {"SIGILL": "instruction", "SIGKILL": "memory"}.get(name, "crash")  # only the system's out-of-memory killer sends SIGKILL
     what = "an instruction that the processor does not have" if kind == "instruction" else f"ended by signal {number}"
     return Failure(kind, f"{name}: {what}{f'; it said: {said}' if said else ''}")

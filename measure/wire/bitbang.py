@@ -61,7 +61,7 @@ class BitbangWire:
 
     @property
     def traffic(self) -> Traffic:
-        """Its traffic. overhead: all characters, both ways, as no byte of memory is sent as one."""
+        """Its traffic. overhead: all characters, both ways, because no character is a byte of memory."""
         overhead = self._before.overhead + self._line.sent + self._line.received
         return Traffic(self._sent, self._received, overhead, self._before.repeated + self._tap.repeated)
 
@@ -142,7 +142,7 @@ class BitbangWire:
         return Stopped("timeout", place, f"at its trap handler: mcause 0x{cause:x}, mepc 0x{origin:x}")
 
     def _wait(self, seconds: float) -> bool:
-        """Whether it halts in time. Clocks it instead of sleeping: some simulators run only while characters come."""
+        """Whether the processor halts in time. Clocks it instead of sleeping: some simulators run only while characters come."""
         deadline = time.monotonic() + seconds
         pause = 1
         while not self._module.halted():

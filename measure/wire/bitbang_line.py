@@ -38,7 +38,7 @@ class BitbangLine:
         try:
             self._socket = socket.create_connection((host, port), CONNECT_SECONDS)
         except OSError as error:
-            raise WireError(f"asked for a remote bitbang server at {self.name}: {error}; is it started, with this port?") from error
+            raise WireError(f"asked for a remote bitbang server at {self.name}: {error}; is it running, on this port?") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.setblocking(False)
 

@@ -31,7 +31,7 @@ def set_breakpoint(module: DebugModule, memory: Memory, address: int) -> bool:
     module.write_register(TDATA2, address)
     if module.read_register(TDATA1) & (_ENTER | _EXECUTE) != _ENTER | _EXECUTE or module.read_register(TDATA2) != address:
         found = "an ebreak cannot be written there, and the processor has no hardware breakpoint"
-        raise WireError(f"asked to run until 0x{address:x}: {found}; it has to be in memory that can be written") from refused
+        raise WireError(f"asked to run until 0x{address:x}: {found}; choose an address in writable memory") from refused
     return True
 
 

@@ -1,6 +1,6 @@
 """Encodes frames for a byte stream, and finds them among other bytes. docs/wires.md has a table of them.
 
-Bytes in, frames out; nothing here waits, opens or interprets frames.
+Nothing here waits, opens a line or interprets frames.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ START, ESCAPE, FLIP = 0x7E, 0x7D, 0x20
 HEAD = struct.Struct("<BIIH")
 SUM = struct.Struct("<I")
 LARGEST = 4096
-"""The most bytes of a body that a receiver here accepts."""
+"""The largest body, in bytes, that a receiver here accepts."""
 
 _ESCAPED = bytes((ESCAPE, ESCAPE ^ FLIP)), bytes((ESCAPE, START ^ FLIP))
 

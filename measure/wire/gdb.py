@@ -31,8 +31,8 @@ FAULTS = (4, 6, 7, 8, 10, 11)
 INTERRUPTED = 2
 STOPPED = re.compile(rb"[ST]([0-9a-fA-F]{2})")
 HALTING = 5.0
-LOOKING = 20.0  # seconds after which a program is halted briefly: its stop message may have been lost
-"""Seconds within which a board must halt on request."""
+LOOKING = 20.0  # seconds after which a program is briefly halted, as its stop message may have been lost
+"""HALTING: seconds within which a board must halt on request."""
 TRIES, BETWEEN = 20, 0.1
 """Attempts to connect, and seconds between two."""
 OPTIONS = ("arch", "reset", "init", "attach", "timeout", "ack", "baud")
@@ -123,7 +123,7 @@ class GdbWire:
             return read_flash(server)
 
     def program(self, parts: Sequence[tuple[int, bytes]]) -> None:
-        """See `Flashing`. A failure ends the connection: a server forgets then what it holds of an unfinished group."""
+        """See `Flashing`. A failure ends the connection: the server then drops what it holds of an unfinished group."""
         server = self._ready(*((parts[0][0], parts[-1][0] + len(parts[-1][1]) - parts[0][0]) if parts else (0, 0)))
         if not parts:
             return
@@ -159,7 +159,7 @@ class GdbWire:
                 if taken:
                     return halted(server)
                 said.append(f"{command!r}: {text}")
-        raise WireError(f"{self.name}: the board cannot be reset; the GDB server says to {'; to '.join(said)}. Say what it takes with `?reset=`")
+        raise WireError(f"{self.name}: the board cannot be reset; the GDB server says to {'; to '.join(said)}; set the right command with `?reset=`")
 
     def close(self) -> None:
         """See `Wire`."""
@@ -270,7 +270,7 @@ def execute(server: Server, architecture: Architecture, span: tuple[int, int], s
     if late and signal not in FAULTS:
         return Stopped("timeout", pc)
     if signal == INTERRUPTED:
-        raise WireError(f"the program was halted from elsewhere, at {pc:#x}; does another debugger use the board?")
+        raise WireError(f"another client halted the program, at {pc:#x}; does another debugger use the board?")
     return Stopped("trap", pc, SIGNALS.get(signal, f"signal {signal}"))
 
 
@@ -288,7 +288,7 @@ def _stopped(server: Server, seconds: float) -> tuple[bool, int]:
 
 
 def open_gdb(text: str) -> GdbWire:
-    """The board behind the server that a text names. Raises WireError, also for another text."""
+    """Open the board behind the server that a text names. Raises WireError, also for another text."""
     place, options = read_gdb(text)
     return GdbWire(text, place, options)
 

@@ -16,12 +16,12 @@ from ansor.measure.wire.gdb_server import Refused, Server
 from ansor.measure.wire.wire import FlashRegion, WireError
 
 MOST = 4096
-"""Regions of a memory map."""
+"""The most regions of a memory map."""
 ADDRESSES = 1 << 64
 PIECE = 64
 """Writes are multiples of this: some flash is written in words of up to 32 bytes."""
 SECONDS, BLOCK_SECONDS, SLOWEST = 30.0, 8.0, 2048
-"""For any request; for each block to erase: data sheets say up to 4 s; bytes written per second, at least."""
+"""Time for any request; time for each block to erase (data sheets say up to 4 s); the lowest rate of writing, in bytes per second."""
 
 _TAG = re.compile(r"<(/?)(memory-map|memory|property)\b([^<>]*?)(/?)>([^<>]*)")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -64,7 +64,7 @@ def program(server: Server, parts: Sequence[tuple[int, bytes]]) -> None:
 
 
 def _check_blocks(regions: Sequence[FlashRegion], parts: Sequence[tuple[int, bytes]]) -> None:
-    """Raises Refused for parts that are not whole blocks in order: nothing has been sent then."""
+    """Raises Refused for parts that are not whole blocks in order: nothing has been sent by then."""
     last = 0
     for start, content in parts:
         if not content or start < last or any(not _is_border(regions, at) for at in (start, start + len(content))):
@@ -77,7 +77,7 @@ def _is_border(regions: Sequence[FlashRegion], address: int) -> bool:
 
 
 def _spans(regions: Sequence[FlashRegion], parts: Sequence[tuple[int, bytes]]) -> Iterator[tuple[int, int, int]]:
-    """Start, size and number of blocks of what is erased at once: the parts, split where regions meet."""
+    """Start, size and number of blocks of each range that is erased at once: the parts, split where regions meet."""
     for start, content in parts:
         for one in regions:
             low, high = max(start, one.start), min(start + len(content), one.end)

@@ -22,7 +22,7 @@ class Link(Protocol):
         """Send all of it, or raise."""
 
     def receive(self, seconds: float) -> bytes:
-        """What came, b"" if nothing did in time."""
+        """The received bytes; b"" if none came in time."""
 
     def close(self) -> None:
         """Close the line."""
@@ -67,7 +67,7 @@ class TcpLink:
 
 
 def _plainly(error: Exception) -> str:
-    """What the system says; pyserial repeats it in its own sentence."""
+    """The system's message alone; pyserial repeats it inside a sentence of its own."""
     return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
 
 
@@ -79,7 +79,7 @@ class SerialLink:
     """A serial port, or any URL that pyserial knows."""
 
     WAIT = 0.05
-    """The most seconds one read blocks: `close` is noticed after them."""
+    """The most seconds that a read blocks: only then does it notice `close`."""
 
     def __init__(self, url: str, baud: int) -> None:
         try:

@@ -23,7 +23,7 @@ BREAK = b"\x03"
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What came: a packet with its data, an acknowledgement, a negative one, or a packet with a wrong checksum."""
+    """What was received: a packet with its data, a positive or negative acknowledgement, or a packet with a wrong checksum."""
 
     kind: Kind
     data: bytes = b""
@@ -101,7 +101,7 @@ class Decoder:
         return None
 
     def _packet(self, end: int) -> Piece:
-        """The packet whose data ends before `end`. A `$` in it starts a new packet: the one before has lost its end."""
+        """The packet whose data ends before `end`. A `$` in it starts a new packet: the previous one lost its end."""
         start = self._bytes.rfind(b"$", 0, end) + 1
         data, digits = bytes(self._bytes[start:end]), bytes(self._bytes[end + 1:end + 3])
         del self._bytes[:end + 3]

@@ -13,7 +13,7 @@ THUMB_BIT = 0x01000000
 """In a Cortex-M's xPSR: without it the core executes nothing."""
 
 TAG = re.compile(r"<(architecture|feature|reg|xi:include)\b([^<>]*)>([^<>]*)")
-ATTRIBUTE = re.compile(r"(?<![\w:])([\w:]+)\s*=\s*[\"']([^\"'<>]*)[\"']")  # begins where a name does: the time for long ones is then linear
+ATTRIBUTE = re.compile(r"(?<![\w:])([\w:]+)\s*=\s*[\"']([^\"'<>]*)[\"']")  # anchored at the start of a name, so that long names take linear time
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """What is needed to run code. status: a Cortex-M's xPSR. thumb: bit 0 of a code address is not part of the address."""
+    """What running code requires. status: a Cortex-M's xPSR. thumb: bit 0 of a code address is not part of the address."""
 
     name: str
     pc: Register
@@ -52,7 +52,7 @@ KNOWN = {
     "aarch64": Architecture("aarch64", Register(32, 64, 256)),
     "x86-64": Architecture("x86-64", Register(16, 64, 128)),
 }
-"""By the names for `arch=`; the offsets are for servers without a description."""
+"""Architectures by their names for `arch=`. The offsets are for servers without a description."""
 
 NAMES = (("riscv:rv32", "riscv32"), ("riscv:rv64", "riscv64"), ("aarch64", "aarch64"), ("i386:x86-64", "x86-64"), ("arm", "arm"))
 

@@ -42,7 +42,7 @@ class Server:
     flash: tuple[FlashRegion, ...] = ()
 
     def negotiate(self, acks: bool, arch: str, first: tuple[bytes, ...]) -> None:
-        """Ask what it can do. `first`: packets to send before any request to the board."""
+        """Ask for its features. `first`: packets to send before any request to the board."""
         said = self.session.ask(b"qSupported:swbreak+;hwbreak+").decode("ascii", "replace")
         found = re.search(r"(?:^|;)PacketSize=([0-9a-fA-F]{1,8})(?:;|$)", said)
         size = int(found[1], 16) if found else 400
@@ -82,7 +82,7 @@ class Server:
             raise Refused(f"{size} bytes at {address:#x} cannot be read: the GDB server says {_said(answer)}")
         data = text(answer)
         if len(answer) != 2 * len(data) or not 0 < len(data) <= size:
-            raise WireError(f"{size} bytes at {address:#x} were asked for, and the GDB server answers {_said(answer)}")
+            raise WireError(f"asked for {size} bytes at {address:#x}, but the GDB server answers {_said(answer)}")
         return data
 
     def write(self, address: int, data: bytes) -> None:
@@ -136,7 +136,7 @@ class Server:
             if answer == b"OK":
                 return b"z" + packet
             said[kind] = _said(answer)
-        what = f"the GDB server says {said[b'0']} to one in software, {said[b'1']} to one in hardware"
+        what = f"the GDB server says {said[b'0']} to a software one, {said[b'1']} to a hardware one"
         raise Refused(f"no breakpoint can be set at {address:#x}: {what}")
 
     def monitor(self, command: str) -> tuple[bool, str]:

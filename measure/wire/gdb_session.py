@@ -100,7 +100,7 @@ class Session:
     def _again(self, bad: int, seconds: float) -> float:
         """Request the last packet again; returns until when to wait for it."""
         if not self.acks:
-            raise WireError("a damaged packet came, and the GDB server keeps none to send again; `ack=1` makes it")
+            raise WireError("a damaged packet came, and the GDB server does not keep it to send it again; add `ack=1`")
         if self.damaged - bad > TRIES:
             raise WireError(f"{self.damaged - bad} damaged packets came, one after another")
         self._send(b"-")

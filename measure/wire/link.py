@@ -22,7 +22,7 @@ GREETING_WAIT = 0.06
 """The first wait for a monitor that may not have started yet."""
 
 ATTEMPTS = 9
-"""How often a request is sent before the line counts as broken: 14 seconds of silence."""
+"""How often a request is sent before the line counts as broken: 17 seconds of silence."""
 
 BYTES_PER_SECOND = 11_520
 """The default speed assumed when waiting for answers: 115,200 baud. `Link` accepts another."""
@@ -45,7 +45,7 @@ class BoardReset(WireError):
 
 
 class Silence(WireError):
-    """Nothing answers. The next request first looks for the monitor again."""
+    """Nothing answers. The next request looks for the monitor first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The monitor could not do it. code: 1 memory, 2 a request it does not know, 3 an address it cannot jump from. cause: as the processor reports it."""
+    """The monitor could not carry out a request. code: 1 memory, 2 an unknown request, 3 an address it cannot jump from. cause: the processor's own code."""
 
     code: int
     cause: int
@@ -140,7 +140,7 @@ class Link:
         raise Silence(f"{self.name}: the monitor does not start a session; does another program use the same line?")
 
     def forget(self) -> None:
-        """Note that the board is being reset, so that this is expected when the monitor is found again."""
+        """Note that the board is being reset, so that finding a restarted monitor is not an error."""
         self._next, self._facts = 0, None
 
     def restart(self) -> Facts:
@@ -169,7 +169,7 @@ class Link:
             self._flight.clear()
 
     def run(self, body: bytes, seconds: float) -> bytes | Fault | None:
-        """The answer to a request to execute, None if there is none in time: the program goes on, or the line is broken."""
+        """The answer to a request to execute; None if none comes in time: the program still runs, or the line is broken."""
         self._ready()
         frame = self._numbered(Kind.EXECUTE, body)
         deadline = self.port.now() + seconds + 2 * FIRST_WAIT + len(encoded(frame)) / self._rate
@@ -289,7 +289,7 @@ class Link:
         return True
 
     def _caught_up(self, last: int, requests: Sequence[Request], todo: deque[int], answers: list[bytes | Fault | None]) -> bool:
-        """The monitor reported the request it executed last: it waits for the next one, or its answer was lost."""
+        """The monitor reported the last request it executed: it waits for the next one, or an answer was lost."""
         before = len(self._flight)
         self._passed(last, requests, todo, answers)
         if self._flight and self._flight[0].number == last + 1 and self._rewound != last:

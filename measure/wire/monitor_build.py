@@ -62,7 +62,7 @@ BOARDS = {
         MonitorBoard("rp2040", _thumb("cortex_m0plus"), ("arch_thumb.c", "uart_rp2040.c"), 0x20038000, 0, (0x20000000, 0x20038000), ("CLOCK=6000000",)),
     )
 }
-"""Boards of QEMU, and families of chips, whose pins and clocks are settings to check. Others are made like these."""
+"""QEMU's boards, and families of chips, whose pins and clocks are settings to check. Define other boards in the same way."""
 
 
 def linker_script(board: MonitorBoard) -> str:

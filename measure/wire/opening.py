@@ -11,8 +11,8 @@ from ansor.measure.wire.wire import Wire
 
 @dataclass(frozen=True, slots=True)
 class WireKind:
-    """A kind of wire. starts: how its texts begin. form: such a text, for messages. open: raises DeviceError, or WireError, which is one. check: raises that
-    for a text that cannot be read, and opens nothing."""
+    """A kind of wire. starts: how its texts begin. form: such a text, for messages. open: raises DeviceError
+    or its subclass WireError. check: raises DeviceError for a text that cannot be read, and opens nothing."""
 
     name: str
     starts: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Compresses bytes for a slow line: recent repetitions are referenced, not sent. Machine code of unrolled loops becomes half as long.
+"""Compresses bytes for a slow line: repetitions refer to recent bytes. Machine code of unrolled loops becomes half as long.
 
     0nnnnnnn                  n + 1 literal bytes follow
     10nnnnnn oooooooo         copy n + 3 bytes from o + 1 back
@@ -14,7 +14,7 @@ from collections import defaultdict
 LITERALS, COPY = 128, 64
 NEAR_LEAST, FAR_LEAST = 3, 4
 NEAR, FAR = 256, 0xFFFF  # bytes back
-LOOKED_AT = 24  # earlier candidates to compare
+LOOKED_AT = 24  # earlier places to compare
 
 
 def packed(data: bytes, most: int) -> list[tuple[int, bytes]]:

@@ -29,10 +29,10 @@ class Port(Protocol):
     """Bytes to and from a monitor. All methods raise WireError once the line is gone."""
 
     def send(self, data: bytes) -> None:
-        """Send all of it, or as much as the line accepts: lost bytes are sent again."""
+        """Send all of it, or as much as the line accepts: the caller sends lost bytes again."""
 
     def receive(self, seconds: float) -> bytes:
-        """What has come, as soon as there is any; b"" if nothing comes for that long."""
+        """The received bytes, as soon as there are any; b"" if none come for that long."""
 
     def now(self) -> float:
         """Seconds, by the clock of `receive`."""
@@ -63,7 +63,7 @@ class DescriptorPort:
                 rest = rest[self._tried(partial(os.write, self._writer, rest[:PART_BYTES])) :]
 
     def receive(self, seconds: float) -> bytes:
-        """What has come."""
+        """See `Port`."""
         if not self._ready(self._reader, select.POLLIN, self.now() + seconds):
             return b""
         with suppress(BlockingIOError):
@@ -74,7 +74,7 @@ class DescriptorPort:
         return b""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the line."""
         with self._lock:
             closed, self._closed = self._closed, True
         if not closed:
@@ -112,7 +112,7 @@ def socket_port(host: str, port: int, name: str, seconds: float = 5.0) -> Descri
 
 
 def process_port(command: Sequence[str], name: str) -> DescriptorPort:
-    """A process that speaks on its standard input and output, and is killed when the line is closed. Raises WireError if it does not start."""
+    """A process that uses its standard input and output, and is killed when the line is closed. Raises WireError if it does not start."""
     try:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0)
     except OSError as error:
@@ -145,7 +145,7 @@ class SerialPort:
         try:
             self._port: Any = serial.serial_for_url(url, baudrate=baud, timeout=SLICE_SECONDS, write_timeout=SEND_SECONDS)
         except self._failures as error:
-            raise WireError(f"{name}: it cannot be opened ({error}); does it exist, may you use it, does another program use it?") from error
+            raise WireError(f"{name}: it cannot be opened ({error}); does it exist, are you allowed to use it, does another program use it?") from error
 
     def now(self) -> float:
         """Seconds."""
@@ -156,7 +156,7 @@ class SerialPort:
         self._tried(lambda: self._port.write(data))
 
     def receive(self, seconds: float) -> bytes:
-        """What has come. Waits for one byte, since `in_waiting` is useless on some of pyserial's lines."""
+        """See `Port`. It waits for one byte, because `in_waiting` is useless on some of pyserial's lines."""
         deadline = self.now() + seconds
         while True:
             if found := self._tried(lambda: self._port.read(1)):
@@ -171,7 +171,7 @@ class SerialPort:
             time.sleep(seconds)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the line."""
         self._closed = True
         with suppress(*self._failures):
             self._port.close()

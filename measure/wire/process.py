@@ -14,7 +14,7 @@ MOST_MEGABYTES = 4096
 
 
 def open_process(text: str = PREFIX) -> SerialWire:
-    """A wire to a process started for it, which ends with it. Programs for it are code of this machine, linked for an address in `facts.free`.
+    """A wire to a process that starts and ends with it. Its programs are code for this machine, linked for an address in `facts.free`.
 
     Raises DeviceError for another text, ToolchainError if the monitor cannot be built, WireError if it does not start.
     """

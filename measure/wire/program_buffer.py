@@ -64,7 +64,7 @@ class Memory:
         each = self._unit // 4
         room = parts.program + parts.ends_itself
         many = parts.data // each if parts.data_address is not None else 1
-        # A store program: one store, a load and a store per further unit, an addition, an ebreak. A load program is one longer.
+        # A store program has one store, a load and a store for each further unit, an addition and an ebreak. A load program is one instruction longer.
         self._stored = max(1, min(many, (room - 1) // 2))
         self._loaded = max(1, min(many, (room - 2) // 2))
 
@@ -159,7 +159,7 @@ class Memory:
     def _refused(self, error: CommandError, what: str, address: int, size: int) -> WireError:
         if error.code != EXCEPTION:
             return error
-        block, advice = (self._stored, ", and may it be written") if what == "write" else (self._loaded, "")
+        block, advice = (self._stored, ", and is it writable") if what == "write" else (self._loaded, "")
         found = f"the processor took an exception in the {block * self._unit} bytes from 0x{self._module.held(S0):x}"
         return WireError(f"asked to {what} {size} bytes of memory at 0x{address:x}: {found}; is there memory{advice}?")
 

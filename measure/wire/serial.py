@@ -173,7 +173,7 @@ class SerialWire:
 
     def _does_not_end(self, entry: int, seconds: float) -> Stopped:
         if self._line_reset is None:
-            # Perhaps only the answer was lost.
+            # Perhaps only the answer was lost, so the state of the board is unknown.
             cure = "reset the board by hand, or give the line a way to do it"
             raise WireError(f"{self._name}: the program at {entry:#x} did not end in {seconds:g} s, and this line cannot halt it; {cure}")
         self._reset_by_line(self._line_reset)

@@ -117,20 +117,20 @@ class Tap:
         return self.run(lambda batch: batch.read(register))[0].word(0)
 
     def write(self, register: int, word: int) -> None:
-        """Write a register of the debug module; perhaps twice, if it was busy."""
+        """Write a register of the debug module, perhaps twice if the module was busy."""
         self.run(lambda batch: batch.write(register, word))
 
     def run(self, build: Callable[[Batch], T]) -> tuple[Answers, T]:
         """Send a batch; returns the answers and `build`'s result.
 
-        If the debug module was busy, it is rebuilt and sent again, slower: it must be repeatable."""
+        If the debug module was busy, the batch is rebuilt and sent again, slower: it must be repeatable."""
         for _ in range(TRIES):
             try:
                 return self.once(build)
             except ModuleBusy:
                 self.repeated += 1
                 self._idle = self._slower(self._idle)
-        raise WireError(f"the debug module at {self.line.name} stays busy, with {self._idle} clocks of waiting after each scan; reset it")
+        raise WireError(f"the debug module at {self.line.name} stays busy, even with {self._idle} idle clocks after each scan; reset it")
 
     def once(self, build: Callable[[Batch], T]) -> tuple[Answers, T]:
         """Send a batch once. Raises ModuleBusy if part of it was ignored."""
@@ -150,7 +150,7 @@ class Tap:
         self.run(lambda batch: None)
         scans = (self._scans.one(jtag.WRITE, register, word, ALL), IDLE * max(self._wait, self._idle))
         if jtag.number(self.line.exchange(b"".join(scans))[: jtag.OPERATION_BITS]):
-            raise WireError(f"the debug module at {self.line.name} was busy although nothing was asked of it; reset it")
+            raise WireError(f"the debug module at {self.line.name} was busy without a request; reset it")
 
     def wait_longer(self) -> None:
         """Wait longer for commands from now on."""
@@ -158,12 +158,12 @@ class Tap:
         self._wait = self._slower(self._wait)
 
     def pass_time(self, clocks: int) -> None:
-        """Stay in Run-Test/Idle for these clocks: a simulator may run only as the clock does."""
+        """Stay in Run-Test/Idle for these clocks: a simulator may run only while it is clocked."""
         self.line.exchange(IDLE * clocks + b"R")
 
     def _slower(self, clocks: int) -> int:
         if clocks >= MOST_IDLE:
-            raise WireError(f"the debug module at {self.line.name} stays busy, with {clocks} clocks of waiting; reset it")
+            raise WireError(f"the debug module at {self.line.name} stays busy, even with {clocks} idle clocks; reset it")
         return max(1, 2 * clocks)
 
     def _clear(self) -> None:

@@ -1,4 +1,4 @@
-"""The protocol of wires to boards without an operating system: accessing memory and running code. Your own board needs one class with these methods.
+"""The protocol of wires to boards without an operating system: accessing memory and running code. A new kind of board needs one class with these methods.
 
     read, write ── bytes at addresses
     execute     ── from one address to another, or until time is up
@@ -28,7 +28,7 @@ class FlashError(WireError):
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What a wire can do.
+    """The abilities of a wire.
 
     halts: it can stop a program that does not end, and say where it was. resets: it can restart the board.
     chunk: the most bytes per read or write; more is split. bits: of an address and a register, 0 if unknown. processor: its architecture, as the server at the
@@ -76,7 +76,7 @@ class Wire(Protocol):
 
     @property
     def abilities(self) -> Abilities:
-        """What it can do; known once it is open."""
+        """Its abilities; known once it is open."""
 
     @property
     def traffic(self) -> Traffic:

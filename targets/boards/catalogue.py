@@ -1,4 +1,4 @@
-"""Finds boards by name: the package's, which are TOML files in this folder, and the user's own, by the path of such a file."""
+"""Finds boards by name. The package's boards are TOML files in this folder; a user's own board is the path of such a file."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _read(path: Path, changed: int) -> Board:
 def _made(kind: type[T], data: object, place: str) -> T:
     """A dataclass from a table."""
     if not isinstance(data, Mapping):
-        raise TargetError(f"{place}: a table is missing, found {data!r:.80}")
+        raise TargetError(f"{place}: expected a table, found {data!r:.80}")
     hints, known = get_type_hints(kind), {one.name: one for one in fields(kind)}  # type: ignore[arg-type]  # a dataclass
     for name in data:
         if name not in known:

@@ -47,7 +47,7 @@ def _of_counter(board: Board) -> Iterator[str]:
     if architecture == "thumb" and csr:
         yield f"counter.csr is {csr!r}, which only RISC-V cores have; give counter.register, the address of a timer"
     if architecture == "thumb" and not csr and not register:
-        yield f"nothing counts: counter.register is missing, the address of a timer; all cores that have SysTick count at {SYSTICK + 8:#x}"
+        yield f"nothing counts: counter.register is missing; give the address of a timer, such as that of SysTick, which counts at {SYSTICK + 8:#x}"
     if board.counts_systick and (board.counter.bits, board.counter.down) != (24, True):
         yield f"counter.register is {register:#x}, that of SysTick, which has 24 bits and counts down; give counter.bits = 24 and counter.down = true"
     elif board.run.step and not csr and board.counter.bits < 32 and not board.counts_systick:
@@ -71,7 +71,7 @@ def _is_number(csr: str) -> bool:
 
 def _of_memories(board: Board) -> Iterator[str]:
     if all(one.flash for one in board.memories):
-        yield "no memory that can be written; give one without flash"
+        yield "no memory is writable; give one without flash"
         return
     names = [one.name for one in board.memories]
     for one, other in combinations(board.memories, 2):
@@ -101,13 +101,13 @@ def _of_run(board: Board) -> Iterator[str]:
 
 
 def _of_devices(board: Board) -> Iterator[str]:
-    """Check numbers that time and cost are divided by, and what the harness supports."""
+    """Check numbers that times and costs are divided by, and whether the harness supports the devices."""
     numbers = {"counter.hertz": board.counter.hertz, "counter.scale": board.counter.scale, "run.rate": board.run.rate, "watchdog.hertz": board.watchdog.hertz}
     for name, number in numbers.items():
         if not 0 < number < float("inf"):
             yield f"{name} is {number:g}; give a number above 0"
     if not 0 <= board.run.step < float("inf"):
-        yield f"run.step is {board.run.step:g}; give the seconds that an instruction takes, 0 for a board whose clock is real"
+        yield f"run.step is {board.run.step:g}; give the seconds that an instruction takes, 0 for a board with a real clock"
     if board.console.width not in WIDTHS:
         yield f"console.width is {board.console.width}; registers have {', '.join(map(str, WIDTHS))} bits"
     if board.console.htif and (board.console.data or board.console.end):

@@ -123,7 +123,7 @@ def test_records_that_a_line_cannot_hold_are_refused() -> None:
 
 REFUSED = {
     "": "it is not JSON", "[]": "it is a list of 0", "3": "it is a number", LINE[:-1]: "it is not JSON", "{}": "it has no i, no r, no v",
-    json.dumps({"i": [], "r": []}): "it has no v", LINE[:-1] + ', "t": []}': "it has the field the text 't'; there are i, r, v",
+    json.dumps({"i": [], "r": []}): "it has no v", LINE[:-1] + ', "t": []}': "it has the field the text 't'; fields are i, r, v",
     changed("v", to="v0.7"): "its version is the text 'v0.7'; v0.1 to v0.6 are read", changed("v", to=0.6): "its version is 0.6;",
     changed("v", to=[]): "its version is a list of 0", changed("i", to={}): "its input is an object, not [task, state]",
     changed("i", to=[[]]): "its input is a list of 1",

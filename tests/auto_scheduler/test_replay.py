@@ -172,8 +172,8 @@ def test_a_layer_of_a_network_as_tvm_logged_it() -> None:
 
 Change = Callable[[State, Tensor], object]
 LEFT_OUT: dict[str, Change] = {
-    "only outermost loops of stages at root are": lambda s, c: s.parallel(c, s[c].iters[1]),
-    "only the innermost loop does": lambda s, c: s.vectorize(c, s[c].iters[0]),
+    "only outermost loops of stages at root can be": lambda s, c: s.parallel(c, s[c].iters[1]),
+    "only the innermost loop can be": lambda s, c: s.vectorize(c, s[c].iters[0]),
     "it has no effect on a processor": lambda s, c: s.storage_align(c, s[c].iters[0], 32, 8),
     "more than 4096 statements": lambda s, c: s.unroll(c, s.fuse(c, s[c].iters[:2])),
     "up to 4096 steps": lambda s, c: s.pragma(c, s[c].iters[0], "auto_unroll_max_step$99999"),

@@ -67,7 +67,7 @@ def test_where_tiles_are_computed() -> None:
 def test_sketches_that_steps_cannot_express_are_counted(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
     with caplog.at_level(logging.WARNING, logger="auto_scheduler"):
         assert SketchPolicy(task_of("conv2d_winograd_nhwc", 1, 28, 28, 128, 128, 3, 1, 1)).generate_sketches() == []
-    assert "5 of 5 sketches have no counterpart" in caplog.text
+    assert "5 of 5 sketches cannot be expressed" in caplog.text
     SketchPolicy(task_of("min_nm", 10, 1024)).generate_sketches(print_for_debug=True)
     assert capsys.readouterr().out.count("sketch ") == 3
 
@@ -148,7 +148,7 @@ def test_a_model_has_to_score_every_state() -> None:
             return [1.0]
 
     policy = SketchPolicy(task_of("matmul", 10, 10, 4), Wrong(), FEW)
-    with pytest.raises(CostModelError, match="give one score for each"):
+    with pytest.raises(CostModelError, match="return one score for each"):
         policy.evolutionary_search(policy.sample_initial_population(), 2)
 
 

@@ -66,7 +66,7 @@ def test_there_are_14_kinds_and_all_are_frozen() -> None:
 
 
 @pytest.mark.parametrize("fields, reason", [
-    (None, "it has null for a step"), ([], "it has a list of 0 for a step"), (["XX", 1], "a step of the kind the text 'XX'; there are AN, FU,"),
+    (None, "it has null for a step"), ([], "it has a list of 0 for a step"), (["XX", 1], "a step of the kind the text 'XX'; kinds are AN, FU,"),
     ([[], 1], "a step of the kind a list of 0"), (["CI"], "its step CI has 0 values, not 1: stage_id"), (["CI", 1, 2], "its step CI has 2 values"),
     (["SP", 1, 0, 8, [2]], "its step SP has 4 values, not 5: stage_id, iter_id, extent, lengths, inner_to_outer"),
     (["CI", -1], "the stage_id of its step CI is -1, not a number from 0"), (["CI", 2**31], "the stage_id of its step CI is 2147483648"),

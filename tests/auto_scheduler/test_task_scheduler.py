@@ -89,13 +89,13 @@ def test_callbacks_see_rounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_invalid_arguments() -> None:
-    with pytest.raises(ScheduleError, match="there are gradient, round-robin"):
+    with pytest.raises(ScheduleError, match="strategies are gradient, round-robin"):
         TaskScheduler(TASKS, strategy="luck")
     with pytest.raises(ScheduleError, match="give at least one"):
         TaskScheduler([])
     with pytest.raises(BudgetError, match="tune 3 tasks within 2 trials"):
         TaskScheduler(TASKS, callbacks=[]).tune(TuningOptions(2, verbose=0), search_policy="sketch.random")
-    with pytest.raises(ScheduleError, match="there are default, sketch.xgb, sketch.random"):
+    with pytest.raises(ScheduleError, match="policies are default, sketch.xgb, sketch.random"):
         TaskScheduler(TASKS, callbacks=[]).tune(TuningOptions(3, verbose=0), search_policy="sketch.luck")
     with pytest.raises(ScheduleError, match="give one for each"):
         TaskScheduler(TASKS, callbacks=[]).tune(TuningOptions(3, verbose=0), search_policy=[])

@@ -63,7 +63,7 @@ def test_a_run_is_logged_and_its_best_program_applied(fake: FakeMeasurer, tmp_pa
     state = task.tune(options(24, RecordToFile(log), verbose=1), SketchPolicy(task, RandomModel()))
     lines, ours = list(load_records(log)), load(f"{log}.ansor.jsonl").records
     assert len(lines) + len(ours) == len(fake.jobs) == state.trials == 24 and lines and ours
-    assert capsys.readouterr().out.count("without steps in TVM's log format: kept in") == 1
+    assert capsys.readouterr().out.count("cannot be expressed in TVM's log format: kept in") == 1
     assert {inp.task.recorded for inp, _ in lines} == {task.recorded} and all(result.error_no == 0 for _, result in lines)
     best = min([result.mean_cost for _, result in lines] + [record.cost for record in ours])
     assert state.cost == best
@@ -72,7 +72,7 @@ def test_a_run_is_logged_and_its_best_program_applied(fake: FakeMeasurer, tmp_pa
     found = len(task.local.source(program, ()).text.replace("kernel", "candidate0"))
     assert args == task.compute_dag.tensors and found == pytest.approx(best * 1e9, abs=3)  # candidates are numbered
     assert "for " in task.print_best(log, "loops") and "void main" not in task.print_best(log, "source") and task.print_best(log)
-    with pytest.raises(TargetError, match="there are schedule, loops, source"):
+    with pytest.raises(TargetError, match="modes are schedule, loops, source"):
         task.print_best(log, "cuda")
     check_interpreted(task.compute_dag, task.compute_dag.replay(lines[0][0].state).sketch)
 

@@ -55,7 +55,7 @@ def test_keys_of_functions() -> None:
         make_workload_key("nobody", ())
     with pytest.raises(DeclarationError, match="workload <lambda>|workload .*, which is not registered"):
         make_workload_key(lambda: [], ())
-    with pytest.raises(DeclarationError, match="a key holds numbers, texts"):
+    with pytest.raises(DeclarationError, match="a key holds numbers, strings"):
         make_workload_key(a_product, (object(),))
 
 

@@ -48,7 +48,7 @@ def test_knobs_need_no_loops() -> None:
 
 
 def test_mistakes() -> None:
-    with pytest.raises(ConfigError, match="the features 'loops' of configurations; there are itervar, knob, curve"):
+    with pytest.raises(ConfigError, match="the features 'loops' of configurations; types are itervar, knob, curve"):
         ConfigFeatures(GemmTask(), "loops")
     with pytest.raises(ConfigError, match="'itervar' of ConfigSpace, which has no programs; give a task, or feature_type='knob'"):
         ConfigFeatures(ConfigSpace(), "itervar")

@@ -203,7 +203,7 @@ def test_mistakes(task: autotvm.Task) -> None:
         autotvm.RPCRunner("pi", "127.0.0.1", 9190, number=0)
     with pytest.raises(TargetError, match="build programs with 'ndk'; give 'default'"):
         autotvm.LocalBuilder(build_func="ndk")
-    with pytest.raises(TargetError, match="leave module_loader out"):
+    with pytest.raises(TargetError, match="omit module_loader"):
         autotvm.LocalRunner(module_loader=print)
     with pytest.raises(ConfigError, match="measure by 'rpc'; give 'local'"):
         autotvm.measure_option(runner="rpc")

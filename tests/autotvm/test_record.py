@@ -94,5 +94,5 @@ def test_old_lines(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     path.write_text(LINE + '\n{"i": ["llvm", "conv", [], {}, null, {"i": 1, "t": "", "c": null, "e": []}], "r": [[0.1], 0, 1, 2], "v": 0.1}')
     loaded = load(path)
-    assert len(loaded.records) == 1 and "version 0.1, from before TVM 0.7; such lines are read by record.load(..., old=True)" in loaded.skipped[0].reason
+    assert len(loaded.records) == 1 and "version 0.1, from before TVM 0.7; read such lines with record.load(..., old=True)" in loaded.skipped[0].reason
     assert [record.result.mean_cost for record in load(path, old=True).records] == [0.00115, 0.1]

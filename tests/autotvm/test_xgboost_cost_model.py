@@ -118,5 +118,5 @@ def test_without_lightgbm_the_error_says_what_to_install(monkeypatch: pytest.Mon
 
 
 def test_mistakes() -> None:
-    with pytest.raises(ConfigError, match="loss_type='mse'; there are rank, reg"):
+    with pytest.raises(ConfigError, match="loss_type='mse'; types are rank, reg"):
         XGBoostCostModel(TASK, loss_type="mse")

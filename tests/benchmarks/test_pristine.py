@@ -86,8 +86,8 @@ def test_only_rows_of_the_same_settings_commit_machine_and_model_count() -> None
 
 def test_summary_says_what_was_missed_and_what_is_unlike_all_that_the_model_knows() -> None:
     lines = summary([row("chain_512x32", 1.0, PARTS), row("sobel_250x333", 0.64)], SETTINGS)
-    assert lines[0] == "2 operators: geometric mean 0.800, least 0.64 (sobel_250x333); asked for 0.9 and 0.7: MISSED"
-    assert lines[1].startswith("1 of them with a reduction that the model does not know: geometric mean 0.640")
+    assert lines[0] == "2 operators: geometric mean 0.800, minimum 0.64 (sobel_250x333); targets 0.9 and 0.7: MISSED"
+    assert lines[1].startswith("1 of them have reductions new to the model: geometric mean 0.640")
 
 
 def test_markdown_has_the_table_and_where_it_is_from() -> None:

@@ -26,7 +26,7 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     *_, untuned, tuned, last = said.splitlines()[0].split()
     ratio = float(last)
     assert min(int(untuned), int(tuned)) > 6 * 6 * 2 * 2  # a micro-op each for block by block
-    assert 0 < ratio <= 1 and said.startswith("small, 1x1 ") and "left out" not in said and f"least {ratio:.3f}, geometric mean {ratio:.3f}, 2 trials" in said
+    assert 0 < ratio <= 1 and said.startswith("small, 1x1 ") and "left out" not in said and f"minimum {ratio:.3f}, geometric mean {ratio:.3f}, 2 trials" in said
 
 
 def test_a_name_of_no_layer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,14 +91,14 @@ def test_what_is_better_is_kept_until_it_is_removed(learning: Learning, capsys: 
 def test_what_is_not_better_is_not_kept(learning: Learning, capsys: pytest.CaptureFixture[str]) -> None:
     learning.fitted = WORSE
     assert run("1") == 0 and kept.machine_model(TARGET) is None
-    assert "not kept, because it is no better on the held-out tasks: the package's model stays; run it again" in capsys.readouterr().out
+    assert "not kept, because it is no better on the held-out tasks: the package's model stays in use; run the command again" in capsys.readouterr().out
 
 
 def test_too_little_time_says_how_to_go_on(learning: Learning, capsys: pytest.CaptureFixture[str]) -> None:
     learning.held_out = 1
     assert run("0.1") == 1 and kept.machine_model(TARGET) is None
     said = capsys.readouterr().err
-    assert "20 training tasks and 1 held-out tasks have measured programs, of which 4 are needed: run the same command, which continues" in said
+    assert "20 training tasks and 1 held-out tasks have measured programs, but at least 1 and 4 are needed; run the same command to continue" in said
 
 
 @pytest.mark.parametrize("minutes", ["-3", "soon", "nan", "inf", ""])

@@ -47,7 +47,7 @@ def test_a_wire_is_probed(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     said = capsys.readouterr().out
     assert said.startswith("wire       process:: 64-bit addresses, 512 bytes at a time, stops programs, resets\n")
     assert re.search(rf"memory     {start:#x} to {start + 1000:#x}: keeps what is written; [0-9.e+]+ kB/s written, [0-9.e+]+ kB/s read\n", said)
-    assert re.search(rf"size       {start:#x} answers to 0x[0-9a-f]+, 1 MiB\n", said)
+    assert re.search(rf"size       {start:#x} responds up to 0x[0-9a-f]+, 1 MiB\n", said)
     assert re.search(r"traffic    3032 bytes written, 3[0-9]{3} read, \d+ others; 0 packets repeated, 0 damaged\n", said)
 
 
@@ -58,7 +58,7 @@ def test_memory_is_measured_and_held_against_a_file(capsys: pytest.CaptureFixtur
         path.write_text((FOLDER / "qemu-riscv32.toml").read_text().replace("0x0400_0000", f"{size:#x}").replace("stack = 0x1_0000", ""))
         monkeypatch.setattr(micro, "open_wire", lambda text: MemoryWire(Board()))
         assert main(["micro", "probe", "gdb://x:1", "--board", str(path)]) == status
-        assert f"size       {START:#x} answers to {START + SIZE:#x}, " in (found := capsys.readouterr().out) and said in found
+        assert f"size       {START:#x} responds up to {START + SIZE:#x}, " in (found := capsys.readouterr().out) and said in found
 
 
 class WithFlash(MemoryWire):

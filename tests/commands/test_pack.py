@@ -75,9 +75,9 @@ def test_a_network_of_a_file_has_to_be_named(tmp_path: Path, capsys: pytest.Capt
 def test_mistakes(pack: str, file: str, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, why in [
         (["create", file, "-o", file], "which is a record file; name another file with -o"),
-        (["import", pack, "--measure", "2"], "keep them nowhere; name a record file with -o"),
+        (["import", pack, "--measure", "2"], "without keeping the results; name a record file with -o"),
         (["show", file], "is not a kernel pack; name a file that `ansor pack create` wrote"),
-        (["create", file, "--of", "softmax", "-o", f"{pack}.new"], "of which there is no valid program; tune first"),
+        (["create", file, "--of", "softmax", "-o", f"{pack}.new"], "but there is no valid program; tune first"),
     ]:
         assert main(["pack", *arguments]) == 1
         assert why in capsys.readouterr().err

@@ -166,7 +166,7 @@ def test_a_page_refreshes_while_a_run_goes_on(tmp_path: Path) -> None:
         (["a.jsonl", "--peak", "5"], "asked for a roofline with --peak but without --bandwidth"),
         (["a.jsonl", "--bandwidth", "5"], "asked for a roofline with --bandwidth but without --peak"),
         (["a.jsonl", "--args", "5"], "asked for a report with --args"),
-        (["a.jsonl", "--of", "matmul", "--args", "8,8,8"], "asked to report on matmul, of which a.jsonl has no trials"),
+        (["a.jsonl", "--of", "matmul", "--args", "8,8,8"], "asked to report on matmul, but a.jsonl has no trials of it"),
         (["a.jsonl", "--of", "nothing"], "asked for 'nothing', which is not a built-in network or operator"),
         (["page.html"], "page.html"),
     ],

@@ -46,8 +46,8 @@ def test_reading_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert [row[:2] for row in said] == ["0:", "1:", "2:", "3:", "4:", "1 "] and all(row.isprintable() for row in said)
     assert said[0].endswith("'[\"a\"]' ['CI', 1] -> 3 s") and said[4].endswith("-> RUNTIME_DEVICE") and "line 6" in said[5]
     said = ran("record --mode read --i configs.log --begin 1 --end 9", capsys)
-    assert [row.rpartition("-> ")[2] for row in said[:-1]] == ["2 s", "1 s", "COMPILE_HOST"] and said[-1] == "3 of 4 records: --begin and --end say which"
-    assert ran("record --i configs.log --begin 9", capsys) == ["0 of 4 records: --begin and --end say which"]
+    assert [row.rpartition("-> ")[2] for row in said[:-1]] == ["2 s", "1 s", "COMPILE_HOST"] and said[-1] == "3 of 4 records, selected by --begin and --end"
+    assert ran("record --i configs.log --begin 9", capsys) == ["0 of 4 records, selected by --begin and --end"]
     assert ran("record --i configs.log --end 1 --ir", capsys)[1].startswith("no program: "), "the template is not registered"
     assert main(["record", "--i", "states.json", "--code"]) == 1 and "holds no configurations" in capsys.readouterr().err
     said = ran("record -i trials.jsonl", capsys)

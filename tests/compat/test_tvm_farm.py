@@ -103,7 +103,7 @@ def test_autotvm_measures_programs_for_arm(port: int, tmp_path: Path) -> None:
         autotvm.RandomTuner(task).tune(n_trial=2, measure_option=option, callbacks=[lambda tuner, inputs, found: results.extend(found)])
         assert len(results) == 2 and all(one.error_no == 0 and one.costs[0] > 1000 for one in results)  # instructions
         here = autotvm.measure_option(autotvm.LocalBuilder(), autotvm.LocalRunner())
-        with pytest.raises(TargetError, match=r"on this machine, which does not run them: give autotvm\.RPCRunner"):
+        with pytest.raises(TargetError, match=r"on this machine, which cannot run them: give autotvm\.RPCRunner"):
             autotvm.RandomTuner(task).tune(n_trial=1, measure_option=here)
     finally:
         os.killpg(server.pid, signal.SIGKILL)

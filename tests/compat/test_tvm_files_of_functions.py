@@ -81,7 +81,7 @@ def test_unsupported_files_are_refused(scaled: Function, tmp_path: Path) -> None
         with pytest.raises(MeasureError, match="give a name that ends in"):
             write(tmp_path / "scaled.ll")
     assert not list(tmp_path.iterdir())
-    with pytest.raises(MeasureError, match="does not say how it is called; give a file that func.export_library wrote"):
+    with pytest.raises(MeasureError, match="does not say how to call it; give a file that func.export_library wrote"):
         tvm.runtime.load_module(_text(tmp_path / "other.so"))
     with pytest.raises(MeasureError, match="cannot be read"):
         tvm.runtime.load_module(tmp_path / "missing.so")

@@ -62,9 +62,9 @@ def test_sizes_are_given_at_the_call() -> None:
     s[c].split(c.op.axis[0], factor=64)
     assert "for C_i_1 in 64" in str(tvm.lower(s, [a, x, c]))
     f = tvm.build(s, [a, x, c])
-    with pytest.raises(DeclarationError, match="asked for the source of default_function, whose sizes n are open: call it first"):
+    with pytest.raises(DeclarationError, match="asked for the source of default_function, whose sizes n are open; call it first"):
         f.get_source()
-    with pytest.raises(DeclarationError, match="asked to save default_function, whose sizes n are open: declare it with numbers instead"):
+    with pytest.raises(DeclarationError, match="asked to save default_function, whose sizes n are open; declare it with numbers instead"):
         f.export_library("f.so")
     for size in (1, 100, 1024):
         given, found = tvm.nd.array(np.arange(size, dtype=np.float32)), tvm.nd.array(np.zeros(size, np.float32))
@@ -125,7 +125,7 @@ def test_numbers_among_arguments() -> None:
     func(n, given, out)
     assert (out.numpy() == 2 * given.numpy()).all()
     assert func.time_evaluator("main", number=1)(n, given, out).mean > 0
-    with pytest.raises(ValueError, match="was built for 6 as argument 0, but 7 was given; build it for that size"):
+    with pytest.raises(ValueError, match="was built for 6 as argument 0, but found 7; build it for that size"):
         func(7, given, out)
     func(given, out)
 
@@ -158,5 +158,5 @@ def test_reads_are_checked_when_a_program_is_made() -> None:
     ):  # fmt: skip
         with pytest.raises(DeclarationError, match="takes values -1..2 while the extent is 4"):
             use()
-    with pytest.raises(AttributeError, match="te.scan, which is not here; a stage cannot read itself: .*topi.cumsum"):
+    with pytest.raises(AttributeError, match="te.scan, which is not available; a stage cannot read itself: .*topi.cumsum"):
         te.scan(b, b, a)

@@ -3,7 +3,7 @@
 Counterparts outside of this folder use `ansor.auto_scheduler`; `ansor.compat.tvm.auto_scheduler` has the same objects (`test_names_of_the_auto_scheduler`).
 """
 
-_GPU = "there is no GPU: programs are made for processors"
+_GPU = "there is no GPU: only CPUs are supported"
 _SPAWN = "tests/compat/test_tvm_auto_scheduler.py::test_spawned_processes"
 _STATES, _DAG = "tests/auto_scheduler/test_loop_state.py", "tests/auto_scheduler/test_compute_dag.py"
 _HERE, _FEATURES = "tests/compat/test_tvm_auto_scheduler.py", "tests/cost_model/test_features.py"

@@ -143,6 +143,6 @@ def test_mistakes_give_one_sentence(folder: Path, capsys: pytest.CaptureFixture[
     assert main(["dataset", "collect", str(tmp_path), "--only", "sorting"]) == 1
     assert "asked for kinds of operators sorting" in capsys.readouterr().err
     assert main(["dataset", "train", str(folder), "--threads", "1", "--output", str(tmp_path / "m.gz"), "--keep", "vta"]) == 1
-    assert "asked to keep what the package's model predicts for vta -core=default, which none of its models knows" in capsys.readouterr().err
+    assert "model predicts for vta -core=default, but the package has no model for it; leave it out of --keep" in capsys.readouterr().err
     assert main(["dataset", "eval", str(folder), "--model", "package", "--target", "vta"]) == 1
     assert "asked to test the package's model on programs for vta" in capsys.readouterr().err

@@ -288,7 +288,7 @@ def test_the_text() -> None:
     text = explanation_text(explain(task, _trials(task), peak_gflops=100.0))
     assert text == TEXT
     heads = [line.partition(":")[0] for line in text.splitlines() if line and not line.startswith(" ")]
-    assert heads == ["product for cpu -mcpu=znver4 -threads=1", "How", "Pieces", "Expected", "Lost"]
+    assert heads == ["product for cpu -mcpu=znver4 -threads=1", "How", "Tiles", "Expected", "Lost"]
     assert all(a or b for a, b in pairwise(text.splitlines())), "one empty line at a time"
 
 
@@ -302,12 +302,12 @@ How: as declared
   C  tiled SSRSRS: i_0 j_0 | i_1 j_1 | k_0 | i_2 j_2 | k_1 | i_3 j_3; vectors along j_3; reduction unrolled up
      to 16 statements
   rules that led here  multi_level_tiling (C)
-  fit, but left out    add_cache_write (1 trial, best 1.20 times as long), pack_operands (no trial),
+  apply, but not used  add_cache_write (1 trial, best 1.20 times as long), pack_operands (no trial),
                        multi_level_tiling_with_fusion (1 trial, best 1.20 times as long)
-  do not fit           always_inline, simplify_const_tensor, add_rfactor, pack_constants, reduce_in_vectors,
+  do not apply         always_inline, simplify_const_tensor, add_rfactor, pack_constants, reduce_in_vectors,
                        tensorize
 
-Pieces: C, the stage with the most work, from the outermost loop to the innermost
+Tiles: C, the stage with the most work, from the outermost loop to the innermost
   i  64 = 2 x 2 x 2 x 8
   j  64 = 2 x 1 x 1 x 32
   k  64 = 4 x 16
@@ -322,8 +322,8 @@ Pieces: C, the stage with the most work, from the outermost loop to the innermos
   C_k_1 (16)          1.16 KiB  L1
   C_i_3 (8)              260 B  L1
   C_j_3 (32)              12 B  L1  vectors
-  loaded over the whole run: into L1 (32 KiB) 80 KiB, L2 (1 MiB) 0 B, L3 (32 MiB) 0 B; a piece fits if it
-    fills 75 % of a cache or less (for L1: of the sets that it maps to)
+  loaded over the whole run: into L1 (32 KiB) 80 KiB, L2 (1 MiB) 0 B, L3 (32 MiB) 0 B; a tile fits if it fills
+    75 % of a cache or less (for L1: of the sets that it maps to)
 
 Expected: cycles by the estimate
           instructions  transfers     sum

@@ -76,11 +76,11 @@ def test_words_and_state_agree(name: str) -> None:
             ("C", "accumulated in a private tile and written once"),
         ]),
         (workloads.matmul(8, 8, 64), [Split("C", "k", (16,), 2), Rfactor("C", "k_1", 2)], [
-            ("C_rf", "loops cut and ordered i j k_1 k_0"), ("C", "partial results along k_1 (rfactor), combined by a second loop nest"),
+            ("C_rf", "loops split and ordered i j k_1 k_0"), ("C", "partial results along k_1 (rfactor), combined by a second loop nest"),
         ]),
         (workloads.matmul(8, 8, 8), [Fuse("C", ("i", "j")), Parallel("C", 1)], [("C", "i, j fused into one loop"), ("C", "i_j_f in parallel")]),
         (workloads.matmul(8, 8, 8), [Parallel("C", 0), Unroll("C", "k"), PragmaUnroll("C", 16)], [
-            ("C", "on one thread"), ("C", "loops ordered i j k"), ("C", "k written out"), ("C", "reduction unrolled up to 16 statements"),
+            ("C", "on one thread"), ("C", "loops ordered i j k"), ("C", "k unrolled"), ("C", "reduction unrolled up to 16 statements"),
         ]),
         (workloads.matmul(8, 8, 64), [Vectorize("C", "k", 1), PragmaUnroll("C", 0)], [("C", "vectors of partial results along the reduction k")]),
         (_relu(), [ComputeInline("b"), Vectorize("c", "j", 0)], [("b", "inlined: computed where it is read"), ("c", "no vectors")]),

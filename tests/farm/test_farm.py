@@ -76,7 +76,7 @@ def test_a_job_that_kills_workers_is_given_up_and_told(cluster: Cluster, tmp_pat
     for name in ("a", "b", "c"):
         cluster.pretended("fragile", name, 1)
     found = outcomes(f"farm://{cluster.url}?key=fragile&slots=1", [job(tmp_path, "die"), job(tmp_path, "7")], [])
-    assert isinstance(found[0], Failure) and found[0].kind == "link_lost" and "workers died while they had it" in found[0].text
+    assert isinstance(found[0], Failure) and found[0].kind == "link_lost" and "workers died while they had the job" in found[0].text
     assert costs(found[1:]) == [7.0]
 
 
@@ -122,7 +122,7 @@ def test_a_device_that_is_slow_from_its_start_is_found_by_the_others(cluster: Cl
     said: list[str] = []
     text = f"farm://{cluster.url}?key=starting"
     assert costs(outcomes(text, [job(tmp_path, "5")], said)) == [10.0]
-    assert not said and "is the only device" in caplog.text and "slow from its start cannot be told" in caplog.text
+    assert not said and "is the only device" in caplog.text and "slow from its start is not found" in caplog.text
     before = len(cluster.ran("slow"))
     cluster.pretended("starting", "usual", 3, "clock")
     said.clear()
@@ -207,7 +207,7 @@ def test_sentences(cluster: Cluster, tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match=r"no device with that key is available; there are devices with .*mixed"):
         outcomes(f"farm://{cluster.url}?key=nobody", [], [])
     cluster.pretended("mixed", "m2", 1, "other")
-    with pytest.raises(DeviceError, match="their costs do not compare"):
+    with pytest.raises(DeviceError, match="their costs are not comparable"):
         outcomes(f"farm://{cluster.url}?key=mixed", [], [])
     with pytest.raises(DeviceError, match="no scheduler answers there"):
         outcomes("farm://127.0.0.1:1?key=x", [], [])
@@ -249,7 +249,7 @@ def test_a_result_names_its_device_and_machine(cluster: Cluster, tmp_path: Path)
 def test_machines_of_one_key_have_the_same_processor(cluster: Cluster) -> None:
     cluster.worker("machines", "local")
     cluster.worker("machines", "local", pretends="import ansor.farm.station as station; station.processor_identity = lambda: 'another processor'")
-    with pytest.raises(DeviceError, match=r"where devices differ: .*local \(local, another processor, seconds\).*; their costs do not compare"):
+    with pytest.raises(DeviceError, match=r"where devices differ: .*local \(local, another processor, seconds\).*; their costs are not comparable"):
         outcomes(f"farm://{cluster.url}?key=machines", [], [])
 
 
@@ -258,11 +258,11 @@ def test_a_person_sees_what_devices_did_and_what_is_on_the_way(cluster: Cluster,
     devices = open_devices([f"farm://{cluster.url}?key=seen"], TARGET, lambda text: None)
     queue = DeviceQueue(devices)
     try:
-        assert [line.rpartition(": ")[2] for line in queue.lines()] == ["0 jobs done", "0 jobs on the way"]
+        assert [line.rpartition(": ")[2] for line in queue.lines()] == ["0 jobs done", "0 jobs in flight"]
         for number in range(3):
             queue.submit(job(tmp_path, str(number + 1))).result()
         first, last = queue.lines()
-        assert first.startswith("pretended:s1,") and first.endswith(": 3 jobs done") and last == "0 jobs on the way"
+        assert first.startswith("pretended:s1,") and first.endswith(": 3 jobs done") and last == "0 jobs in flight"
     finally:
         queue.close()
 

@@ -60,7 +60,7 @@ def test_what_is_usual_falls_and_never_rises() -> None:
 
 
 def test_a_permanent_change_has_its_cure_and_a_device_that_was_always_slower_has_not() -> None:
-    assert after([1.0, 2.0]).suspended.endswith("; if that is its speed from now on, restart its worker")
+    assert after([1.0, 2.0]).suspended.endswith("; if that is its speed now, restart its worker")
     assert "restart" not in after([1.0]).after_canary(2.0, OTHERS).suspended
 
 

@@ -63,7 +63,7 @@ def test_a_worker_that_describes_something_else_is_skipped(cluster: Cluster, tmp
     ("missing", "{'missing': 7}", "answered .*'missing': 7.*; install the same version"), ("empty", "{}", "has ansor of an unknown version"),
     ("bare-run", ABOUT, "answered without its model and .* and shift; install the same version"),
     ("bare-refusal", f"{ABOUT} | {{'refused': 'x'}}", "without its judged;"),
-    ("other", f"{MEASURED} | {{'model': 'another'}}", "of pretended machine, instructions; a device of another, instructions joined"),
+    ("other", f"{MEASURED} | {{'model': 'another'}}", "whose model is pretended machine, instructions; a device of model another, instructions joined"),
     ("truth", f"{MEASURED} | {{'shift': True}}", "without its shift;"),
     ("verdicts", f"{MEASURED} | {{'judged': {{'a': True, 1: True}}}}", "without its judged;"),
     ("no-outcome", MEASURED, "received an answer that cannot be read"),
@@ -79,13 +79,13 @@ def test_workers_that_do_not_say_what_they_are_are_not_waited_for(cluster: Clust
     monkeypatch.setattr(session, "DESCRIBE_SECONDS", 1.0)
     for _ in range(2):
         liar(cluster, "slow", "describe", "__import__('time').sleep(1e6)")
-    with pytest.raises(DeviceError, match="cannot be used: it did not say within 1 s what it is: it runs a long job, or hangs"):
+    with pytest.raises(DeviceError, match="cannot be used: it did not describe itself within 1 s: it runs a long job, or hangs"):
         measured(cluster, "slow", tmp_path, [])
 
 
 BAD_ANSWERS = {
-    "others": ("'version': '0.0.7'", "has ansor 0.0.7; here is ansor "), "model-later": ("'model': 'another'", "a device of another, instructions joined"),
-    "errors": ("'error': 'no space left'", "farm://[^ ]*: no space left"), "lacks": ("'shift': None", "answered without its shift"),
+    "others": ("'version': '0.0.7'", "has ansor 0.0.7; here is ansor "), "errors": ("'error': 'no space left'", "farm://[^ ]*: no space left"),
+    "model-later": ("'model': 'another'", "a device of model another, instructions joined"), "lacks": ("'shift': None", "answered without its shift"),
 }
 
 

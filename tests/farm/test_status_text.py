@@ -5,7 +5,7 @@ from __future__ import annotations
 from ansor.farm.status import DeviceStatus, FarmStatus, JobCounts
 from ansor.farm.status_text import WIDTH, status_lines
 
-WHY = "a program of known cost takes 2.00 times as long as usual: throttled, or other work is running; if that is its speed from now on, restart its worker"
+WHY = "a program of known cost takes 2.00 times as long as usual: it is throttled, or other work is running; if that is its speed now, restart its worker"
 
 
 def test_a_table_with_whole_reasons_below() -> None:

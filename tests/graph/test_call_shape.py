@@ -41,7 +41,7 @@ def test_an_argument_without_a_value_when_compiled(reference: Reference) -> None
     network = reference(extract(model, (X,)))
     for found in (network(X), network(x=X), network(X, None), network(X, y=None, flag=False)):
         torch.testing.assert_close(found, X * 2 + 1)
-    with pytest.raises(ModelError, match="whose structure is not the one it was compiled for"):
+    with pytest.raises(ModelError, match="but it was compiled for another structure of arguments"):
         network(X, Y)
 
 

@@ -40,5 +40,5 @@ def test_one_sentence(capfd: pytest.CaptureFixture[str], model: Any, inputs: Any
 
 
 def test_a_class_in_place_of_a_module_is_told() -> None:
-    with pytest.raises(ansor.AnsorError, match=r"asked to read the class ReLU as a PyTorch model; give a module of it: ReLU\(...\)"):
+    with pytest.raises(ansor.AnsorError, match=r"asked to read the class ReLU as a PyTorch model; give an instance: ReLU\(...\)"):
         ansor.compile(torch.nn.ReLU, (torch.zeros(2),))

@@ -124,7 +124,7 @@ READS_MEMORY: list[tuple[Callable[[torch.Tensor], torch.Tensor], torch.Tensor]] 
 
 @pytest.mark.parametrize(("model", "values"), READS_MEMORY)
 def test_tensors_that_are_read_as_they_lie_in_memory(model: Callable[[torch.Tensor], torch.Tensor], values: torch.Tensor) -> None:
-    with pytest.raises(ModelError, match=r"reads a tensor in its memory layout \(aten\.as_strided\.default\).*call \.contiguous\(\) before"):
+    with pytest.raises(ModelError, match=r"reads a tensor by its memory layout \(aten\.as_strided\.default\).*call \.contiguous\(\) first"):
         from_torch(model, values)
 
 

@@ -66,7 +66,7 @@ def test_masks_and_keywords(name: str, reference: Reference) -> None:
         for given in (mask, torch.ones_like(mask)):
             check(model(input_ids=ids, attention_mask=given), network(ids, given))  # by position, though compiled by name
             check(model(input_ids=ids, attention_mask=given), network(attention_mask=given, input_ids=ids))
-    with pytest.raises(ModelError, match="whose structure is not the one it was compiled for"):
+    with pytest.raises(ModelError, match="but it was compiled for another structure of arguments"):
         network(ids, mask, output_attentions=True)
 
 

@@ -88,7 +88,7 @@ def test_verifying_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     x = te.placeholder((8,), name="x")
     promised, kept = (te.compute((8,), lambda i, factor=factor: x[i] * factor, name="y") for factor in (3.0, 2.0))
     monkeypatch.setattr("ansor.manual.program.measure_task", lambda _, target: measure_task(Dag([x, promised]), target))
-    with pytest.raises(MeasureError, match="kernel 'kernel' is not as its declaration says: wrong_answer"):
+    with pytest.raises(MeasureError, match="kernel 'kernel' does not match its declaration: wrong_answer"):
         ansor.build(ansor.create_schedule(kept.op), [x, kept], TARGET, verify=True)
 
 
@@ -105,5 +105,5 @@ def test_more_stack_than_there_is_is_refused() -> None:
 def test_a_step_that_does_not_fit_is_told_when_lowering() -> None:
     s, args = scheduled_matmul()
     s["C"].parallel(s["C"].leaf_iter_vars[3])
-    with pytest.raises(ScheduleError, match="only outermost loops can be"):
+    with pytest.raises(ScheduleError, match="only outermost loops can run in parallel"):
         ansor.lower(s, args)

@@ -64,7 +64,7 @@ def test_devices_are_let_go_of_when_they_are_refused(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(("lacking", "told"), [
-    ({"name": ""}, "whose name is ''"), ({"model": None}, "whose model is None, not a text"), ({"form": 3}, "whose form is 3"),
+    ({"name": ""}, "whose name is ''"), ({"model": None}, "whose model is None, not a string"), ({"form": 3}, "whose form is 3"),
     ({"unit": "ticks"}, "whose unit is 'ticks', not a Unit"), ({"alone": 1}, "whose alone is 1, not True or False"),
     ({"run": None}, "whose method run is missing"),
 ])  # fmt: skip

@@ -55,7 +55,7 @@ def test_several_devices_that_are_left_out_for_one_reason_are_told_once() -> Non
     for number in range(1, 9):
         queue.submit(job(number)).result()
     queue.close()
-    assert len(said) == 1 and said[0].endswith("go on: the scheduler is gone")
+    assert len(said) == 1 and said[0].endswith("continue: the scheduler is gone")
 
 
 def test_each_job_runs_once_on_one_of_the_devices() -> None:
@@ -129,7 +129,7 @@ def test_a_device_that_is_gone_gets_no_more_jobs() -> None:
     said: list[str] = []
     queue = DeviceQueue([Raising("a", DeviceError("no power")), Board("b")], said.append)
     outcomes = [future.result().outcome for future in [queue.submit(job(number)) for number in range(1, 9)]]
-    assert all(isinstance(outcome, Observation) for outcome in outcomes) and said == ["device a is left out, b goes on: no power"]
+    assert all(isinstance(outcome, Observation) for outcome in outcomes) and said == ["device a is left out, b continues: no power"]
     queue.close()
 
 

@@ -39,8 +39,8 @@ MakeSource = Callable[..., CSource]
 
 SAID = [
     ("zig: error: ProcessFdQuotaExceeded", "file descriptors", "ulimit -n"), ("sh: Too many open files", "file descriptors", "ulimit -n"),
-    ("ld: final link failed: No space left on device", "disk space", "make room"), ("error: NoSpaceLeft", "disk space", "make room"),
-    ("x.o: Read-only file system", "disks", "can be written"), ("fork: Resource temporarily unavailable", "processes", "ulimit -u"),
+    ("ld: final link failed: No space left on device", "disk space", "free space"), ("error: NoSpaceLeft", "disk space", "free space"),
+    ("x.o: Read-only file system", "writable disks", "a writable disk"), ("fork: Resource temporarily unavailable", "processes", "ulimit -u"),
     ("cc1: out of memory allocating 8 bytes", "memory", "ANSOR_JOBS"), ("gcc: fatal error: Killed signal terminated program cc1", "memory", "ANSOR_JOBS"),
     ("the compiler was killed (SIGKILL); ", "memory", "ANSOR_JOBS"), ("mmap: Cannot allocate memory", "memory", "ANSOR_JOBS"),
 ]  # fmt: skip
@@ -156,7 +156,7 @@ def test_of_many_lines_the_one_that_tells_is_said() -> None:
 def test_errors_of_python_that_are_the_machines() -> None:
     for error, what in (
         (MemoryError(), "memory"), (MemoryError("Unable to allocate 2 GiB"), "memory: .*2 GiB"), (OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)), "memory"),
-        (OSError(errno.EFBIG, os.strerror(errno.EFBIG), "some/file"), "file sizes.*'some/file'; raise `ulimit -f`"),
+        (OSError(errno.EFBIG, os.strerror(errno.EFBIG), "some/file"), "file size limit.*'some/file'; raise `ulimit -f`"),
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "some/file"), "disk space.*'some/file'"),
         (OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)), "disk space"), (OSError(errno.EMFILE, os.strerror(errno.EMFILE), "x"), "file descriptors"),
         (OSError(errno.ENFILE, os.strerror(errno.ENFILE)), "file descriptors"),

@@ -60,7 +60,7 @@ def test_a_program_is_packed_once_and_failures_are_not() -> None:
 
 @pytest.mark.parametrize("changed", [{"target": "cpu (another, zig cc 0.17)"}, {"unit": INSTRUCTIONS, "device": "qemu-aarch64"}])
 def test_costs_that_do_not_compare(changed: dict[str, object]) -> None:
-    with pytest.raises(RecordError, match="costs do not compare; pack those of one"):
+    with pytest.raises(RecordError, match="costs are not comparable; pack those of one"):
         make_pack([record("a", (0,), 1.0), record("a", (1,), 2.0, **changed)], [PackedTask("a", "")], ())
 
 
@@ -72,7 +72,7 @@ def test_nothing_to_pack() -> None:
 @pytest.mark.parametrize(("text", "why"), [
     (b"", "is not a kernel pack"), (b'{"header":{}}\n', "is not a kernel pack"), (b'{"pack":', "first line cannot be read"),
     (b'{"pack":[]}', "first line cannot be read"), (b'{"pack":' + b"[" * 100_000, "first line cannot be read"),
-    (b'{"pack":{"format":2}}', "of format 2, and this version of ansor reads format 1"), (b'{"pack":{"format":1}}', "digest is not that"),
+    (b'{"pack":{"format":2}}', "of format 2, and this version of ansor reads format 1"), (b'{"pack":{"format":1}}', "digest does not match"),
 ])  # fmt: skip
 def test_other_files(text: bytes, why: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(text)

@@ -44,7 +44,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_lock_that_is_no_file_is_told(make: Callable[[Path], None], words: str) -> None:
     place = writable_cache() / "measuring.lock"
     make(place)
-    with pytest.raises(CacheError, match=f"measurements take turns by the file {place}, .*{words}.*; remove it, or set ANSOR_CACHE to another folder$"), turn():
+    with pytest.raises(CacheError, match=f"measurements take turns through the file {place}, .*{words}.*; remove it, or set ANSOR_CACHE to another"), turn():
         pass
 
 

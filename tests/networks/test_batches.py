@@ -132,7 +132,7 @@ def test_arrays_in_arrays_out_and_inputs_by_name() -> None:
 @pytest.mark.parametrize("model", [Centred(), Later(), Earlier(), Masked(), Written()])
 @pytest.mark.parametrize("rows", [torch.zeros(4, 3), torch.ones(4, 3), torch.arange(12.0).reshape(4, 3), torch.zeros(4, 1)])
 def test_rows_that_depend_on_each_other_are_refused(model: torch.nn.Module, rows: torch.Tensor) -> None:
-    with pytest.raises(ModelError, match="whose results for a row depend on the other rows; compile it for one batch"):
+    with pytest.raises(ModelError, match="whose results for a row depend on the other rows; compile it for one size"):
         ansor.compile_batches(model, (rows,), progress=False)
 
 
@@ -152,7 +152,7 @@ def test_a_size_is_not_compiled_of_other_weights() -> None:
     net = ansor.compile_batches(model, (torch.rand(2, 5),), progress=False, library=False)
     with torch.no_grad():
         model.weight.zero_()
-    with pytest.raises(ModelError, match="network for 1 rows, after weights of the model were changed; call compile_batches again"), pytest.warns(AnsorWarning):
+    with pytest.raises(ModelError, match="network for 1 rows after the model's weights have changed; call compile_batches again"), pytest.warns(AnsorWarning):
         net(torch.rand(3, 5))
 
 
@@ -178,7 +178,7 @@ def test_mistakes_are_told() -> None:
         ansor.compile_batches(model, (torch.rand(1, 5),))
     with pytest.raises(ModelError, match=r"the example inputs have the shapes \(4, 6\), \(3, 6\)"):
         ansor.compile_batches(Classifier(), (torch.zeros(4, 6, dtype=torch.long), torch.rand(3, 6)))
-    with pytest.raises(ModelError, match="found a str"):
+    with pytest.raises(ModelError, match="of any batch size of a str; give a PyTorch module"):
         ansor.compile_batches("model.onnx", (torch.rand(2, 5),))
     with pytest.raises(ArgumentError, match="trails"):
         ansor.compile_batches(model, (torch.rand(2, 5),), trails=3)  # type: ignore[call-arg]

@@ -140,7 +140,7 @@ def test_what_is_measured_recorded_or_looked_at_has_no_plan(compiled: Compiled, 
 def test_another_state_of_the_package_or_model_has_no_plan(compiled: Compiled, monkeypatch: pytest.MonkeyPatch) -> None:
     module, values = nn.Linear(8, 8).eval(), torch.randn(2, 8)
     assert not compiled(module, values)
-    for name in ("package_state", "mark_of"):
+    for name in ("package_state", "model_mark"):
         with monkeypatch.context() as patch:
             patch.setattr(kept_plans, name, lambda *_: "another")
             assert not compiled(module, values)

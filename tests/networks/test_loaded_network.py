@@ -221,7 +221,7 @@ def test_another_processor_builds_the_c_again(residual: tuple[ansor.CompiledNetw
 def test_c_that_this_processor_does_not_run_is_refused(residual: tuple[ansor.CompiledNetwork, Path], tmp_path: Path) -> None:
     folder = _copied(residual[1], tmp_path)
     _rewritten(folder, lambda about: about.update(processor="another", mcpu="no-such-processor"))
-    with pytest.raises(MeasureError, match=r"a network for another, and its C does not build for this processor, .*; compile and save it here$"):
+    with pytest.raises(MeasureError, match=r"the network is for another, and its C does not build for this processor, .*; compile and save it here$"):
         ansor.load(folder)
 
 

@@ -57,7 +57,7 @@ def test_example_inputs_by_name_come_in_any_order(names: tuple[str, str], tmp_pa
     module, _ = read_onnx(tmp_path / "m.onnx")
     if names[0] != "self":  # "self" is the module itself
         np.testing.assert_array_equal(module(**{names[1]: torch.from_numpy(y), names[0]: torch.from_numpy(x)}).numpy(), x - y)
-    with pytest.raises(ModelError, match=f"are named a, and the model's {names[0]}, y"):
+    with pytest.raises(ModelError, match=f"are named a, but the model's are {names[0]}, y"):
         read_onnx(tmp_path / "m.onnx", {"a": torch.from_numpy(x)})
 
 
@@ -98,7 +98,7 @@ def test_open_shapes_need_inputs(tmp_path: Path) -> None:
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", ["batch", "words"]), ("y", ["batch", "words"])))
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "open", [x], [y])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(tmp_path / "m.onnx"))
-    with pytest.raises(ModelError, match="some extents of which are open; give example inputs"):
+    with pytest.raises(ModelError, match="with open extents; give example inputs"):
         read_onnx(tmp_path / "m.onnx")
     assert read_onnx(tmp_path / "m.onnx", torch.zeros(2, 3))[0](torch.ones(2, 3)).shape == (2, 3)
 

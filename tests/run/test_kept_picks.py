@@ -16,7 +16,7 @@ from ansor.algorithms.base import Alternative
 from ansor.ir.dag import Dag
 from ansor.rules.registry import resolve
 from ansor.run import kept_picks, zero_tuning
-from ansor.run.judge import judge_of
+from ansor.run.scoring_model import scoring_model
 from ansor.run.zero_tuning import pick
 from ansor.support import safe_files, settings
 from ansor.targets.boards.catalogue import FOLDER
@@ -95,7 +95,7 @@ def test_a_model_of_this_machine_picks_anew(cache: Path, monkeypatch: pytest.Mon
     """Whether it is fitted, or removed, between two picks."""
     first = pick(task())
     with monkeypatch.context() as patch:
-        patch.setattr(zero_tuning, "judge_of", lambda *words: replace(judge_of(*words), name="another model", mark="machine 12345678"))
+        patch.setattr(zero_tuning, "scoring_model", lambda *words: replace(scoring_model(*words), name="another model", mark="machine 12345678"))
         assert pick(task()).how == "chosen by another model"
     monkeypatch.setattr(zero_tuning, "_picked", no_search)
     assert pick(task()).how == first.how

@@ -18,11 +18,11 @@ from ansor.measure.measurer import Measurer
 from ansor.measure.record import MODEL, load
 from ansor.run import machine_model as module
 from ansor.run.budget import Budget
-from ansor.run.judge import judge_of
 from ansor.run.keywords import NetworkKeywords, RunOptions
 from ansor.run.machine_model import SUFFIX, forget_model, is_fittable, keep_model, machine_model, name_of
 from ansor.run.options import Trials
 from ansor.run.reporter import Callbacks
+from ansor.run.scoring_model import scoring_model
 from ansor.run.tuning import TuningRun
 from ansor.run.zero_tuning import pick
 from ansor.support import safe_files
@@ -47,25 +47,25 @@ def kept_model() -> Path:
 
 
 def test_what_is_kept_judges_from_then_on_until_it_is_forgotten(cache: Path) -> None:
-    assert judge_of(TARGET, "seconds").name == "the package's model"
+    assert scoring_model(TARGET, "seconds").name == "the package's model"
     path = kept_model()
-    judge = judge_of(TARGET, "seconds")
-    assert judge.name == "the model of this machine" and judge.mark.startswith("machine ") and judge.model.fitted
+    scorer = scoring_model(TARGET, "seconds")
+    assert scorer.name == "the model of this machine" and scorer.mark.startswith("machine ") and scorer.model.fitted
     assert path.is_relative_to(cache) and "-1-threads-" in path.name and path.name.endswith(".json.gz")
     assert kept_model() == path and len(list(path.parent.iterdir())) == 2, "the earlier one is replaced"
-    assert judge_of(TARGET, "seconds", PACKAGE).name == "the package's model"
-    assert judge_of(TARGET, "seconds", pretrained()).mark == "given: NetworkModel"
+    assert scoring_model(TARGET, "seconds", PACKAGE).name == "the package's model"
+    assert scoring_model(TARGET, "seconds", pretrained()).mark == "given: NetworkModel"
     assert forget_model(TARGET) and not list(path.parent.iterdir()) and not forget_model(TARGET)
-    assert judge_of(TARGET, "seconds").name == "the package's model"
+    assert scoring_model(TARGET, "seconds").name == "the package's model"
 
 
 def test_it_serves_no_other_target_unit_device_or_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     kept_model()
     for text in ("cpu -threads=2", "cpu -threads=1 -l2=128K", "cpu -threads=1 -mcpu=znver3", "arm -mcpu=cortex-a72"):
         other = parse_target(text)
-        assert machine_model(other) is None and "machine" not in judge_of(other, "seconds").mark
-    assert judge_of(TARGET, "seconds", here=False).name == "the package's model"
-    assert judge_of(TARGET, "instructions").mark == "estimate"
+        assert machine_model(other) is None and "machine" not in scoring_model(other, "seconds").mark
+    assert scoring_model(TARGET, "seconds", here=False).name == "the package's model"
+    assert scoring_model(TARGET, "instructions").mark == "estimate"
     assert not is_fittable(replace(TARGET, mcpu="znver3"))
     monkeypatch.setattr(module, "processor_identity", lambda: "another processor")
     assert machine_model(TARGET) is None
@@ -121,7 +121,7 @@ def test_a_whole_file_of_something_else_is_ignored(content: bytes) -> None:
 
 def test_runs_say_and_note_which_model_chose(tmp_path: Path) -> None:
     task, measurer, lines = SearchTask("matmul", (8, 8, 8), TARGET), FakeMeasurer(), list[str]()
-    judge = judge_of(TARGET, "seconds")
+    scorer = scoring_model(TARGET, "seconds")
     for fitted in (False, True):
         if fitted:
             kept_model()
@@ -130,7 +130,7 @@ def test_runs_say_and_note_which_model_chose(tmp_path: Path) -> None:
         run.run()
     assert "chosen by the package's model" in lines[0] and "chosen by the model of this machine" in lines[-1]
     noted = [dict(load(tmp_path / f"{fitted}.jsonl").headers[0].machine)[MODEL] for fitted in (False, True)]
-    assert noted == [judge.mark, judge_of(TARGET, "seconds").mark] and noted[1].startswith("machine ")
+    assert noted == [scorer.mark, scoring_model(TARGET, "seconds").mark] and noted[1].startswith("machine ")
 
 
 def test_runs_elsewhere_or_for_several_targets_do_not_use_it() -> None:
@@ -140,7 +140,7 @@ def test_runs_elsewhere_or_for_several_targets_do_not_use_it() -> None:
     one, other = SearchTask("matmul", (8, 8, 8), TARGET), SearchTask("matmul", (8, 8, 8), parse_target("cpu -threads=2"))
     for measurer, tasks in ((elsewhere, [one]), (here, [one, other])):
         run = TuningRun(tasks, measurer=measurer, budget=Budget(1))  # type: ignore[arg-type]  # a fake
-        assert run.judge.name == "the package's model"
+        assert run.scorer.name == "the package's model"
 
 
 @pytest.mark.compiler

@@ -51,7 +51,7 @@ def test_a_loss_is_the_model_s_word_on_both_programs(file: str, task: SearchTask
     found = ansor.import_pack(ansor.create_pack(file, task), task)
     (one,) = found.tasks
     assert one.programs == 2 == len(one.usable) and one.share is not None and 0.0 < one.share < 1.0  # the first rows are no good programs
-    assert found.share == pytest.approx(one.share) and found.judge and found.others == found.missing == ()
+    assert found.share == pytest.approx(one.share) and found.model and found.others == found.missing == ()
 
 
 def test_the_total_counts_uses_and_times(task: SearchTask, file: str) -> None:

@@ -83,24 +83,24 @@ def test_several_processes_pick_the_same_programs(cache: Path, monkeypatch: pyte
     assert found == programs(states())
 
 
-class _Judge:
+class _Scorer:
     """Not a name."""
 
 
-def test_no_process_is_started_for_few_tasks_kept_picks_one_core_or_a_judge_of_the_callers(
+def test_no_process_is_started_for_few_tasks_kept_picks_one_core_or_a_scorer_of_the_callers(
     monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    few, judged, alone, kept = states()[:3], states(), states(), states()
+    few, scored, alone, kept = states()[:3], states(), states(), states()
     pick_together([])
     pick_together(few)
-    pick_together(judged, model=_Judge())  # type: ignore[arg-type]
+    pick_together(scored, model=_Scorer())  # type: ignore[arg-type]
     monkeypatch.setenv("ANSOR_JOBS", "1")
     pick_together(alone)
     monkeypatch.setenv("ANSOR_JOBS", "3")
     for state in states():
         pick(state.task)
     pick_together(kept)
-    assert not started and not any(state.guess for state in (*few, *judged, *alone, *kept))
+    assert not started and not any(state.guess for state in (*few, *scored, *alone, *kept))
 
 
 @pytest.mark.parametrize(

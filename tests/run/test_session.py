@@ -17,10 +17,10 @@ from ansor.measure.failure import Failure
 from ansor.measure.record import load
 from ansor.run import tuning
 from ansor.run.budget import Budget
-from ansor.run.judge import NamedModel
 from ansor.run.keywords import RunOptions
 from ansor.run.options import SearchOptions
 from ansor.run.reporter import Reporter, quiet
+from ansor.run.scoring_model import NamedModel
 from ansor.run.session import tuned
 from ansor.run.states import Progress, TaskState
 from ansor.targets.base import parse_target
@@ -61,7 +61,7 @@ def dies(number: int) -> Failure | None:
 @pytest.fixture(autouse=True)
 def guessed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs are chosen at random, each target's by a generator of its own."""
-    monkeypatch.setattr(tuning, "judge_of", lambda *_, **__: NamedModel(RandomModel(0), "chance", "chance"))
+    monkeypatch.setattr(tuning, "scoring_model", lambda *_, **__: NamedModel(RandomModel(0), "chance", "chance"))
 
 
 def run(

@@ -58,7 +58,7 @@ def test_a_board_that_dies_leaves_its_work_to_the_other_of_its_kind(tmp_path: Pa
         )  # fmt: skip
     assert [state.task for state in states] == TASKS and all(state.best is not None and state.trials for state in states)
     assert targets_of(path) == {ARM: 24, RISCV: 24}
-    assert sum(line.startswith(f"{ARM}: device {first} is left out, {second} goes on: ") for line in lines) == 1
+    assert sum(line.startswith(f"{ARM}: device {first} is left out, {second} continues: ") for line in lines) == 1
 
 
 def test_the_last_board_of_a_kind_ends_its_target_and_the_same_call_continues(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ TARGET = "cpu -mcpu=znver3 -threads=1"
 
 
 class Opposed(NetworkModel):
-    """Two judges of which each finds worthless what the other likes."""
+    """Two scorers of which each finds worthless what the other likes."""
 
     def opinions(self, features: FeatureRows) -> NDArray[np.float64]:
         order = np.random.default_rng(0).permutation(features.count)
@@ -61,7 +61,7 @@ def has_program(space: SketchSpace) -> bool:
     return len(SampledSpace(space).sample(8, np.random.default_rng(0))) > 0
 
 
-def test_where_memory_is_small_families_are_judged_by_a_sketch_that_fits() -> None:
+def test_where_memory_is_small_families_are_scored_by_a_sketch_that_fits() -> None:
     """None of the first sketches fits, and the algorithm with the fewest multiplications comes last."""
     task = SearchTask(int8_conv2d, (32, 32, 16, 16, 3, 3, 1, 0), "micro -board=qemu-riscv32 -workspace=1K")
     firsts = list({_family(space): space for space in reversed(task.spaces)}.values())
@@ -169,7 +169,7 @@ def test_where_nothing_is_known_the_estimate_chooses() -> None:
     choice = pick(task, Opposed(pretrained()._networks))
     assert choice.confidence is None and choice.how == "chosen by the estimate, because the model is not sure"
     by_chance = pick(task, RandomModel())
-    assert by_chance.confidence is None and by_chance.how == "chosen by the model given", "of one judge nothing can be said"
+    assert by_chance.confidence is None and by_chance.how == "chosen by the model given", "one scorer tells nothing"
 
 
 def test_where_no_program_is_legal_the_declaration_serves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +230,7 @@ def test_families_differ_by_what_rules_did_to_stages() -> None:
 def test_the_least_regret() -> None:
     place, regret = least_regret(np.log([[1.0, 0.5, 0.2], [0.9, 0.8, 0.1]]))
     assert (place, regret) == (0, 0.0), "both have the same favourite"
-    place, regret = least_regret(np.log([[1.0, 0.7, 0.2], [0.1, 0.8, 0.9]]))  # neither favourite: the other judge finds it bad
+    place, regret = least_regret(np.log([[1.0, 0.7, 0.2], [0.1, 0.8, 0.9]]))  # neither favourite: the other scorer finds it bad
     assert place == 1 and regret == pytest.approx(math.log(1 / 0.7))
     assert least_regret(np.log([[0.2, 0.4]])) == (1, math.inf)
 

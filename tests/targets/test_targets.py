@@ -225,5 +225,5 @@ def test_limits_of_a_kind_hold_for_its_programs() -> None:
 def test_devices_that_make_their_own_arrays_have_no_bfloat16(text: str) -> None:
     x, y = (te.placeholder((8,), dtype, name=dtype[0]) for dtype in ("bfloat16", "float32"))
     narrow, plain = (Dag([one, te.compute((8,), lambda i, one=one: one[i] * 2.0, name="z")]) for one in (x, y))
-    assert parse_target(text).refusal(narrow) == "b is bfloat16, which programs of target cpu have; declare float32"
+    assert parse_target(text).refusal(narrow) == "b is bfloat16, which only programs for target cpu support; declare float32"
     assert not parse_target(text).refusal(plain) and not parse_target("cpu").refusal(narrow)

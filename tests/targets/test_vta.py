@@ -55,28 +55,28 @@ def test_what_no_core_computes_is_said_before_anything_is_built() -> None:
     x, k = te.placeholder((8, 8), "float32", name="x"), te.reduce_axis(8, "k")
     assert "it reads x of float32" in target.refusal(Dag([x, te.compute((8, 8), lambda i, j: x[i, j].astype("int8"), name="y")]))
     a = te.placeholder((8, 8), "int8", name="a")
-    assert "one reduction, which is not its result" in target.refusal(Dag([a, te.compute((8,), lambda i: te.max(a[i, k], axis=k), name="y")]))
+    assert "one reduction, which cannot be its result" in target.refusal(Dag([a, te.compute((8,), lambda i: te.max(a[i, k], axis=k), name="y")]))
     assert target.refusal(Dag(_grouped(16))) == ""
-    assert "acc has 4 groups of 8 channels in and 8 out, blocks have 16, and w is no" in target.refusal(Dag(_grouped(8)))
+    assert "acc has 4 groups of 8 channels in and 8 out, but blocks have 16, and w is no" in target.refusal(Dag(_grouped(8)))
     halves = te.compute((8, 8), lambda i, j: te.max(a[i // 2, k].astype("int32"), axis=k), name="h")
     said = target.refusal(Dag([a, te.compute((8, 8), lambda i, j: halves[i, j].astype("int8"), name="y")]))
-    assert said.startswith("it reads a at a divided index, and a VTA core supports that for channels in groups only: upsample on the host")
+    assert said.startswith("it reads a at a divided index; a VTA core supports this only for channels in groups: upsample on the host")
     assert target.refusal(Dag(_greatest((8, 16)))) == ""
     assert "m reads p at other places along dimension 1, where a VTA core has channels" in target.refusal(Dag(_greatest((8,))))
     said = target.refusal(Dag(conv2d((1, 16, 6, 6), 16, 3, pad=1, number=-4)))
     assert said == (
-        "padded, which is multiplied with weights, has -4 around it, and a LOAD of a VTA core pads with 0: "
-        "pad with 0, and add -4 times the weights that are outside to the bias of each place"
+        "padded, which is multiplied by weights, has -4 around it; a LOAD of a VTA core pads with 0: "
+        "pad with 0, and add -4 times the weights outside the tensor to the bias of each place"
     )
     assert target.refusal(Dag(depthwise((1, 16, 6, 6), 3, pad=1, number=-4))) == ""
     assert target.refusal(Dag(conv2d((1, 16, 6, 6), 16, 3, pad=15))) == ""
     said = target.refusal(Dag(conv2d((1, 16, 6, 6), 16, 3, pad=16)))
-    assert said.startswith("padded has a border of 16 rows or columns, and a LOAD of a VTA core pads with up to 15: make the wide border on the host")
+    assert said.startswith("padded has a border of 16 rows or columns; a LOAD of a VTA core pads with up to 15: make the wide border on the host")
     assert target.refusal(Dag(conv2d((1, 1, 6, 6), 8, 3, pad=1))) == ""
     v = te.placeholder((8,), "int8", name="v")
     below = te.compute((24,), lambda i: te.if_then_else(i < 8, v[i], te.const(0, "int8")), name="p")
     said = target.refusal(Dag([v, te.compute((24,), lambda i: te.maximum(below[i], 0).astype("int8"), name="y")]))
-    assert said.startswith("p needs a border, or parts that are computed in other ways; a VTA core puts a border only around what it reduces")
+    assert said.startswith("p needs a border, or parts that are computed differently; a VTA core pads only what it reduces")
 
 
 def test_what_is_computed_ahead_of_a_reduction_is_said() -> None:
@@ -86,7 +86,7 @@ def test_what_is_computed_ahead_of_a_reduction_is_said() -> None:
     assert said.startswith("pool2d reads pad, computed before it; a VTA core reduces what it reads: pad what is read, convert where it is reduced")
     assert target.refusal(Dag([x, _narrowed(nn.pool2d(wide, 3, 2))])) == ""
     said = target.refusal(Dag([x, nn.pool2d(x, 3, 2)]))
-    assert said.endswith("which is not its result: reduce x[...].astype('int32'), and make the result of that with .astype('int8')")
+    assert said.endswith("which cannot be its result: reduce x[...].astype('int32'), and convert the result with .astype('int8')")
     said = target.refusal(Dag([x, w, _narrowed(nn.conv2d(wide, nn.cast(w, "int32")))]))
     assert said.startswith("conv2d multiplies cast and cast_1, computed before it; a VTA core multiplies int8 as it reads them: convert inside the sum")
     assert target.refusal(Dag([x, w, _narrowed(nn.conv2d(x, w, padding=1, out_dtype="int32"))])) == ""

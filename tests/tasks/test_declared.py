@@ -110,7 +110,7 @@ def test_tasks_are_taken_as_they_are_extracted() -> None:
             ansor.tune_tasks(wrong, trials=1)
     task = ansor.SearchTask("matmul", (4, 4, 4), ONE)
     several: Any = [ExtractedTasks([task], [2])]
-    with pytest.raises(ArgumentError, match=r"asked to tune a list of ExtractedTasks.*; give the tasks of all in one list, and their weights in another"):
+    with pytest.raises(ArgumentError, match=r"asked to tune a list of ExtractedTasks.*; give all their tasks in one list, and all their weights in another"):
         ansor.tune_tasks(several, trials=1)
     with pytest.raises(ArgumentError, match="1 task with 2 weights"):
         ansor.tune_tasks(task, [1, 2], trials=1)

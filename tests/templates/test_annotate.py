@@ -48,7 +48,7 @@ def test_caches_attach_to_every_choice_of_axes() -> None:
 
 
 @pytest.mark.parametrize("number, policy, message", [
-    (2, "vec", "no value is left"), (2, "try_parallel", "policies are none, unroll, vec"), (1, "bind_gpu", "at least 2 axes"),
+    (2, "vec", "which leaves no value"), (2, "try_parallel", "policies are none, unroll, vec"), (1, "bind_gpu", "at least 2 axes"),
     (2, "bind_gpu_virtual", "at least 3 axes"), (2, "locate_cache", "num_anchor=None"),
 ])  # fmt: skip
 def test_mistakes(number: int, policy: str, message: str) -> None:

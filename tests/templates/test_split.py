@@ -101,7 +101,7 @@ def test_mistakes() -> None:
         "without candidates": lambda: space.define_split("x", 8, "candidate", num_outputs=2),
         r"as \[4, 2\]; give 3 sizes": lambda: space.define_split("x", 8, "candidate", num_outputs=3, candidate=[[4, 2]]),
         r"as \[4, 0\]": lambda: space.define_split("x", 8, "candidate", num_outputs=2, candidate=[[4, 0]]),
-        "no value is left": lambda: space.define_split("x", 8, num_outputs=2, filter=lambda entity: False),
+        "which leaves no value": lambda: space.define_split("x", 8, num_outputs=2, filter=lambda entity: False),
         "over an output of another knob": lambda: space.define_split("x", outer, num_outputs=2),
         "an axis of 0; give an extent of at least 1": lambda: space.axis(0),
         "an axis of True": lambda: space.axis(True),

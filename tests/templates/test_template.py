@@ -61,7 +61,7 @@ def test_outside_of_all_contexts_a_template_gets_a_fallback(caplog: pytest.LogCa
         simple(2, 3)
     assert [config.is_fallback for config in seen] == [True, True] and seen[0] is seen[1]
     assert [record.getMessage() for record in caplog.records if "tests/fallback" in record.getMessage()] == [
-        "no configuration of ('tests/fallback', 2, 3) for target llvm is known: a fallback is used, which may be much slower; tune it, or load a log"
+        "no configuration of ('tests/fallback', 2, 3) for target llvm is known: using a fallback, which may be much slower; tune it, or load a log"
     ]
 
 
@@ -97,7 +97,7 @@ def test_two_halves_are_a_template() -> None:
 
 
 def test_a_schedule_needs_a_tensor_of_its_workload() -> None:
-    with pytest.raises(DeclarationError, match="but its @register_topi_compute declared none of them"):
+    with pytest.raises(DeclarationError, match="but its @register_topi_compute function declared none of them"):
         schedule_doubled([te.compute((4,), lambda i: te.const(1.0), name="Z")])
 
 
@@ -119,5 +119,5 @@ def test_arguments_as_a_log_holds_them() -> None:
 
 def test_an_unknown_template_raises_when_it_is_called() -> None:
     missing = find_template("tests/nobody")
-    with pytest.raises(ConfigError, match="asked for a program of task 'tests/nobody', which is not registered; registered are: .*'tests/matmul'"):
+    with pytest.raises(ConfigError, match="asked for a program of task 'tests/nobody', which is not registered .registered: .*'tests/matmul'"):
         missing(1, 2)

@@ -21,7 +21,7 @@ class MeasureCallback(Protocol):
 
 
 class PythonBasedMeasureCallback:
-    """Base class for callbacks: `callback` runs after every measurement whose program a state can express."""
+    """Base class for callbacks: `callback` runs after every measurement of a program that a state can express."""
 
     def callback(self, policy: object, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         """Handle the inputs and results of measurements, in order."""

@@ -57,7 +57,7 @@ class ComputeDAG(Declaration):
     init_state = property(get_init_state)
 
     def state_of(self, state: AnyState) -> State:
-        """A state with stages. The steps of a log are applied to this declaration. Raises ScheduleError if they do not fit."""
+        """A state with stages. Applies the steps of a log to this declaration; raises ScheduleError if they do not fit."""
         if isinstance(state, RecordedState):
             return self.get_init_state().apply(state.transform_steps)
         return State(state, self) if isinstance(state, StateObject) else state
@@ -71,7 +71,7 @@ class ComputeDAG(Declaration):
     ) -> tuple[Sketch, list[Tensor]]:
         """The program of a state as one of our schedules, and the tensors it takes. Pass both to `auto_scheduler.lower` and `build`.
 
-        Leaves out what it cannot express, if that does not change results; the logger "auto_scheduler" warns (`replay` returns the sentences).
+        Leaves out steps that have no counterpart here and do not change results. The logger "auto_scheduler" warns about each (`replay` returns these notes).
         Raises ScheduleError for a state that no processor can run.
         """
         found = self.replay(state, layout_rewrite)

@@ -42,7 +42,7 @@ class PythonBasedModel:
 
 
 class _FeatureModel:
-    """Scores states by the features of their programs. `model` is the same model in the form that our search takes."""
+    """Scores states by the features of their programs. `model` is the same model as our search takes it."""
 
     def __init__(self, model: CostModel) -> None:
         self.model = model
@@ -56,7 +56,7 @@ class _FeatureModel:
         return np.array([-np.inf if one is None else next(scores) for one in programs])
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Learn from measurements. Those without a program are ignored."""
+        """Learn from measurements. Ignores those without a program."""
         features, seconds, numbers = [], [], []
         for inp, result in zip(inputs, results, strict=True):
             try:
@@ -134,7 +134,7 @@ class XGBModel(_FeatureModel):
             raise CostModelError(f"asked to load {file_name}; found a damaged model ({error}): save it again") from error
 
     def _learn(self, features: FeatureRows, seconds: Scores, numbers: NDArray[np.int64]) -> None:
-        """Learn, and relate the unitless scores of each task to its times: best seconds, and a factor."""
+        """Learn, and store what relates the unitless scores of each task to its times: the best seconds, and a factor."""
         super()._learn(features, seconds, numbers)
         valid, scores = np.isfinite(seconds), self.model.predict(features)
         for key, number in self._tasks.items():

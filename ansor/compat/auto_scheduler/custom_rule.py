@@ -23,7 +23,7 @@ class PreloadCustomSketchRule:
     """A rule that is tried before the built-in ones.
 
     meet_condition_func(policy, state, stage_id): returns PASS, APPLY (later rules are tried as well) or APPLY_AND_SKIP_REST.
-    apply_func(policy, state, stage_id): returns a list of [state, number of the stage to continue with]; -1 ends.
+    apply_func(policy, state, stage_id): returns a list of [state, number of the stage to continue with, or -1 to end].
     """
 
     PASS: ClassVar[int] = 0

@@ -1,4 +1,4 @@
-"""What states and programs need to know about a declaration."""
+"""The part of a declaration that states and programs need."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -10,7 +10,7 @@ from ansor.te.tensor import Tensor
 
 
 class Declaration:
-    """All tensors of a computation. `ops`: each after those it reads."""
+    """All tensors of a computation. `ops`: all of them, each after those it reads."""
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self.tensors = list(tensors)

@@ -25,7 +25,7 @@ from ansor.tasks.workloads import WorkloadFunction
 
 
 class DeclaredTask(AnyTask):
-    """What to compute, and on which machine.
+    """A computation, and the machine that runs it.
 
     Args:
         func, args: a registered workload function, or its name, and its arguments.
@@ -35,7 +35,7 @@ class DeclaredTask(AnyTask):
         layout_rewrite_option: how to store operands with a free layout.
         task_inputs: values of inputs by name, or names of registered inputs; task_inputs_overwrite, task_inputs_save_to_file: see
             `register_task_input_buffer`.
-        desc: a description for people.
+        desc: a description for display.
 
     Raises DeclarationError for an unknown workload, TargetError without a target. Tasks can be pickled.
     """
@@ -81,12 +81,12 @@ class DeclaredTask(AnyTask):
 
     @cached_property
     def local_target(self) -> Target:
-        """The machine as the search sees it. Raises TargetError if it is not a processor."""
+        """The target that the search uses. Raises TargetError if it is not a processor."""
         return self._local or local_target(self.target, self.hardware_params)
 
     @cached_property
     def local(self) -> tasks.SearchTask:
-        """The task as the search sees it."""
+        """The task that the search uses."""
         inputs = input_values(self.workload_key, self.compute_dag.tensors, self.task_input_names)
         return tasks.SearchTask(tensors=self.compute_dag.tensors, target=self.local_target, name=self.desc or parse_workload_key(self.workload_key).name,
                                 as_written=True, inputs=inputs)  # fmt: skip

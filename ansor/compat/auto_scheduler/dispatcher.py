@@ -25,7 +25,7 @@ class DispatchContext:
 
     def best(self, task: DeclaredTask) -> BestProgram:
         """The best program of a task. Raises RecordError if there is none."""
-        raise RecordError(f"asked for the best program of {task!r} outside of any ApplyHistoryBest; name a log, or put the call into one")
+        raise RecordError(f"asked for the best program of {task!r} outside of any ApplyHistoryBest; name a log, or enter `with ApplyHistoryBest(log):`")
 
     def query(self, target: str, workload_key: str, has_complex_op: bool = True, dag: object = None, func_name: str = "") -> State | None:
         """The best state of a workload on a target, or None. The last three arguments are accepted for compatibility and ignored."""
@@ -73,7 +73,7 @@ class ApplyHistoryBest(DispatchContext):
             self._records.setdefault(parse_workload_key(inp.task.workload_key).name, []).append((inp, result))
 
     def best(self, task: DeclaredTask) -> BestProgram:
-        """The best program of a task, or what the enclosing context returns if there is none. Raises RecordError if no context has one."""
+        """The best program of a task; if there is none, that of the enclosing context. Raises RecordError if no context has one."""
         ours = [best_of_ours(task, own_file(log)) for log in self._logs]
         found = [one for one in (*ours, self._of_lines(task)) if one is not None]
         return min(found, key=lambda one: one.cost) if found else (self._around or _ROOT).best(task)

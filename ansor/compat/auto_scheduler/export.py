@@ -1,6 +1,6 @@
-"""Translates our schedules to states: our steps become TVM's 14, so that TVM's logs can hold what our search finds.
+"""Translates our schedules to states: our steps become TVM's 14 steps, so that TVM's logs can hold the programs that our search finds.
 
-    Split, FollowSplit, Fuse, Reorder            SP, FSP (SP where no split has those lengths), FU, RE
+    Split, FollowSplit, Fuse, Reorder            SP, FSP (SP if no split has those lengths), FU, RE
     ComputeAt, ComputeInline, ComputeRoot        CA, CI, CR
     CacheWrite, CacheRead, Rfactor               CHW, CHR, RF
     Parallel(n)                                  FU of the n outermost loops, AN
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def state_of(dag: ComputeDAG, sketch: Sketch) -> State:
-    """The state of a schedule. Open lengths stay open; open annotations are left out. Raises ScheduleError for steps without a counterpart."""
+    """The state of a schedule. Keeps open lengths open, and leaves out open annotations. Raises ScheduleError for steps without a counterpart."""
     export = _Export(dag)
     for step in sketch.steps:
         export.translate(step)
@@ -38,7 +38,7 @@ def _without(what: str) -> ScheduleError:
 
 
 class _Export:
-    """The state so far. Its stages and iterators carry the names that our steps use. splits: lengths -> the first split with these lengths."""
+    """The state so far. Its stages and iterators have the names that our steps use. splits: lengths -> the first split with these lengths."""
 
     def __init__(self, dag: ComputeDAG) -> None:
         self.state = dag.get_init_state()
@@ -65,7 +65,7 @@ class _Export:
                 self._follow_split(number, step)
             case ours.Fuse():
                 fused = self.state.fuse(number, [self._find(step.stage, loop) for loop in step.loops])
-                # From now on it is one loop, under the name that later steps use.
+                # Later steps treat it as one loop, under this name.
                 self.state.state_object = self.state.state_object.as_one_loop(number, self.state[number].iters.index(fused))
             case ours.Reorder():
                 self.state.reorder(number, [self._find(step.stage, loop) for loop in step.loops])
@@ -101,7 +101,7 @@ class _Export:
         self.state.rfactor(number, loop, step.position)
 
     def _annotate(self, number: int, step: ours.Step) -> None:
-        """Translate how a loop runs; skip it if that is open."""
+        """Translate an annotation; skip it if it is open."""
         match step:
             case ours.Parallel(amount=int(amount)) if amount:
                 outer = self.state[number].iters[:amount]

@@ -48,7 +48,7 @@ class BestProgram:
 
     @cached_property
     def text(self) -> str:
-        """The program's steps as Python, or as our steps."""
+        """The steps as Python for a state, otherwise our steps."""
         if self.state is not None:
             return self.task.compute_dag.print_python_code_from_state(self.state)
         return f"{self.schedule()}\n"
@@ -79,7 +79,7 @@ def best_of(task: DeclaredTask, log: str | Path | Pairs, include_compatible: boo
         return BestProgram(task, cost, state)
     if found is None:
         name = log if isinstance(log, str | Path) else "the log"
-        raise RecordError(f"asked for the best program of {task!r}, of which {name} has none that runs; tune it first")
+        raise RecordError(f"asked for the best program of {task!r}, but {name} has none that runs; tune the task first")
     return found
 
 
@@ -100,7 +100,7 @@ def recorded(local: tasks.SearchTask, path: Path) -> RecordedTrials:
 
 @dataclass(frozen=True)
 class Rows:
-    """Programs of a log as rows of our search, and the number of skipped ones by reason."""
+    """Programs of a log as rows of our search, and the number of skipped programs by reason."""
 
     outcomes: tuple[Outcome, ...]
     left_out: dict[str, int]
@@ -111,7 +111,7 @@ OTHER_TASK = "they are of other workloads or targets"
 
 
 def rows_of(task: DeclaredTask, pairs: Pairs, local: tasks.SearchTask | None = None) -> Rows:
-    """The programs of a task in a log, failures included, as outcomes for the search of `local`. Costs stay as logged, from whatever machine."""
+    """The programs of a task in a log, failures included, as outcomes for the search of `local`. Costs stay as logged, whichever machine they come from."""
     wanted, outcomes, left_out = decode_workload_key(task.workload_key), [], Counter[str]()
     sketches = [space.sketch for space in (local or task.local).spaces]
     for inp, result in pairs:

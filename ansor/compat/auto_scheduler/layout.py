@@ -1,7 +1,7 @@
-"""Layout rewriting: stores operands in the order in which loops walk over them.
+"""Layout rewriting: stores operands in the order in which loops read them.
 
-The attribute `layout_free_placeholders` of a tensor names the operands whose layout is free. TVM changes the declaration; here the operand is packed: ahead
-of time if it is a constant (REWRITE_FOR_PRE_TRANSFORMED), otherwise by the program itself (INSERT_TRANSFORM_STAGE). Its declared shape does not change.
+The attribute `layout_free_placeholders` of a tensor names the operands whose layout is free. TVM changes the declaration; here the operand is packed, and its
+declared shape does not change. A constant is packed ahead of time (REWRITE_FOR_PRE_TRANSFORMED), other operands by the program itself (INSERT_TRANSFORM_STAGE).
 """
 
 from __future__ import annotations

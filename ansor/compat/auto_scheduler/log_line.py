@@ -44,7 +44,7 @@ def read_line(row: str) -> LogRecord:
         refuse(f"it has no {', no '.join(missing)}")
     unknown = [name for name in fields if name not in _FIELDS]
     if unknown:
-        refuse(f"it has the field {told(unknown[0])}; there are {', '.join(_FIELDS)}")
+        refuse(f"it has the field {told(unknown[0])}; fields are {', '.join(_FIELDS)}")
     version = fields["v"]
     if version not in VERSIONS:
         refuse(f"its version is {told(version)}; {VERSIONS[0]} to {VERSIONS[-1]} are read")
@@ -53,9 +53,9 @@ def read_line(row: str) -> LogRecord:
 
 
 def write_line(record: LogRecord) -> str:
-    """The log line of a record, without its newline, as TVM writes it. Reading and writing a line gives the same line.
+    """The log line of a record, without its newline, as TVM writes it. Reading a line and writing it back gives the same line.
 
-    Raises RecordError for what a line cannot hold: values of other types, numbers out of bounds, a task with a field set after one that is None.
+    Raises RecordError for anything that a line cannot hold: values of other types, numbers out of bounds, a task with a field set after one that is None.
     """
     record = replace(record, input=record.input.recorded)
     task, result = record.input.task, record.result
@@ -134,7 +134,7 @@ def _read_result(fields: Json) -> MeasureResult:
 
 
 def _text(value: object) -> str:
-    """JSON that TVM can read: its reader does not accept `\\u`, and its writer prints numbers with 6 digits, whole ones without a point."""
+    """JSON that TVM can read: its reader does not accept `\\u`. Numbers as TVM writes them: with 6 digits, whole ones without a point."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_text, value))}]"
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""The state of a program while a person or a search schedules it: stages, loops, and the steps so far. Source: TVM 0.9, `auto_scheduler.loop_state`.
+"""The state of a program while it is scheduled by hand or by a search: stages, loops, and the steps so far. Source: TVM 0.9, `auto_scheduler.loop_state`.
 
     state = dag.get_init_state()
     i, j, k = state[C].iters
@@ -81,7 +81,7 @@ class State:
     # loops ----------------------------------------------------------------------------------------------------------------------------------------
 
     def split(self, stage: StageKey, iterator: Iterator, lengths: Sequence[int | None], inner_to_outer: bool = True) -> list[Iterator]:
-        """Split a loop into len(lengths) + 1 parts. Lengths are those of the inner parts, or of the outer ones, outermost first; None leaves one to the search.
+        """Split a loop into len(lengths) + 1 parts. `lengths`: of the inner parts, or of the outer ones, outermost first; None leaves one to the search.
 
         Stages computed at the loop move to its innermost part.
         """
@@ -99,7 +99,7 @@ class State:
     def follow_fused_split(
         self, stage: StageKey, iterator: Iterator, src_step_ids: Sequence[int], level: int, factor_or_nparts: bool
     ) -> list[Iterator]:
-        """Split a loop in two by the product of these splits' lengths at `level`: the length of the inner part, or (False) the number of parts."""
+        """Split a loop in two by the product of these splits' lengths at `level`: the inner length, or the number of parts if `factor_or_nparts` is False."""
         number, which = self._place(stage, iterator)
         self._record(logged.FollowFusedSplitStep(number, which, tuple(src_step_ids), level, factor_or_nparts))
         return self._parts(number, which, 1)
@@ -137,7 +137,7 @@ class State:
         """Bind a loop to GPU threads. This is only recorded; no program for a processor can be built from it."""
         if thread_name not in ANNOTATIONS[IteratorAnnotation.VTHREAD : IteratorAnnotation.TENSORIZE]:
             threads = ", ".join(ANNOTATIONS[IteratorAnnotation.VTHREAD : IteratorAnnotation.TENSORIZE])
-            raise ScheduleError(f"asked to bind iterator {iterator.name} to {thread_name!r}; there are {threads}")
+            raise ScheduleError(f"asked to bind iterator {iterator.name} to {thread_name!r}; threads are {threads}")
         return self._annotated(stage, iterator, IteratorAnnotation(ANNOTATIONS.index(thread_name)))
 
     def pragma(self, stage: StageKey, iterator: Iterator, pragma_type: str) -> None:
@@ -151,7 +151,7 @@ class State:
     # places ---------------------------------------------------------------------------------------------------------------------------------------
 
     def compute_at(self, stage: StageKey, target_stage: StageKey, target_iter: Iterator) -> None:
-        """Compute a stage inside a loop of another stage. This determines its extents; `dag.infer_bound_from_state` computes them."""
+        """Compute a stage inside a loop of another stage. Its extents then depend on that loop; `dag.infer_bound_from_state` computes them."""
         self._record(logged.ComputeAtStep(self.stage_id(stage), *self._place(target_stage, target_iter)))
 
     def compute_inline(self, stage: StageKey) -> None:
@@ -165,13 +165,13 @@ class State:
     # new stages -----------------------------------------------------------------------------------------------------------------------------------
 
     def cache_read(self, stage: StageKey, scope_name: str, reader_stages: Sequence[StageKey]) -> Tensor:
-        """Copy a stage for some of its readers, into a new stage after it. Returns the tensor of the copy."""
+        """Insert a stage after this one that copies it for some of its readers. Returns the tensor of the copy."""
         number = self.stage_id(stage)
         self._record(logged.CacheReadStep(number, scope_name, tuple(self.stage_id(reader) for reader in reader_stages)))
         return self.stages[number + 1].op
 
     def cache_write(self, stage: StageKey, scope_name: str) -> Tensor:
-        """Compute a stage in private memory, in a new stage before it, which it copies out. Returns the tensor of the new stage."""
+        """Insert a stage before this one that computes it in private memory; this stage then copies the result. Returns the new stage's tensor."""
         number = self.stage_id(stage)
         self._record(logged.CacheWriteStep(number, scope_name))
         return self.stages[number].op
@@ -185,7 +185,7 @@ class State:
     # ----------------------------------------------------------------------------------------------------------------------------------------------
 
     def apply(self, steps: Sequence[LoggedStep]) -> State:
-        """Apply further steps, such as those of a log. Raises ScheduleError if one does not fit, and then changes nothing."""
+        """Apply further steps, such as those of a log. If one does not fit, changes nothing and raises ScheduleError."""
         found = self.state_object
         for step in steps:
             found = next_state(found, step)
@@ -230,5 +230,5 @@ class State:
         if len(found) != 1:
             name = self.stages[number].name
             known = f"its iterators are {names_of(iters)}; take one from state[...].iters, which changes with every step"
-            raise ScheduleError(f"asked for the iterator {iterator!r:.120} of stage {name}, which does not have it: {known}")
+            raise ScheduleError(f"asked for the iterator {iterator!r:.120} of stage {name}, which has no such iterator: {known}")
         return found[0]

@@ -23,14 +23,14 @@ class LayoutRewriteOption(IntEnum):
 
     @staticmethod
     def get_target_default(target: str, in_relay_integration: bool = False) -> LayoutRewriteOption:
-        """The default for a target: on processors, rewrite layouts; inside a network, ahead of time."""
+        """The default for a target: processors rewrite layouts, ahead of time inside a network; other devices do not."""
         if kind_of_target(target) not in PROCESSOR_KINDS:
             return LayoutRewriteOption.NO_REWRITE
         return LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED if in_relay_integration else LayoutRewriteOption.INSERT_TRANSFORM_STAGE
 
 
 class AnyTask:
-    """A workload and a target (its text; when read from a log, a `Target`): one from a log, or a `SearchTask`."""
+    """A workload and a target, from a log or as a `SearchTask`. `target`: its text; a `Target` if read from a log."""
 
     workload_key: str
     target: str
@@ -46,19 +46,19 @@ class AnyTask:
 
     @property
     def target_kind(self) -> str:
-        """`llvm` of `llvm -keys=cpu -mcpu=core-avx2`."""
+        """The kind of the target: `llvm` for `llvm -keys=cpu -mcpu=core-avx2`."""
         return kind_of_target(self.target)
 
     @property
     def recorded(self) -> RecordedTask:
-        """The task as a log line holds it: without the compiler that its target may name."""
+        """The task as a log line holds it: without any compiler that its target names."""
         target, host = without_programs(self.target), without_programs(self.target_host or "")
         return RecordedTask(self.workload_key, target, self.hardware_params, host, self.layout_rewrite_option, tuple(self.task_input_names or ()))
 
 
 @dataclass(frozen=True)
 class RecordedTask(AnyTask):
-    """A task from a log. Lines of older versions are shorter: from the first None on, fields are missing in the line."""
+    """A task from a log. Lines of older versions are shorter: the first field that is None and all later ones are missing in the line."""
 
     workload_key: str
     target: str
@@ -83,7 +83,7 @@ class RecordedState:
 
 @dataclass(frozen=True)
 class MeasureInput:
-    """A program of a task. Both are plain data when read from a log; `recover_measure_input` makes a SearchTask and a State of them."""
+    """A program of a task. When read from a log, task and state are plain data; `recover_measure_input` turns them into a SearchTask and a State."""
 
     task: AnyTask
     state: RecordedState | State
@@ -104,8 +104,10 @@ class Seconds(float):
 
 @dataclass(frozen=True)
 class MeasureResult:
-    """Seconds of one call, one per repeat (`costs[0].value` is `costs[0]`); the error's text, which log lines do not hold; seconds in total, building included;
-    seconds since 1970.
+    """The result of a measurement.
+
+    costs: seconds of one call, one per repeat (`costs[0].value` is `costs[0]`); error_msg: not part of log lines; all_cost: seconds in total, including the
+    build; timestamp: seconds since 1970.
     """
 
     costs: Sequence[float]

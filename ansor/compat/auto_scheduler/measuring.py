@@ -95,7 +95,7 @@ class LocalRunner(TimedRunner):
         return [self._run(recovered(inp), built) for inp, built in zip(measure_inputs, build_results, strict=True)]
 
     def _device(self, target: Target) -> Device:
-        """The devices that run programs."""
+        """The device that runs programs."""
         del target
         return LocalDevice()
 
@@ -120,11 +120,10 @@ class LocalRunner(TimedRunner):
 
 
 class RPCRunner(LocalRunner):
-    """Runs programs on the devices with a key, in the farm whose scheduler (TVM's tracker) is at host:port. The farm serves its clients in turn: `priority` has
-    no effect. `n_parallel`: programs in flight at a time. For the other arguments see `LocalRunner`. Programs are built for this machine, so the devices must
-    be of the same kind.
+    """Runs programs on the devices with this key, in the farm whose scheduler (TVM's tracker) is at host:port.
 
-    Running raises DeviceError if no scheduler answers, or no device has the key.
+    n_parallel: programs in flight at a time. priority: no effect, since the farm serves its clients in turn. For the other arguments see `LocalRunner`.
+    Programs are built for this machine, so the devices must be of the same kind. Running raises DeviceError if no scheduler answers, or no device has the key.
     """
 
     def __init__(
@@ -144,7 +143,7 @@ class RPCRunner(LocalRunner):
 
 
 class LocalRPCMeasureContext:
-    """TVM puts this runner into a local server; here every program runs in its own process anyway. `runner` is a LocalRunner."""
+    """`runner` is a LocalRunner: unlike TVM, this needs no local server, since every program runs in its own process."""
 
     def __init__(
         self, priority: int = 1, n_parallel: int = 1, timeout: float = 10, number: int = 3, repeat: int = 1, min_repeat_ms: float = 0,

@@ -1,4 +1,4 @@
-"""The order of a declaration's tensors, which numbers the stages. Source: TVM 0.9, `auto_scheduler` compute_dag."""
+"""Orders the tensors of a declaration, which gives the stages their numbers. Source: TVM 0.9, `auto_scheduler` compute_dag."""
 
 from __future__ import annotations
 

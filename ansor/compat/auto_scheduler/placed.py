@@ -1,4 +1,4 @@
-"""Places the stages of a state, and computes the extents of all loops from that: one lowering, without annotations."""
+"""Places the stages of a state, and computes the extents of all loops by lowering the result once, without annotations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def extents(structure: StateObject) -> Extents:
 
 
 def places(structure: StateObject) -> Iterator[ours.Step]:
-    """Our steps that place the stages, consumers first: a stage can only be placed inside a reader that has its own place already."""
+    """Our steps that place the stages, consumers first: a stage can only be placed inside a reader that is placed already."""
     numbers = structure.computed
     for name in [stage.name for stage in reversed(structure.sketch.state.stages)]:
         place = structure.place(numbers[name])

@@ -1,9 +1,10 @@
-"""Builds the program of a state: our steps that place stages and annotate loops, after those that made stages and loops (`transform`).
+"""Builds the program of a state: after our steps that make stages and loops (`transform`), those that place stages and annotate loops.
 
     CA, CI, CR     ComputeAt, ComputeInline
-    AN, PR         Parallel of as many outermost loops as the fused one was made of; Vectorize of the innermost of them; Unroll; PragmaUnroll
+    AN, PR         Parallel of all outermost loops that were fused into one; Vectorize of the innermost of them; Unroll; PragmaUnroll
 
-What has no counterpart but does not change results (a parallel loop inside a serial one) is left out and noted. What would change the program raises.
+Leaves out and notes whatever has no counterpart but does not change results, such as a parallel loop inside a serial one. Raises
+ScheduleError if the program would be a different one.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _logger = logging.getLogger("auto_scheduler")
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The program of a state. stages: with our loops for each iterator; notes: sentences on what was left out."""
+    """The program of a state. stages: their iterators hold the corresponding loops of ours; notes: sentences on what was left out."""
 
     sketch: Sketch
     stages: tuple[Stage, ...]
@@ -79,11 +80,11 @@ def _check_processor(stage: Stage) -> None:
     for one in stage.iters:
         if one.annotation > IteratorAnnotation.PARALLEL:
             raise ScheduleError(f"asked for the program of a state whose loop {'/'.join(one.loops)} of stage {stage.ours} is {ANNOTATIONS[one.annotation]}, "
-                                f"which processors do not have; use a state made for llvm")  # fmt: skip
+                                f"which processors do not have; use a state for llvm")  # fmt: skip
 
 
 class _FinalSteps:
-    """The steps at the end of a program. notes: what is left out."""
+    """The steps at the end of a program. notes: sentences on what was left out."""
 
     def __init__(self, structure: StateObject) -> None:
         structure.check()
@@ -93,7 +94,7 @@ class _FinalSteps:
         self.vectors = self._vectors()
 
     def placed(self) -> StateObject:
-        """The state with loops in order, vectorized ones last, and stages placed."""
+        """The state with loops in order, vectorized loops innermost, and stages placed."""
         structure = self.structure
         for stage in self.stages:
             vector = self.vectors.get(stage.ours)
@@ -113,7 +114,7 @@ class _FinalSteps:
         return None if self.structure.sketch.choices else prod(self._extents[stage.ours, loop] for loop in loops)
 
     def _vectors(self) -> dict[str, str]:
-        """Our stage -> its vectorized loop, which comes last."""
+        """Our stage -> its vectorized loop, which becomes the innermost."""
         marked = [(stage, place) for stage in self.stages for place, one in enumerate(stage.iters)
                   if one.annotation == IteratorAnnotation.VECTORIZE and stage.compute_at != ComputeAtKind.INLINED]  # fmt: skip
         found = {stage.ours: self._vector(stage, place) for stage, place in marked}
@@ -128,11 +129,11 @@ class _FinalSteps:
             raise ScheduleError(f"asked to vectorize loop {vector} of stage {stage.ours}, which runs along a reduction; vectorize a spatial loop")
         after = [loop for one in stage.iters[place + 1 :] for loop in one.loops]
         if after and self._iterations(stage, after) != 1:
-            self.notes.append(f"loop {vector} of stage {stage.ours} does not run as vectors: only the innermost loop does")
+            self.notes.append(f"loop {vector} of stage {stage.ours} is not vectorized: only the innermost loop can be")
             return None
         number = self.structure.computed[stage.ours]
         if any(at == number and which >= place for _, (at, which) in self.structure.attached):
-            self.notes.append(f"loop {vector} of stage {stage.ours} does not run as vectors: another stage is computed in it")
+            self.notes.append(f"loop {vector} of stage {stage.ours} is not vectorized: another stage is computed in it")
             return None
         return vector
 
@@ -163,7 +164,7 @@ class _FinalSteps:
             else:
                 serial = serial or (bool(one.loops) and self._iterations(stage, one.loops) != 1)
         if wanted > amount:
-            self.notes.append(f"inner loops of stage {stage.ours} are not parallel: only outermost loops of stages at root are")
+            self.notes.append(f"inner loops of stage {stage.ours} are not parallel: only outermost loops of stages at root can be")
         kinds = self.structure.sketch.state[stage.ours].kinds
         if amount and all(kinds[loop] == "spatial" for loop in stage.loops[:amount]):
             yield ours.Parallel(stage.ours, amount)
@@ -180,6 +181,6 @@ class _FinalSteps:
                 continue
             written *= self._iterations(stage, one.loops) or 1
             if written > MAX_STATEMENTS:
-                self.notes.append(f"loops of stage {stage.ours} are not unrolled: that would take more than {MAX_STATEMENTS} statements")
+                self.notes.append(f"loops of stage {stage.ours} are not unrolled: that would make more than {MAX_STATEMENTS} statements")
                 return
             yield from (ours.Unroll(stage.ours, loop) for loop in one.loops)

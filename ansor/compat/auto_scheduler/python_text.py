@@ -1,4 +1,4 @@
-"""Prints the steps of a state as Python calls on a `te.create_schedule`. Source: TVM 0.9, `ComputeDAG::PrintStepsAsPython`.
+"""Prints the steps of a state as Python calls on a schedule from `te.create_schedule`. Source: TVM 0.9, `ComputeDAG::PrintStepsAsPython`.
 
     C_i, C_j, C_k = tuple(C.op.axis) + tuple(C.op.reduce_axis)
     C_i_o, C_i_i = s[C].split(C_i, factor=16)
@@ -103,7 +103,7 @@ def _rfactor(stage: Stage, partial: Stage, final: Stage, step: logged.RfactorSte
 
 
 def _split(stage: Stage, which: int, lengths: Sequence[int | None], inner_to_outer: bool) -> list[str]:
-    """Splits in two, repeatedly."""
+    """A split as repeated splits in two."""
     label, lines = stage.iters[which].label, []
     prefix = clean(stage.name)
     for length in reversed(lengths) if inner_to_outer else lengths:

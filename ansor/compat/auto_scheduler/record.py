@@ -1,4 +1,4 @@
-"""Reads and writes the auto-scheduler's logs: files of lines as in `log_line`. Unusable lines are skipped with a reason.
+"""Reads and writes the auto-scheduler's logs: files of lines that `log_line` parses. Unusable lines are skipped with a reason.
 
 Source: TVM 0.9, `auto_scheduler.measure_record`.
 """
@@ -73,7 +73,7 @@ def load_best_record(
 def costs_of(
     pairs: Pairs, workload_key: str | None, target: str | None, include_compatible: bool
 ) -> Iterator[tuple[MeasureInput, MeasureResult, float]]:
-    """Successful measurements of a workload and kind of target (None: of any), with their mean cost. See `load_best_record`."""
+    """Successful measurements of a workload and a kind of target (None: any), with their mean cost. See `load_best_record`."""
     wanted = decode_workload_key(workload_key) if workload_key else None
     for inp, result in pairs:
         if target and inp.task.target_kind != kind_of_target(target):
@@ -84,12 +84,12 @@ def costs_of(
 
 
 def best_records(records: Iterable[LogRecord], count: int = 1) -> list[LogRecord]:
-    """The `count` records with the least mean cost of every workload and target (compared by full text), in log order. The first of equal ones wins.
+    """The `count` records with the least mean cost of every workload and target (compared by full text), in log order. On ties the first wins.
 
     Failures never count. Raises RecordError for a `count` below 1.
     """
     if count < 1:
-        raise RecordError(f"asked for the best {count} records of each workload; ask for 1 or more")
+        raise RecordError(f"asked for the best {count} records of each workload; give a count of 1 or more")
     return best(records, lambda record: record.result.mean_cost, lambda record: [(record.input.task.workload_key, record.input.task.target)], count)
 
 

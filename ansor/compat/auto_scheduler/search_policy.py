@@ -1,4 +1,4 @@
-"""Search policies under TVM's names: `SketchPolicy` runs our search, `EmptyPolicy` measures the declaration as it is. Source: TVM 0.9, `search_policy`."""
+"""Search policies under TVM's names: `SketchPolicy` runs our search, `EmptyPolicy` measures the declaration unscheduled. Source: TVM 0.9, `search_policy`."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ DEFAULTS: Mapping[str, Param] = {
 
 MEANT = ("eps_greedy", "sample_init_min_population", "evolutionary_search_population", "evolutionary_search_num_iters", "evolutionary_search_mutation_prob",
          "cpu_multi_level_tiling_structure")  # fmt: skip
-"""The parameters that have an effect here. Changing any other one logs a warning."""
+"""The parameters that have an effect here. Changing any other parameter logs a warning."""
 
 
 class PreloadMeasuredStates:
-    """Start from a log: its programs are not measured again, and train the model. The ansor record file next to the log is used as well.
+    """Start from a log, and from the ansor record file next to it: their programs train the model and are not measured again.
 
-    Costs are used as logged: give a log of this machine.
+    Costs are used as logged, so the log must come from this machine.
     """
 
     def __init__(self, filename: str | Path) -> None:
@@ -86,7 +86,7 @@ class EmptyPolicy(SearchPolicy):
         self.task = self.search_task = task
 
     def search(self, options: TuningOptions) -> TaskState:
-        """Measure the declaration once, as it is, unless `options` allow no trials."""
+        """Measure the unscheduled declaration once, unless `options` allow no trials."""
         state = TaskState(self.task.local)
         if options.num_measure_trials:
             builder = options.builder if isinstance(options.builder, LocalBuilder) else LocalBuilder()
@@ -96,7 +96,7 @@ class EmptyPolicy(SearchPolicy):
         return state
 
     def continue_search_one_round(self, num_measure: int, measurer: ProgramMeasurer) -> tuple[list[MeasureInput], list[MeasureResult]]:
-        """Measure the declaration as it is."""
+        """Measure the unscheduled declaration."""
         inputs = [MeasureInput(self.task, self.task.compute_dag.get_init_state())]
         return inputs, measurer.measure(self.task, self, inputs)
 
@@ -108,7 +108,7 @@ class SketchPolicy(SearchPolicy):
         task: the task to search.
         program_cost_model: a RandomModel (the default), an XGBModel, or your own PythonBasedModel.
         params: TVM's parameters; missing ones are filled in. Changing one that has no effect here logs a warning.
-        seed: of the search. None is 0, so that the same call gives the same programs.
+        seed: the seed of the search. None means 0, so that the same call gives the same programs.
         init_search_callbacks: PreloadMeasuredStates, PreloadCustomSketchRule.
     """
 
@@ -138,12 +138,12 @@ class SketchPolicy(SearchPolicy):
 
     @cached_property
     def rules(self) -> tuple[str | SketchRule, ...]:
-        """The rules of the callbacks, then those of the target, with tiling as the parameters set it."""
+        """The rules of the callbacks, then those of the target, with the tiling structure from the parameters."""
         custom = [CustomRule(one, self.task.compute_dag, self) for one in self.callbacks if isinstance(one, PreloadCustomSketchRule)]
         structure = str(self.params["cpu_multi_level_tiling_structure"])
         own: Sequence[str | SketchRule] = self.task.local_target.rules
         if structure != DEFAULTS["cpu_multi_level_tiling_structure"]:
-            own = [replace(rule, structure=structure) if hasattr(rule, "structure") else rule for rule in resolve(own)]  # type: ignore[type-var]  # frozen values
+            own = [replace(rule, structure=structure) if hasattr(rule, "structure") else rule for rule in resolve(own)]  # type: ignore[type-var]  # frozen
         return (*custom, *own)
 
     @cached_property
@@ -161,7 +161,7 @@ class SketchPolicy(SearchPolicy):
 
     @cached_property
     def search_of(self) -> Search:
-        """The search of the task, with the programs that callbacks know."""
+        """The search of the task, with the measured programs from callbacks."""
         known = [outcome for one in self.callbacks if isinstance(one, PreloadMeasuredStates) for outcome in one.outcomes(self.task, self.local)]
         return Search(self.task, self.local, known, self)
 
@@ -184,7 +184,7 @@ class SketchPolicy(SearchPolicy):
         return state
 
     def generate_sketches(self, print_for_debug: bool = False) -> list[State]:
-        """The derived sketches, with open lengths. Leaves out those that TVM's steps cannot express (packing), and warns with their number."""
+        """The derived sketches, with open lengths. Leaves out those that TVM's steps cannot express (packing), and logs how many."""
         found, without = [], 0
         for sketch in derive_sketches(self.local.dag, self.rules, self.task.local_target):
             try:
@@ -192,13 +192,13 @@ class SketchPolicy(SearchPolicy):
             except ScheduleError:
                 without += 1
         if without:
-            _logger.warning("%d of %d sketches have no counterpart in TVM's steps; ansor.SketchPolicy shows them", without, without + len(found))
+            _logger.warning("%d of %d sketches cannot be expressed in TVM's steps; ansor.SketchPolicy shows them", without, without + len(found))
         for number, state in enumerate(found if print_for_debug else []):
             print(f"sketch {number}\n{state}\n")
         return found
 
     def sample_initial_population(self) -> list[State]:
-        """Random programs that fit the machine: at least `sample_init_min_population`, if the space has so many."""
+        """Random programs that fit the machine: at least `sample_init_min_population`, if the space has that many."""
         rng, spaces = np.random.default_rng([self.seed, 1]), [SampledSpace(space) for space in self._scored.local.spaces]
         nothing, wanted = [np.zeros(0, np.uint64)] * len(spaces), 2 * int(self.params["sample_init_min_population"])
         members = sample_population(spaces, wanted, np.ones(len(spaces)), rng, nothing)
@@ -217,7 +217,7 @@ class SketchPolicy(SearchPolicy):
         return list(islice((state for state in states if state is not None), out_size))
 
     def continue_search_one_round(self, num_measure: int, measurer: ProgramMeasurer) -> tuple[list[MeasureInput], list[MeasureResult]]:
-        """Measure what the search proposes next, and report the results to it. It only proposes programs that states can express."""
+        """Measure what the search proposes next, and report the results to it. Skips programs that states cannot express."""
         inputs, picks = [], []
         for pick in self._tuner.ask(num_measure):
             state = self._state(pick.space, pick.row)
@@ -244,7 +244,7 @@ class SketchPolicy(SearchPolicy):
         return tuner
 
     def _population(self, spaces: Sequence[SampledSpace], states: Sequence[State]) -> Population:
-        """The states as rows. Those outside our search space are left out."""
+        """The states as rows. Leaves out those outside our search space."""
         sketches = [space.sketch for space in self._scored.local.spaces]
         found = [found_among(self.task.compute_dag.replay(state).sketch, sketches) for state in states]
         rows: list[list[tuple[int, ...]]] = [[] for _ in spaces]
@@ -274,7 +274,7 @@ def _completed(params: MutableMapping[str, Param] | None) -> dict[str, Param]:
     given = {} if params is None else params
     unknown = [name for name in given if name not in DEFAULTS]
     if unknown:
-        raise ScheduleError(f"asked to search with the parameter {unknown[0]!r}; there are {', '.join(DEFAULTS)}")
+        raise ScheduleError(f"asked to search with the parameter {unknown[0]!r}; parameters are {', '.join(DEFAULTS)}")
     for name, value in DEFAULTS.items():
         if given.setdefault(name, value) != value and name not in MEANT:
             _logger.warning("the parameter %s=%s has no effect on this search", name, given[name])

@@ -1,4 +1,4 @@
-"""Tasks that can be tuned, and queried for their best program. Source: TVM 0.9, `auto_scheduler.search_task`."""
+"""Tasks that can be tuned and asked for their best program. Source: TVM 0.9, `auto_scheduler.search_task`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRINT_MODES = ("schedule", "loops", "source")
 
 
 class SearchTask(DeclaredTask):
-    """What to compute, and on which machine: see `DeclaredTask` for the arguments."""
+    """A computation, and the machine that runs it. See `DeclaredTask` for the arguments."""
 
     def tune(self, tuning_options: TuningOptions, search_policy: EmptyPolicy | SketchPolicy | None = None) -> TaskState:
         """Measure programs as the options say, by default with our search and an XGBModel. Results go to the log, and to the returned state."""
@@ -40,7 +40,7 @@ class SearchTask(DeclaredTask):
         """The best program of a log as text: its steps as Python ("schedule"), its loops ("loops") or its C text ("source")."""
         found = self._best(log_file, False)
         if print_mode not in PRINT_MODES:
-            raise TargetError(f"asked to print the best program as {print_mode!r}; there are {', '.join(PRINT_MODES)}")
+            raise TargetError(f"asked to print the best program as {print_mode!r}; modes are {', '.join(PRINT_MODES)}")
         if print_mode == "schedule":
             return found.text
         return str(lower(found.schedule())) if print_mode == "loops" else source_of(found.schedule(), self.local_target).text

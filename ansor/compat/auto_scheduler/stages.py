@@ -49,7 +49,7 @@ class Range:
 class Iterator:
     """A loop of a stage. `range` is None if it depends on where the stage is computed, or on an open length.
 
-    label: the loop's name in Python text, `k.outer.inner`; loops: the loops of our schedule that it stands for, outermost first.
+    label: the loop's name in Python text, `k.outer.inner`; loops: the corresponding loops of our schedule, outermost first.
     """
 
     name: str
@@ -77,7 +77,7 @@ Named = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A placeholder, or a computed tensor. `op`: that tensor; a stage made by a step has a new tensor. `spatial`, `reduced`: its initial loops;
+    """A placeholder, or a computed tensor. `op`: its tensor; a stage made by a step has a new one. `spatial`, `reduced`: its initial loops;
     `ours`: its name in our steps."""
 
     op: Tensor
@@ -123,7 +123,7 @@ def clean(label: str) -> str:
 
 
 def computed_stage(op: Tensor, name: str, spatial: Axes, reduced: Axes = (), same: Named = ("", ())) -> Stage:
-    """A computed stage with one loop per axis. same: the stage of our schedule that it stands for."""
+    """A computed stage with one loop per axis. same: the corresponding stage of our schedule."""
     axes = [(axis, kind) for axes, kind in ((spatial, IteratorKind.SPATIAL), (reduced, IteratorKind.REDUCTION)) for axis in axes]
     loops: list[tuple[str, ...]] = [(loop,) for loop in same[1]] or [()] * len(axes)
     iters = tuple(Iterator(clean(label), values, kind, label=label, loops=one) for ((label, values), kind), one in zip(axes, loops, strict=True))

@@ -1,4 +1,4 @@
-"""Lets a model of states serve as the search's cost model: feature rows carry a program's genes, which become a state when it is scored."""
+"""Uses a model of states as the search's cost model: feature rows hold a program's genes, which become a state when the program is scored."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Program:
 
 
 class StateModel:
-    """A `CostModel` that asks a model of states. `locals`: the tasks to search, without the spaces that TVM's steps cannot express."""
+    """A `CostModel` that calls a model of states. `locals`: the tasks to search, without the spaces that TVM's steps cannot express."""
 
     def __init__(self, model: PythonBasedModel, given: Sequence[DeclaredTask], local: Sequence[tasks.SearchTask]) -> None:
         self._model = model
@@ -81,7 +81,7 @@ class StateModel:
             if places:
                 given = np.asarray(self._model.predict(task, [state for _, state in places]), dtype=np.float64)
                 if given.shape != (len(places),):
-                    raise CostModelError(f"asked a cost model to score {len(places)} states; found an answer of shape {given.shape}: give one score for each")
+                    raise CostModelError(f"asked a cost model to score {len(places)} states; found scores of shape {given.shape}: return one score for each")
                 scores[[k for k, _ in places]] = given
         return scores
 

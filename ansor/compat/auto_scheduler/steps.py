@@ -1,4 +1,4 @@
-"""The auto-scheduler's 14 transform steps, as its logs write them. Source: TVM 0.9, `auto_scheduler`, log version v0.6.
+"""The auto-scheduler's 14 transform steps, as its logs hold them. Source: TVM 0.9, `auto_scheduler`, log version v0.6.
 
     ["SP", 2, 0, 1024, [2, 1, 4], 1]        SplitStep(stage_id=2, iter_id=0, extent=1024, lengths=(2, 1, 4), inner_to_outer=True)
 
@@ -38,7 +38,7 @@ class IteratorAnnotation(IntEnum):
 
 ANNOTATIONS = ("for", "unroll", "vectorize", "parallel", "vthread", "blockIdx.x", "threadIdx.x", "blockIdx.y", "threadIdx.y", "blockIdx.z", "threadIdx.z",
                "tensorize")  # fmt: skip
-"""How a loop runs, in words, indexed by `IteratorAnnotation`."""
+"""The name of each annotation, indexed by `IteratorAnnotation`."""
 
 
 def _integer(low: int, wanted: str) -> Callable[[Json], int]:
@@ -200,7 +200,7 @@ class ComputeInlineStep(LoggedStep):
 
 @dataclass(frozen=True)
 class ComputeRootStep(LoggedStep):
-    """CR: computes a stage outside of all other stages' loops."""
+    """CR: computes a stage in its own nest, outside the loops of other stages."""
 
     code = "CR"
 
@@ -247,7 +247,7 @@ def step_from_list(listed: Json) -> LoggedStep:
     code, *values = listed
     step = STEPS.get(code) if isinstance(code, str) else None
     if step is None:
-        refuse(f"it has a step of the kind {told(code)}; there are {', '.join(STEPS)}")
+        refuse(f"it has a step of the kind {told(code)}; kinds are {', '.join(STEPS)}")
     names = _FIELDS[step.code]
     if len(values) != len(names):
         refuse(f"its step {code} has {len(values)} values, not {len(names)}: {', '.join(names)}")

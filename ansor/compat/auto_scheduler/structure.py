@@ -1,6 +1,6 @@
-"""The result of steps on a declaration: stages and loops with TVM's numbers and names, and in parallel the same program in our steps.
+"""The result of steps on a declaration: stages and loops with TVM's numbers and names, and the same program in our steps.
 
-Our steps that change loops and stages are added as soon as TVM's steps arrive. Those that place stages and annotate loops come last, when a program is
+Each step of TVM that changes loops or stages adds our corresponding steps at once. Steps that place stages and annotate loops follow when a program is
 requested (`program`).
 """
 
@@ -20,7 +20,7 @@ from ansor.schedule.sketch import Sketch
 from ansor.te.tensor import Tensor
 
 MAX_ITERATORS = 4096
-"""The most iterators of one stage. Only a malicious log exceeds this."""
+"""The maximum number of iterators of one stage. Only a malicious log exceeds this."""
 
 MAX_STAGES = 4096
 
@@ -33,7 +33,7 @@ class StateObject:
     """The stages, and the places of those computed inside another. Two states are equal, with equal hashes, if they print the same text, which omits loops of
     one iteration.
 
-    transform_steps: the steps so far, which later steps refer to. sketch: the same program in our steps; refused: the sentence why there is none; notes:
+    transform_steps: the steps so far, which later steps refer to. sketch: the same program in our steps; refused: the reason why there is none, or ""; notes:
     sentences on what it leaves out. opened: number of a split with open lengths -> the name of their choice.
     """
 
@@ -62,7 +62,7 @@ class StateObject:
         return tuple(number for number, where in self.attached if where == place)
 
     def with_stage(self, number: int, stage: Stage) -> StateObject:
-        """Replace the stage of that number."""
+        """Replace the stage with that number."""
         return replace(self, stages=(*self.stages[:number], stage, *self.stages[number + 1 :]))
 
     def with_iters(self, number: int, iters: Sequence[Iterator]) -> StateObject:
@@ -72,11 +72,11 @@ class StateObject:
         return self.with_stage(number, replace(self.stages[number], iters=tuple(iters)))
 
     def moved(self, number: int, places: dict[int, int]) -> StateObject:
-        """Move what is computed at iterator i of a stage to `places[i]`. Iterators not listed keep theirs."""
+        """Move the stages computed at iterator i of a stage to its iterator `places[i]`. Stages at iterators not listed stay there."""
         return replace(self, attached=tuple((who, (at, places.get(k, k)) if at == number else (at, k)) for who, (at, k) in self.attached))
 
     def detached(self, number: int) -> StateObject:
-        """Take a stage out of any other."""
+        """Take a stage out of the stage in which it is computed, if any."""
         return replace(self, attached=tuple(entry for entry in self.attached if entry[0] != number))
 
     def inserted(self, number: int, stage: Stage) -> StateObject:
@@ -133,7 +133,7 @@ class StateObject:
         return self if same else self.then(ours.Reorder(stage.ours, stage.loops))
 
     def as_one_loop(self, number: int, which: int) -> StateObject:
-        """Make an iterator a single loop of ours, by fusing what TVM fused without a step of ours."""
+        """Make an iterator a single loop of our schedule, by fusing the loops that only TVM has fused so far."""
         stage = self.stages[number]
         whole = stage.iters[which]
         if self.refused or len(whole.loops) == 1:
@@ -154,11 +154,11 @@ class StateObject:
 
     @cached_property
     def _identity(self) -> str:
-        """The text that equal states share. If a length is open, loops that seem to have one iteration count."""
+        """The text that equal states share. If a length is open, it includes loops that seem to have one iteration."""
         return self._text if self.concrete else self.to_text(delete_trivial_loop=False)
 
     def to_text(self, delete_trivial_loop: bool = True) -> str:
-        """The loops, indented. Omits those of one iteration unless `delete_trivial_loop` is False."""
+        """The loops, indented. Omits loops of one iteration unless `delete_trivial_loop` is False."""
         given = ", ".join(stage.name for stage in self.stages if stage.op_type == "placeholder")
         lines = [f"Placeholder: {given}"]
         for number, stage in enumerate(self.stages):
@@ -178,7 +178,7 @@ class StateObject:
 
 
 def initial_state(dag: Declaration) -> StateObject:
-    """Every tensor as declared."""
+    """The state in which every tensor is as declared."""
     return StateObject(tuple(declared_stage(op, dag.renamed[id(op)]) for op in dag.ops), Sketch(dag.dag))
 
 

@@ -1,4 +1,4 @@
-"""Targets as TVM's users write them, `llvm -mcpu=skylake-avx512`: text with properties for its parts."""
+"""Targets in TVM's syntax, `llvm -mcpu=skylake-avx512`: text with properties for its parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansor.support.json_values import Json
 DEFAULT = "llvm"
 OTHER_KINDS = ("cuda", "nvptx", "rocm", "opencl", "metal", "vulkan", "webgpu", "hexagon", "aocl", "aocl_sw_emu", "sdaccel", "stackvm", "ext_dev", "hybrid",
                "composite", "ccompiler", "example_target_hook", "vpi")  # fmt: skip
-"""Kinds that TVM has but no program can be built for. They can be named and inspected."""
+"""Kinds that TVM has, but that programs cannot be built for. They can be named and inspected."""
 
 Attribute: TypeAlias = str | tuple[str, ...]
 
@@ -35,8 +35,8 @@ class Target(str):
 
     target: a text, or a dict such as `{"kind": "llvm", "mcpu": "skylake"}`. host: the target of the calling program; only kept for logs.
 
-    Targets of other devices can be created and inspected; building for one raises TargetError. Creating a target raises TargetError at once for a kind that
-    TVM does not have and for an option that processors do not have.
+    Targets of other devices can be created and inspected; building for one raises TargetError. Creating a target raises TargetError for a kind that TVM
+    does not have, or for an option that processors do not have.
     """
 
     _entered: ClassVar[list[Target]] = []
@@ -51,7 +51,7 @@ class Target(str):
         if kind in PROCESSOR_KINDS:
             local_target(text)
         elif kind not in OTHER_KINDS:
-            raise TargetError(f"asked for the target {text!r:.200}; programs are made for processors: give llvm")
+            raise TargetError(f"asked for the target {text!r:.200}; only CPUs are supported: give llvm")
         return cast(Self, with_keys(Target.unchecked(text, host if host is None else Target(host))))
 
     @classmethod
@@ -78,7 +78,7 @@ class Target(str):
 
     @property
     def mcpu(self) -> str:
-        """The processor; "native" for this machine's. Raises TargetError for other devices."""
+        """The processor; "native" for that of this machine. Raises TargetError for other devices."""
         return local_target(self).mcpu
 
     @property

@@ -1,6 +1,6 @@
 """Values of inputs that cannot be generated (indices, sparse structures), by workload and placeholder name.
 
-Files hold them as text, `{name}.{d0}_{d1}_{dtype}.npy`: numbers separated by spaces. Source: TVM 0.9, `auto_scheduler.measure`, `search_task`.
+Files named `{name}.{d0}_{d1}_{dtype}.npy` hold them as text: numbers separated by spaces. Source: TVM 0.9, `auto_scheduler.measure`, `search_task`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ansor.te.tensor import Tensor
 
 Array = NDArray[np.generic]
 Check = Callable[..., Mapping[Tensor, str]]
-"""From a list of tensors to names of placeholders."""
+"""Maps a list of tensors to the names of its placeholders."""
 
 C = TypeVar("C", bound=Check)
 
@@ -30,7 +30,7 @@ _checks: dict[str, Check] = {}
 
 
 def register_task_input_buffer(workload_key: str, input_name: str, input_data: ArrayLike, overwrite: bool = False, save_to_file: bool = False) -> Array:
-    """Register the values of a workload's input, and return the ones in effect: without `overwrite` earlier values stay, with a warning.
+    """Register the values of a workload's input, and return the values in effect: without `overwrite`, logs a warning and keeps earlier ones.
 
     save_to_file: also write them to a file in the current folder.
     """
@@ -84,7 +84,7 @@ def register_task_input_check_func(func_name: str | C, f: C | None = None, overr
 
 
 def input_values(workload_key: str, tensors: Sequence[Tensor], names: Sequence[str]) -> dict[str, Array]:
-    """Values by placeholder name, for the inputs called `names`. Raises RecordError if only some of them are there."""
+    """Values by placeholder name, for the inputs called `names`. Raises RecordError if no placeholder has one of the names, or an input has no values."""
     if not names:
         return {}
     called = {tensor.name: tensor.name for tensor in tensors if tensor.is_placeholder}

@@ -1,6 +1,6 @@
-"""Tuning the tasks of a network together. Source: TVM 0.9, `auto_scheduler.task_scheduler`.
+"""Tunes the tasks of a network together. Source: TVM 0.9, `auto_scheduler.task_scheduler`.
 
-The strategy "gradient" is ours: it picks the task expected to lower the objective most per unit of cost (`ansor.search.task_scheduler`).
+The strategy "gradient" is our own: it picks the task expected to lower the objective most per unit of cost (`ansor.search.task_scheduler`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STRATEGIES = {"gradient": "expected-gain", "round-robin": "round-robin"}
 
 
 class TaskSchedulerCallback:
-    """Called around rounds."""
+    """Base class for callbacks around rounds."""
 
     def pre_tune(self, task_scheduler: TaskScheduler, task_id: int) -> None:
         """Called before a round of a task."""
@@ -52,7 +52,7 @@ class PrintTableInfo(TaskSchedulerCallback):
 
 
 class LogEstimatedLatency(TaskSchedulerCallback):
-    """Appends the estimated total latency to a table after each round. Removes an older file."""
+    """Appends the estimated total latency to a table after each round. Creating one removes an existing file."""
 
     def __init__(self, log_file: str | Path = "total_latency.tsv") -> None:
         self.log_file = Path(log_file)
@@ -74,7 +74,7 @@ class TaskScheduler:
         objective_func: maps the best seconds of all tasks to the value to minimise; by default their weighted sum.
         strategy: "gradient" or "round-robin".
         load_model_file: a saved XGBModel. load_log_file: a log to start from.
-        alpha, beta, gamma, backward_window_size: of TVM's gradient strategy; ignored here.
+        alpha, beta, gamma, backward_window_size: parameters of TVM's gradient strategy; ignored here.
         callbacks: by default a table on standard output and one in total_latency.tsv.
 
     `best_costs`: seconds, 1e10 if no program is valid; `task_cts`: rounds per task, `task_trials`: programs per task; `ct`: programs in total.
@@ -95,7 +95,7 @@ class TaskScheduler:
         callbacks: Sequence[TaskSchedulerCallback] | None = None,
     ) -> None:
         if strategy not in STRATEGIES:
-            raise ScheduleError(f"asked to schedule tasks by {strategy!r}; there are {', '.join(STRATEGIES)}")
+            raise ScheduleError(f"asked to schedule tasks by {strategy!r}; strategies are {', '.join(STRATEGIES)}")
         if not tasks:
             raise ScheduleError("asked to schedule no tasks; give at least one")
         self.tasks, self.task_weights, self.strategy = list(tasks), list(task_weights or [1.0] * len(tasks)), strategy
@@ -150,7 +150,7 @@ class TaskScheduler:
             "sketch.random": RandomModel,
         }  # fmt: skip
         if given not in models:
-            raise ScheduleError(f"asked to tune with the policy {given!r}; there are {', '.join(models)}")
+            raise ScheduleError(f"asked to tune with the policy {given!r}; policies are {', '.join(models)}")
         model = models[given]()
         before = [] if self.load_log_file is None else [PreloadMeasuredStates(self.load_log_file)]
         return [SketchPolicy(task, model, dict(params or {}), init_search_callbacks=before) for task in self.tasks]

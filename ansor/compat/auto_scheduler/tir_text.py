@@ -1,4 +1,4 @@
-"""Prints a declaration exactly as TVM does: the MD5 of this text identifies workloads without a function in TVM's logs.
+"""Prints a declaration exactly as TVM does: in TVM's logs, the MD5 of this text identifies workloads without a function.
 
     A = PLACEHOLDER [512, 512]
     B = PLACEHOLDER [512, 512]
@@ -58,7 +58,7 @@ def expression_text(expr: Expr) -> str:
     if isinstance(expr, Call):
         return f"{called(expr)}({', '.join(map(expression_text, expr.arguments))})"
     if isinstance(expr, Select):
-        # We have one node, TVM has two; if it guards a read, it must be the one that does not evaluate both sides.
+        # Our Select is two nodes in TVM; one that guards a read must be the node that does not evaluate both sides.
         guards = any(isinstance(node, Read) for side in (expr.then, expr.otherwise) for node in walk(side))
         return f"{'tir.if_then_else' if guards else 'select'}({', '.join(map(expression_text, expr.children))})"
     if isinstance(expr, Cast):

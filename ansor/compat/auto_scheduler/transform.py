@@ -1,7 +1,7 @@
-"""Applies each of the 14 steps: to the names, numbers and extents of stages and iterators, and as our steps. Source: TVM 0.9, `auto_scheduler`.
+"""Applies each of the 14 steps to the names, numbers and extents of stages and iterators, and translates it to our steps. Source: TVM 0.9, `auto_scheduler`.
 
     SP, FSP, FFSP     Split or SplitOuter, FollowSplit, Split or SplitOuter by the resulting number
-    FU                nothing yet: the fused loop remains nested loops. It becomes a Fuse once it is cut, or if it is a pure reduction
+    FU                nothing yet: the fused loop remains nested loops. It becomes a Fuse once it is split, or if it is a pure reduction
     CHW, CHR, RF      CacheWrite, CacheRead, Rfactor
     RE, AN, PR, CA, CI, CR     at the end (`program`), so that their order does not matter
     SA                nothing
@@ -52,7 +52,7 @@ def next_state(state: StateObject, step: LoggedStep) -> StateObject:
 @singledispatch
 def applied(step: LoggedStep, before: StateObject) -> StateObject:
     """The structure after a step. Raises ScheduleError if it does not fit."""
-    raise ScheduleError(f"asked to apply a step of the kind {type(step).__name__}, which is not known")
+    raise ScheduleError(f"asked to apply a step of the kind {type(step).__name__}, which is unknown; give one of the 14 steps")
 
 
 @applied.register
@@ -70,7 +70,7 @@ def _fuse(step: logged.FuseStep, before: StateObject) -> StateObject:
     stage = before.stage(step.stage_id, "fuse loops of")
     ids = step.fused_ids
     if not ids:
-        # TVM does this to make a stage without outer loops parallel: it adds a loop of one iteration around everything.
+        # To make a stage without outer loops parallel, TVM adds a loop of one iteration around everything.
         fused = Iterator("", Range(0, 1), IteratorKind.SPECIAL, label="fused")
         return before.with_iters(step.stage_id, [fused, *stage.iters]).moved(step.stage_id, {k: k + 1 for k in range(len(stage.iters))})
     parts = [stage.check_iter(k, "fuse") for k in ids]
@@ -106,7 +106,7 @@ def unroll_limit(step: logged.PragmaStep) -> int:
     """The N of `auto_unroll_max_step$N`. Raises ScheduleError for any other pragma."""
     found = re.fullmatch(r"auto_unroll_max_step\$(\d{1,9})", step.pragma_type)
     if found is None:
-        raise ScheduleError(f"asked for the pragma {step.pragma_type!a:.80}; there are auto_unroll_max_step$N and debug_skip_region")
+        raise ScheduleError(f"asked for the pragma {step.pragma_type!a:.80}; pragmas are auto_unroll_max_step$N and debug_skip_region")
     return int(found[1])
 
 
@@ -229,7 +229,7 @@ def _open_split(before: StateObject, step: logged.SplitStep, stage: str, loop: s
 
 
 def _extents(values: Range | None, lengths: tuple[int | None, ...], inner_to_outer: bool) -> list[int | None]:
-    """The extents of the parts, outermost first. A part whose extent depends on an open length is open, too."""
+    """The extents of the parts, outermost first. A part whose extent depends on an open length is open too."""
     rest = values.extent if values else None
     found: list[int | None] = []
     for length in reversed(lengths) if inner_to_outer else lengths:
@@ -242,7 +242,7 @@ def _extents(values: Range | None, lengths: tuple[int | None, ...], inner_to_out
 
 
 def _part_labels(label: str, count: int, inner_to_outer: bool) -> list[str]:
-    """The names that repeated splits in two give: each cuts the outer part again, or the inner one."""
+    """The labels that result from repeated splits in two, each of which splits the outer part again, or the inner one."""
     if inner_to_outer:
         return [label + ".outer" * (count - 1 - k) + (".inner" if k else "") for k in range(count)]
     return [label + ".inner" * k + (".outer" if k < count - 1 else "") for k in range(count)]
@@ -375,7 +375,7 @@ def _rfactor(step: logged.RfactorStep, before: StateObject) -> StateObject:
 
 
 def _rfactored(before: StateObject, step: logged.RfactorStep) -> StateObject:
-    """Add our step: spatial loops as declared, whole reductions, then the parts of the cut one, and the factored loop last."""
+    """Add our steps. The loops become: spatial loops as declared, whole reductions, the parts of the split one, and last the factored loop."""
     one = before.as_one_loop(step.stage_id, step.iter_id)
     if one.refused:
         return one
@@ -387,7 +387,7 @@ def _rfactored(before: StateObject, step: logged.RfactorStep) -> StateObject:
 
 
 def _rest_of_reduction(stage: Stage, loop: Iterator) -> Axes:
-    """The other loops of a factored reduction: whole axes as declared, then the parts cut off together with the loop, outermost first."""
+    """The other loops of a factored reduction: whole axes as declared, then the parts split off together with the loop, outermost first."""
     whole = dict(stage.reduced)
     cut = [one for one in stage.iters if one.label not in whole and one.iter_kind == IteratorKind.REDUCTION and one is not loop]
     left = [one for one in stage.iters if one.iter_kind != IteratorKind.REDUCTION]

@@ -1,4 +1,4 @@
-"""Tuning with our search under TVM's API, logging every measurement. Source: TVM 0.9, `auto_scheduler.search_task`.
+"""Tunes tasks with our search under TVM's API, and logs every measurement. Source: TVM 0.9, `auto_scheduler.search_task`.
 
     options = TuningOptions(num_measure_trials=200, measure_callbacks=[RecordToFile("log.json")])
     task.tune(options)
@@ -42,10 +42,10 @@ from ansor.tasks.sketch_space import SketchSpace
 
 
 class TuningOptions:
-    """How to tune.
+    """Options of a tuning run.
 
     num_measure_trials: how many programs to measure; 0 measures none. early_stopping: stop after that many programs without improvement.
-    num_measures_per_round: the most programs per round; our rounds have 16. builder, runner: "local", or a LocalBuilder and a
+    num_measures_per_round: the maximum number of programs per round; our rounds have at most 16. builder, runner: "local", or a LocalBuilder and a
     LocalRunner or RPCRunner. measure_callbacks: called after each measurement; RecordToFile logs it.
 
     Raises TargetError for another builder or runner.
@@ -79,7 +79,7 @@ class TuningOptions:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """How to search one task: as which of our tasks, starting from which programs. `policy`: passed to callbacks."""
+    """The search of one task. local: the same task for our search; known: measured programs to start from; policy: passed to callbacks."""
 
     task: DeclaredTask
     local: tasks.SearchTask
@@ -130,12 +130,12 @@ def run(
 def state_of_row(task: DeclaredTask, space: SketchSpace, row: Sequence[int]) -> State:
     """A program of our search as a state. Raises ScheduleError if no state reads back as the same program."""
     if space.algorithm:
-        raise ScheduleError(f"asked to write a program of the algorithm {space.algorithm} in steps on the declaration; keep it in an ansor record file")
+        raise ScheduleError(f"asked to write a program of the algorithm {space.algorithm} as steps on the declaration; keep it in an ansor record file")
     program = Sketch(task.compute_dag.dag, space.sketch.concrete_steps(row))
     state = state_of(task.compute_dag, program)
     again = task.compute_dag.replay(state)
     if again.notes or str(simplified(again.lowered)) != str(simplified(program.lower_row(()))):
-        raise ScheduleError("asked to write a program in steps that would read back as a different one; keep it in an ansor record file")
+        raise ScheduleError("asked to write a program as steps that would read back as a different program; keep it in an ansor record file")
     return state
 
 
@@ -150,7 +150,7 @@ class _Log(AbstractContextManager["_Log"]):
         self._reasons = Counter[str]()
 
     def __call__(self, local: tasks.SearchTask, space: SketchSpace, record: Record) -> bool:
-        """Log a trial. Always true: the run need not record it."""
+        """Log a trial. Returns True: the run need not record it."""
         search = self._searches[id(local)]
         try:
             state = state_of_row(search.task, space, record.row)
@@ -171,10 +171,10 @@ class _Log(AbstractContextManager["_Log"]):
         return self._files[path]
 
     def tell(self, say: Report) -> None:
-        """Report once what did not go into the log."""
+        """Print once how many programs are not in the log, and where they are."""
         if self._reasons and self._files:
             count, names = sum(self._reasons.values()), ", ".join(map(str, self._files))
-            say(f"{counted(count, 'program')} without steps in TVM's log format: kept in {names} (the first reason: {next(iter(self._reasons))})")
+            say(f"{counted(count, 'program')} cannot be expressed in TVM's log format: kept in {names} (first reason: {next(iter(self._reasons))})")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for file in self._files.values():

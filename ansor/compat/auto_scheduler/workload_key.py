@@ -48,7 +48,7 @@ def decode_workload_key(workload_key: str) -> Decoded:
 
 
 def calc_workload_dis_factor(target_workload_pair: Decoded, workload_pair: Decoded) -> float:
-    """How many times as much work the first workload is as the second: the product of the ratios of their numbers.
+    """The factor by which the first workload exceeds the second: the product of the ratios of their numbers.
 
     Infinite if the names differ, a ratio is not whole, or anything else differs. Takes results of `decode_workload_key`.
     """

@@ -115,7 +115,7 @@ def _plain(value: object) -> Json:
         return value
     if hasattr(value, "__index__"):
         return int(value.__index__())
-    raise DeclarationError(f"asked for the key of a workload with the argument {value!r:.80}; a key holds numbers, texts, lists of them, and tensors")
+    raise DeclarationError(f"asked for the key of a workload with the argument {value!r:.80}; a key holds numbers, strings, lists of them, and tensors")
 
 
 def workload_key_to_tensors(workload_key: str) -> tuple[Tensor, ...]:
@@ -152,7 +152,7 @@ def _argument(value: Json) -> object:
 
 
 def serialize_workload_registry_entry(workload_key: str) -> tuple[str, Json]:
-    """A key (or a function's name) and what it stands for, as data: a declaration, or only the function's name.
+    """A key and its declaration as data; None instead of a declaration for a key that names a function.
 
     Raises DeclarationError if the key is not registered.
     """
@@ -165,7 +165,7 @@ def serialize_workload_registry_entry(workload_key: str) -> tuple[str, Json]:
 
 
 def deserialize_workload_registry_entry(data: tuple[str, Json]) -> None:
-    """Register a serialised entry. Never imports functions: raises DeclarationError for one that this process has neither registered nor serialised."""
+    """Register a serialised entry. Never imports a function: raises DeclarationError for one that this process has neither registered nor serialised."""
     key, fields = data
     if fields is None:
         name = parse_workload_key(key).name

@@ -1,4 +1,4 @@
-"""AutoTVM's templates, knobs, spaces, log lines and tuners, under the names its users know."""
+"""AutoTVM's templates, knobs, spaces, log lines and tuners, under AutoTVM's names."""
 
 from ansor.compat.autotvm import callback as callback
 from ansor.compat.autotvm import database as database

@@ -1,6 +1,6 @@
-"""The base of all tuners, which propose configurations and get their results. Source: AutoTVM 0.9, `autotvm.tuner`.
+"""The base class of tuners, which propose configurations and receive their results. Source: AutoTVM 0.9, `autotvm.tuner`.
 
-A tuner measures nothing; `tune` is the loop that asks it, measures, and reports back.
+A tuner only proposes; `tune` is the loop that asks it for configurations, measures them, and reports the results to it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _logger = logging.getLogger("autotvm")
 
 
 class HasSpace(Protocol):
-    """What a tuner needs from a task."""
+    """The part of a task that a tuner needs."""
 
     @property
     def config_space(self) -> ConfigSpace: ...
 
 
 class Tuner(ABC):
-    """Walks over the configurations of a task or space, never returning one twice.
+    """Proposes configurations of a task or space, each at most once.
 
-    After `tune`: best_config, best_flops (operations a second), best_measure_pair, best_iter (the trial that found it, from 0), and during it ttl, the
-    remaining trials.
+    After `tune`: best_config, best_flops (operations a second), best_measure_pair, best_iter (the trial that found it, from 0). During `tune`: ttl, the
+    number of remaining trials.
     """
 
     def __init__(self, task: HasSpace | ConfigSpace) -> None:
@@ -62,31 +62,31 @@ class Tuner(ABC):
 
     @abstractmethod
     def next_batch(self, batch_size: int) -> list[ConfigEntity]:
-        """Up to `batch_size` configurations to measure; none only if `has_next` is false, or none were requested."""
+        """Up to `batch_size` configurations to measure; empty only if `has_next` is false or `batch_size` is 0."""
 
     @abstractmethod
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Process measurements: one result per input. Tuners that learn nothing from results ignore them."""
+        """Process measurements: one result per input. Tuners that do not learn ignore them."""
 
     def load_history(self, data_set: Iterable[tuple[MeasureInput, MeasureResult]], min_seed_records: int = 500) -> None:  # noqa: B027  # most learn nothing
-        """Start from the records of a log, if there are `min_seed_records` of use. Tuners that learn nothing from logs ignore them."""
+        """Start from the records of a log, if at least `min_seed_records` are usable. Tuners that do not learn ignore them."""
 
     def reset(self) -> None:
         """Reset to the initial state."""
         self._forget()
 
     def set_error_threshold(self, threshold: int) -> None:
-        """After more failures than that in a row, the logger "autotvm" logs everything until the next success."""
+        """After more than `threshold` failures in a row, the logger "autotvm" logs everything until the next success."""
         self.error_ct_threshold = threshold
 
     def tune(
         self, n_trial: int, measure_option: MeasureOption, early_stopping: int | None = None, callbacks: Sequence[Callback] = (), si_prefix: str = "G"
     ) -> None:  # fmt: skip
-        """Measure up to `n_trial` configurations, in batches of the builder's size, each passed to the tuner and then to every callback.
+        """Measure up to `n_trial` configurations, in batches of the builder's size. Passes each batch to the tuner and then to every callback.
 
-        early_stopping: end after that many trials without improvement. si_prefix: unit of the logged speeds. If all trials fail, a warning names a
+        early_stopping: stop after that many trials without improvement. si_prefix: unit of the logged speeds. If all trials fail, a warning names a
         file with their errors. Raises ConfigError for a tuner of a bare space, and for an unknown `si_prefix`; MachineTrouble if the machine runs
-        out of something, after reporting earlier measurements.
+        out of a resource, after reporting earlier measurements.
         """
         format_si_prefix(0, si_prefix)
         task, level = self._measurable(), _logger.level
@@ -121,15 +121,15 @@ class Tuner(ABC):
 
     def _measurable(self) -> Task:
         if not isinstance(self.task, Task):
-            raise ConfigError(f"asked to tune {type(self.task).__name__}, which has no programs; make the tuner of autotvm.task.create(name, args, target)")
+            raise ConfigError(f"asked to tune {type(self.task).__name__}, which has no programs; create the tuner from autotvm.task.create(name, args, target)")
         return self.task
 
     def _ends_at(self) -> int:
-        """The number of trials after which it would currently end."""
+        """The number of trials after which tuning would currently end."""
         return self.n_trial if self.early_stopping is None else min(self.n_trial, self.best_iter + self.early_stopping)
 
     def _judge(self, number: int, inp: MeasureInput, result: MeasureResult, si_prefix: str) -> bool:
-        """Keep the best. Returns whether it failed."""
+        """Keep the best measurement. Returns whether this one failed."""
         flops = inp.task.flop / result.mean_cost
         if flops > self.best_flops:
             self.best_config, self.best_flops, self.best_measure_pair, self.best_iter = inp.config, flops, (inp, result), number

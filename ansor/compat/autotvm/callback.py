@@ -34,7 +34,7 @@ def log_to_file(file_out: str | Path | IO[str], protocol: str = "json") -> Callb
     Raises RecordError for a protocol other than "json", or if the file cannot be written.
     """
     if protocol != "json":
-        raise RecordError(f"asked to log by the protocol {protocol!r}; give 'json', which all readers of logs take")
+        raise RecordError(f"asked to log by the protocol {protocol!r}; give 'json', which every reader of logs accepts")
 
     def log(tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         text = "".join(encode(inp, result) + "\n" for inp, result in zip(inputs, results, strict=True))
@@ -84,7 +84,7 @@ class Monitor:
 
 
 def progress_bar(total: int, prefix: str = "", si_prefix: str = "G") -> Callback:
-    """Show on one line of standard output the speed of the last batch and the best, how many of `total` trials are done, and the time.
+    """Show one line on standard output: the speed of the last batch, the best speed, how many of `total` trials are done, and the time.
 
     Raises ConfigError for an unknown `si_prefix`.
     """

@@ -1,4 +1,4 @@
-"""Feature vectors of configurations: of their values, or of the loops that a task's template makes of them. Source: AutoTVM 0.9, `XGBoostCostModel`."""
+"""Feature vectors of configurations: of their values, or of the loops that a task's template builds from them. Source: AutoTVM 0.9, `XGBoostCostModel`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Vector = NDArray[np.float32]
 
 FEATURE_TYPES = ("itervar", "knob", "curve")
 CACHED = 100_000
-"""The most vectors to cache; beyond that, all are recomputed."""
+"""The maximum number of cached vectors; once it is reached, the cache is cleared."""
 
 
 @runtime_checkable
@@ -31,15 +31,15 @@ class Instantiable(Protocol):
 
 
 class ConfigFeatures:
-    """Feature vectors of one task's configurations, by index, each computed once.
+    """Feature vectors of one task's configurations, by index, with a cache.
 
-    itervar and curve: numbers of loops (`feature`), followed by numeric options; knob: the values themselves, no loops needed.
-    Raises ConfigError for another type, and for loops of a bare space.
+    itervar and curve: features of loops (`feature`), followed by numeric options; knob: the values themselves, without loops.
+    Raises ConfigError for another type, and for itervar or curve on a bare space.
     """
 
     def __init__(self, task: HasSpace | ConfigSpace, feature_type: str) -> None:
         if feature_type not in FEATURE_TYPES:
-            raise ConfigError(f"asked for the features {feature_type!r} of configurations; there are {', '.join(FEATURE_TYPES)}")
+            raise ConfigError(f"asked for the features {feature_type!r} of configurations; types are {', '.join(FEATURE_TYPES)}")
         if feature_type != "knob" and not isinstance(task, Instantiable):
             raise ConfigError(f"asked for the features {feature_type!r} of {type(task).__name__}, which has no programs; give a task, or feature_type='knob'")
         self.feature_type = feature_type
@@ -79,7 +79,7 @@ _of_loops: dict[str, Callable[[Schedule, Sequence[Tensor]], Vector]] = {
 
 
 def feature_rows(vectors: Sequence[Vector | None], width: int) -> FeatureRows:
-    """One single-row program per vector: short ones are padded with zeros, longer ones truncated, None is all zeros."""
+    """One program with a single row per vector: short vectors are padded with zeros, long ones truncated; None gives all zeros."""
     rows = np.zeros((len(vectors), width), dtype=np.float32)
     for row, vector in zip(rows, vectors, strict=True):
         if vector is not None:

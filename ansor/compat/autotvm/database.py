@@ -10,13 +10,13 @@ from ansor.compat.common.outcome import MeasureErrorNo
 
 
 def measure_str_key(inp: MeasureInput, include_config: bool = True) -> str:
-    """A key equal for equal inputs: target, task, arguments, and the configuration with its code hash, unless excluded."""
+    """A key that equal inputs share: target, task, arguments, and, unless excluded, the configuration with its code hash."""
     config = f" {inp.config}" if include_config else ""
     return f"{inp.target} {inp.task.name} {inp.task.args} {dict(inp.task.kwargs)}{config}"
 
 
 class Database:
-    """Measurements in memory. Log files keep them on disk: `log_to_file`, and `load_from_file` with `save`."""
+    """Measurements in memory. To keep them on disk, use log files: `log_to_file`, and `load_from_file` with `save`."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[MeasureInput, list[MeasureResult]]] = {}
@@ -35,13 +35,13 @@ class Database:
         return list(results) if get_all else max(results, key=lambda result: result.timestamp)
 
     def save(self, inp: MeasureInput, res: MeasureResult, extend: bool = False) -> None:
-        """Keep a result, replacing earlier ones, or adding to them with `extend`."""
+        """Store a result: it replaces earlier ones or, with `extend`, is added to them."""
         key = measure_str_key(inp)
         before = self._known[key][1] if extend and key in self._known else []
         self._known[key] = (inp, [*before, res])
 
     def filter(self, func: Callable[[MeasureInput, list[MeasureResult]], object]) -> list[tuple[MeasureInput, MeasureResult]]:
-        """The measurements of every input for which `func`, called with it and all its results, is true."""
+        """The measurements of every input for which `func(input, results)` is true."""
         return [(inp, result) for inp, results in self._known.values() if func(inp, list(results)) for result in results]
 
     def flush(self) -> None:

@@ -1,7 +1,7 @@
 """Features of scheduled programs, for cost models of configurations. Source: AutoTVM 0.9, `autotvm.feature`.
 
-itervar: numbers of every loop and its touches; their count depends on the loops, so only programs of one template are comparable.
-curve: reuse of elements as a sampled function over outer loops; a fixed count of numbers per innermost buffer.
+itervar: features of every loop and its touches; their count depends on the loops, so only programs of one template are comparable.
+curve: reuse of elements, sampled as a function over the outer loops; a fixed count of numbers per innermost buffer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Group: TypeAlias = list[object]
 def get_itervar_feature(sch: Schedule, args: Sequence[Tensor], take_log: bool = False) -> list[list[Group]]:
     """For each loop, in order of appearance: ["_itervar_", loop], ["_attr_", 15 numbers], ["_arith_", 3 numbers], and for each touch [name, 6 numbers].
 
-    _attr_: length, nest level, topdown, bottomup, annotation one-hot; _arith_: additions, multiplications, divisions of floating point; a touch: stride, mod,
+    _attr_: length, nest level, topdown, bottomup, annotation one-hot; _arith_: floating-point additions, multiplications, divisions; a touch: stride, mod,
     count, reuse, thread count, thread reuse. take_log: numbers x except nest level and one-hots become sign(x) log2(|x| + 1).
 
     Raises ScheduleError if the schedule does not fit.
@@ -48,15 +48,15 @@ def flatten_itervar_feature(fea: Sequence[Sequence[Group]]) -> NDArray[np.float3
 
 
 def get_itervar_feature_flatten(sch: Schedule, args: Sequence[Tensor], take_log: bool = True) -> NDArray[np.float32]:
-    """Both in one call. Raises ScheduleError if the schedule does not fit."""
+    """`get_itervar_feature` and `flatten_itervar_feature` in one call. Raises ScheduleError if the schedule does not fit."""
     return flatten_itervar_feature(get_itervar_feature(sch, args, take_log))
 
 
 def get_buffer_curve_sample_flatten(sch: Schedule, args: Sequence[Tensor], sample_n: int = 30) -> NDArray[np.float32]:
-    """For each buffer that the innermost loops touch, 4 relations of `sample_n` points of 2 numbers; buffers in order of names.
+    """For each buffer that the innermost loops touch, in order of names: 4 relations of `sample_n` points, 2 numbers each.
 
-    The relations, of logarithms to base 2 over the loops around the buffer: reuse by count, count by reuse, topdown by count, count by topdown. A point i is
-    the value at the last loop whose abscissa is at most i, and how far below i that is.
+    The relations, of logarithms to base 2 over the loops around the buffer: reuse by count, count by reuse, topdown by count, count by topdown. Point i is
+    the value at the last loop whose abscissa is at most i, and the distance from that abscissa to i.
 
     Raises ScheduleError if the schedule does not fit.
     """
@@ -74,7 +74,7 @@ def get_buffer_curve_sample_flatten(sch: Schedule, args: Sequence[Tensor], sampl
 
 
 def _touched(sch: Schedule, args: Sequence[Tensor]) -> list[LoopTouches]:
-    """Loops of one iteration are kept, so that programs of one structure have equally many numbers."""
+    """The touched loops. Loops of one iteration are kept, so that programs of the same structure have the same number of features."""
     if isinstance(sch, BindingSchedule):
         return loop_touches(lower(sch.unbound_sketch(args), simple_mode=False), sch.threads)
     return loop_touches(lower(sch, args, simple_mode=False))

@@ -9,16 +9,16 @@ from ansor.errors import ConfigError
 from ansor.templates.space import ConfigEntity, ConfigSpace
 
 _PATIENCE = 100
-"""Mutations of an already seen child before drawing an unseen configuration instead: near the end of a space mutations rarely find one."""
+"""Mutations of an already seen child before drawing an unseen configuration instead: when few are left, mutations rarely find one."""
 
 
 class GATuner(Tuner):
-    """Generations of `pop_size` unseen configurations; the next begins once all results of one are known.
+    """Proposes generations of `pop_size` unseen configurations; the next generation begins once all results of the current one are known.
 
-    Fitness is the inverse of the mean cost, 0 after an error. The best `elite_num` of a generation and of the elites before it stay as parents. A child
-    has the first knobs of one parent and the others of another, parents drawn with odds by fitness; every knob is redrawn with probability
-    `mutation_prob`, and then one at a time until the child is new. Both numbers are clipped to the size of the space. The same seed and results give the
-    same configurations. A batch ends with its generation; if more are requested before its results are known, random configurations join the generation.
+    Fitness is the inverse of the mean cost, 0 after an error. The best `elite_num` of a generation and of the elites before it stay as parents. Parents
+    are drawn in proportion to their fitness. A child takes its first knobs from one parent and the rest from another; every knob is redrawn with
+    probability `mutation_prob`, then one at a time until the child is new. Near the end of the space, generations are smaller. The same seed and results
+    give the same configurations. A batch ends with its generation; configurations requested before all its results are known are random and join it.
 
     Raises ConfigError if pop_size < 1, or elite_num is not in [0, pop_size], or mutation_prob not in [0, 1].
     """
@@ -29,7 +29,7 @@ class GATuner(Tuner):
         super().__init__(task)
         if pop_size < 1 or not 0 <= elite_num <= pop_size or not 0 <= mutation_prob <= 1:
             asked = f"pop_size={pop_size}, elite_num={elite_num}, mutation_prob={mutation_prob}"
-            raise ConfigError(f"asked for {asked}; give pop_size >= 1, elite_num up to it, and a probability")
+            raise ConfigError(f"asked for {asked}; give pop_size >= 1, elite_num from 0 to pop_size, and a probability")
         self._pop_size, self._elite_num, self._mutation_prob = pop_size, elite_num, mutation_prob
         self._seed, self._dims = seed, self.space.dims
         self._start()
@@ -59,7 +59,7 @@ class GATuner(Tuner):
         return [self.space.get(index) for index in given]
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Results of this generation's configurations count; others, such as a log's, are ignored."""
+        """Process results of this generation's configurations; others, such as a log's, are ignored."""
         members = set(self._generation)
         for inp, result in zip(inputs, results, strict=True):
             if inp.config.index in members:

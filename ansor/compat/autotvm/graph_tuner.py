@@ -1,6 +1,6 @@
 """Names of AutoTVM's graph tuners, which choose a layout for each convolution of a network. Source: AutoTVM 0.9, `autotvm.graph_tuner`.
 
-There is nothing to choose here: `ansor.compile` uses one layout per network, and kernels pack the weights and other operands they read.
+There is nothing to choose here: `ansor.compile` uses one layout per network, and kernels pack weights and other operands as needed.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from ansor.errors import TargetError
 
 
 class DPTuner:
-    """Raises TargetError that says what to use."""
+    """Not available: raises a TargetError that names the replacement."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise TargetError(
-            f"asked for {type(self).__name__}, but single operators have no choice of layouts here: use ansor.compile(model, example_inputs, trials=...), "
+            f"asked for {type(self).__name__}, but operators here have no layouts to choose from; use ansor.compile(model, example_inputs, trials=...), "
             "which tunes a network as a whole"
         )
 
 
 class PBQPTuner(DPTuner):
-    """Raises TargetError that says what to use."""
+    """Not available: raises a TargetError that names the replacement."""

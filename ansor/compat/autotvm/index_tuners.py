@@ -10,9 +10,9 @@ from ansor.templates.space import ConfigEntity, ConfigSpace
 
 
 class GridSearchTuner(Tuner):
-    """The configurations from index `range_idx[0]` to `range_idx[1]`, inclusive, in order; all without a range.
+    """Proposes the configurations from index `range_idx[0]` to `range_idx[1]`, inclusive, in order; without a range, all.
 
-    Raises ConfigError if the range is not within the space. `index_offset`, `range_length`: the range; `counter`: how many were returned.
+    Raises ConfigError if the range is not within the space. `index_offset`, `range_length`: the range; `counter`: how many were returned so far.
     """
 
     def __init__(self, task: HasSpace | ConfigSpace, range_idx: tuple[int, int] | None = None) -> None:
@@ -35,7 +35,7 @@ class GridSearchTuner(Tuner):
         return [self.space.get(self._next_index()) for _ in range(min(batch_size, self.range_length - self.counter))]
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Does nothing: the order does not depend on results."""
+        """Do nothing: the order does not depend on results."""
 
     def _next_index(self) -> int:
         self.counter += 1
@@ -43,7 +43,7 @@ class GridSearchTuner(Tuner):
 
 
 class RandomTuner(GridSearchTuner):
-    """The same in random order, each once. The same seed gives the same order. `visited`: indices so far. Memory grows with the trials, not with the space."""
+    """Like `GridSearchTuner`, in random order. The same seed gives the same order. `visited`: indices so far. Memory grows with trials, not with the space."""
 
     def __init__(self, task: HasSpace | ConfigSpace, range_idx: tuple[int, int] | None = None, *, seed: int = 0) -> None:
         super().__init__(task, range_idx)
@@ -57,7 +57,7 @@ class RandomTuner(GridSearchTuner):
     def _shuffle(self) -> None:
         self._rng = Random(self._seed)
         self.visited: set[int] = set()
-        # Fisher-Yates shuffle of 0, 1, 2, ..., storing only places that no longer hold themselves.
+        # Fisher-Yates shuffle of 0, 1, 2, ..., storing only the positions whose value has changed.
         self._moved: dict[int, int] = {}
 
     def _next_index(self) -> int:

@@ -45,7 +45,7 @@ from ansor.templates.task import Task
 
 @dataclass(frozen=True)
 class BuildResult:
-    """A built program, or why it was not built. filename: its library, kept until it has run; arg_info: shapes and dtypes of its arguments."""
+    """A built program, or the reason why it was not built. filename: its library, kept until it has run; arg_info: shapes and dtypes of its arguments."""
 
     filename: str = ""
     arg_info: tuple[tuple[tuple[int, ...], str], ...] = ()
@@ -115,7 +115,7 @@ class LocalBuilder:
 
 
 class SupportsSubmit(Protocol):
-    """An executor of calls: `concurrent.futures.ThreadPoolExecutor`, or your own."""
+    """An executor of calls, such as `concurrent.futures.ThreadPoolExecutor`."""
 
     def submit(self, fn: Callable[..., MeasureResult], /, *args: object, **kwargs: object) -> Future[MeasureResult]:
         """Start a call and return its future."""
@@ -125,12 +125,12 @@ class SupportsSubmit(Protocol):
 class LocalRunner(TimedRunner):
     """Runs programs one after another, each in its own process; `timeout` in seconds.
 
-    Each of `repeat` costs is the mean of `number` calls, or of more of them until `min_repeat_ms` passed; with enable_cpu_cache_flush, of one call on cold
-    caches. Of more than two costs the largest and the smallest are dropped. A program more than three times slower than the best so far is timed once.
+    Each of `repeat` costs is the mean of `number` calls, or of more until `min_repeat_ms` has passed; with enable_cpu_cache_flush, of one call on cold
+    caches. If there are more than two costs, the largest and the smallest are dropped. A program over three times slower than the best so far is timed once.
 
     `ref_input`: arrays for the arguments, in order, including outputs, which are ignored; by default inputs are generated.
-    `executor`: threads for runs, by `submit(run_one, build_result, ref_input=...)` for each, one running at a time; by default the runner's own.
-    Raises TargetError for a module_loader, ConfigError for numbers that measure nothing.
+    `executor`: if set, receives `submit(run_one, build_result, ref_input=...)` for each program; programs still run one at a time.
+    Raises TargetError for a module_loader, ConfigError for numbers out of range.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class LocalRunner(TimedRunner):
         enable_cpu_cache_flush: bool = False, module_loader: object = None,
     ) -> None:  # fmt: skip
         if module_loader is not None:
-            raise TargetError(f"asked to load programs with {module_loader!r}; programs are loaded on this machine: leave module_loader out")
+            raise TargetError(f"asked to load programs with {module_loader!r}; programs are loaded on this machine: omit module_loader")
         if number < 1 or repeat < 1 or timeout <= 0:
             found = f"number={number}, repeat={repeat}, timeout={timeout}"
             raise ConfigError(f"asked for a LocalRunner with {found}; give number and repeat of at least 1, and a timeout above 0")
@@ -157,7 +157,7 @@ class LocalRunner(TimedRunner):
     def _devices(self, target: Target) -> Sequence[Device]:
         """The devices that run programs."""
         if not target.is_local:
-            raise TargetError(f"asked to measure programs for {target} on this machine, which does not run them: give autotvm.RPCRunner(key, host, port)")
+            raise TargetError(f"asked to measure programs for {target} on this machine, which cannot run them: give autotvm.RPCRunner(key, host, port)")
         return [LocalDevice()]
 
     def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult]) -> list[MeasureResult]:
@@ -168,7 +168,7 @@ class LocalRunner(TimedRunner):
         return self._run(build_results, self.ref_input)
 
     def run_one(self, build_result: BuildResult, ref_input: Sequence[ArrayLike] | None = None) -> MeasureResult:
-        """The result of one program, for executors. Runs of several threads wait for each other."""
+        """The result of one program, for executors. Calls from several threads run one at a time."""
         with self._turn:
             return self._run([build_result], ref_input)[0]
 
@@ -185,12 +185,12 @@ class LocalRunner(TimedRunner):
 
 
 class RPCRunner(LocalRunner):
-    """Runs programs on the devices with a key, in the farm whose scheduler (TVM's tracker) is at host:port. The farm serves its clients in turn: `priority` is
-    ignored. `n_parallel`: programs in flight, by default two per device. For the other arguments see `LocalRunner`.
+    """Runs programs on the devices with this key, in the farm whose scheduler (TVM's tracker) is at host:port.
 
-    Devices run what is built for the target: `llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72` for boards with ARM, else this machine's kind. Costs are
-    what devices count: seconds, or instructions of emulators. Raises ConfigError for numbers that measure nothing; `set_task` raises DeviceError
-    if no scheduler answers or no device has the key.
+    n_parallel: programs in flight, by default two per device. priority: ignored, since the farm serves its clients in turn. For the other arguments see
+    `LocalRunner`. Programs are built for the target: `llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72` for ARM boards, other targets for machines of
+    this kind. Costs are in the device's unit: seconds, or instructions on emulators. Raises ConfigError for numbers out of range; `set_task` raises
+    DeviceError if no scheduler answers or no device has the key.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class RPCRunner(LocalRunner):
 
 
 _Run = tuple[MeasureTask, "Future[JobResult]"]
-"""A program running on a device, and what the programs of its declaration share."""
+"""What the programs of a declaration share, and the future result of one of them."""
 
 
 def _unmeasured(build: BuildResult, trouble: MachineTrouble) -> Unmeasured:
@@ -213,20 +213,20 @@ def _unmeasured(build: BuildResult, trouble: MachineTrouble) -> Unmeasured:
 
 
 class _Session:
-    """Runs the programs of one task; a reference is built for the first program of a declaration."""
+    """Runs the programs of one task. Builds a reference before the first program of each declaration."""
 
     def __init__(self, target: Target, devices: Sequence[Device], timing: TimingOptions) -> None:
         self._target = target
         self._builder = builders.Builder(self._target.toolchain(), devices[0].form, timeout=REFERENCE_COMPILE_SECONDS)
         self._queue, self._timing = DeviceQueue(devices), timing
         self._ref_input: Sequence[ArrayLike] | None = None
-        self._number = 0  # counts the sets of arrays: devices cache them by task, so that a new set needs a new task
+        self._number = 0  # counts the sets of arrays: devices cache arrays by task, so a new set needs a new task
         self._folder = tempfile.TemporaryDirectory(prefix="ansor-ref-input-")
         self._tasks: dict[str, tuple[MeasureTask, Artifact]] = {}
         self._best: dict[str, float] = {}
 
     def give(self, ref_input: Sequence[ArrayLike] | None) -> None:
-        """Set the arguments of programs from now on."""
+        """Set the arguments of later programs."""
         if ref_input is not self._ref_input:
             self._ref_input, self._number = ref_input, self._number + 1
 
@@ -241,7 +241,7 @@ class _Session:
             yield self._ended(*waiting.popleft())
 
     def _begun(self, build: BuildResult) -> MeasureResult | _Run:
-        """Submit a program to a device; returns its result if it already has one."""
+        """Submit a program to a device. Returns its result instead if it cannot run."""
         try:
             if build.built is not None:
                 check_trouble(build.built.failure)
@@ -249,7 +249,7 @@ class _Session:
                 return Failed(build.error_no, build.error_msg, build.time_cost, time.time())
             task, reference = self._defined(build.dag)
             return task, self._queue.submit(Job(task, build.built.artifact, reference, self._timing, self._best.get(task.key)))
-        except MachineTrouble as trouble:  # raised later: results of the rest of the batch count
+        except MachineTrouble as trouble:  # raised later, since the rest of the batch has results
             return _unmeasured(build, trouble)
 
     def _ended(self, build: BuildResult, begun: MeasureResult | _Run) -> MeasureResult:
@@ -289,13 +289,13 @@ class _Session:
         return self._tasks[key]
 
     def _files(self, dag: Dag) -> tuple[tuple[str, str], ...]:
-        """The given inputs, as files."""
+        """The given inputs, saved as files."""
         if self._ref_input is None:
             return ()
         given = [np.asarray(array) for array in self._ref_input]
         wanted, found = [(tensor.shape, tensor.dtype) for tensor in dag.tensors], [(array.shape, str(array.dtype)) for array in given]
         if wanted != found:
-            raise ConfigError(f"asked to measure with ref_input of {found}; programs take {wanted}: give an array of that shape and dtype for each")
+            raise ConfigError(f"asked to measure with ref_input of {found}, but programs take {wanted}; give arrays of these shapes and dtypes")
         files = []
         for number, (tensor, array) in enumerate(zip(dag.tensors, given, strict=True)):
             if tensor.is_placeholder:

@@ -5,8 +5,7 @@
      "result": [[0.0012], 0, 0.8, 1650000000.0], "version": 0.2, "tvm_version": "0.9.0"}                        (on one line)
 
 Lines are untrusted data: nothing in them is executed, a target in them may not name a program (`-cc`), and numbers, nesting and length are bounded.
-Lists become tuples.
-Lines of the protocol "pickle" are read without running them, `pickled_line`.
+Lists become tuples. `pickled_line` reads lines of the protocol "pickle" without running them.
 """
 
 import json
@@ -45,14 +44,14 @@ class LogRecord:
 
 
 def encode(inp: MeasureInput, result: MeasureResult, protocol: str = "json", *, tvm_version: str = "", others: Mapping[str, Json] | None = None) -> str:
-    """The log line of a measurement, without its newline. A failure's costs are written as [1e9], a target without its compiler.
+    """The log line of a measurement, without its newline. A failure's costs are written as [1e9], and a target without its compiler.
 
-    protocol: "json", or "pickle", which has no `others`. Raises RecordError for another, for values that JSON cannot hold (objects, NaN), and for `others` with
-    the name of a field.
+    protocol: "json", or "pickle", which omits `others`. Raises RecordError for any other protocol, for values that JSON cannot hold (objects, NaN), and for
+    `others` with the name of a field.
     """
     _check_protocol(protocol)
     if others and not others.keys().isdisjoint(_FIELDS):
-        raise RecordError(f"asked to log the other fields {', '.join(others)}; name them unlike {', '.join(_FIELDS)}")
+        raise RecordError(f"asked to log the other fields {', '.join(others)}; choose names other than {', '.join(_FIELDS)}")
     costs = result.costs if result.error_no == MeasureErrorNo.NO_ERROR else FAILED
     fields = {
         "input": [without_programs(inp.target), inp.task.name, inp.task.args, dict(inp.task.kwargs)],
@@ -80,8 +79,8 @@ def decode(row: str, protocol: str = "json") -> tuple[MeasureInput, MeasureResul
 def read_line(row: str, *, old: bool = False) -> LogRecord:
     """Parse a whole log line. Raises RecordError with the reason if it cannot be used.
 
-    With `old`, lines of version 0.1 (before TVM 0.7) are also read. `others` then holds their workloads and template keys, for which 0.2 has no fields. Their
-    tasks keep the old names, and as templates have changed, their indices belong to spaces that no longer exist: only the values count.
+    With `old`, also reads lines of version 0.1 (before TVM 0.7). `others` then holds their workloads and template keys, for which 0.2 has no fields. Tasks
+    keep their old names. Their indices belong to spaces of old templates, so only the values count.
     """
     try:
         fields = parse(row)
@@ -92,7 +91,7 @@ def read_line(row: str, *, old: bool = False) -> LogRecord:
     if not isinstance(fields, dict):
         refuse(f"it is {kind(fields)}, not an object")
     if is_number(fields.get("v")) and fields["v"] == OLD_VERSION and "version" not in fields:
-        return _read_old(fields) if old else refuse("it is of version 0.1, from before TVM 0.7; such lines are read by record.load(..., old=True)")
+        return _read_old(fields) if old else refuse("it is of version 0.1, from before TVM 0.7; read such lines with record.load(..., old=True)")
     return _read_fields(fields)
 
 

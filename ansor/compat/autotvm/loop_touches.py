@@ -1,4 +1,4 @@
-"""What every loop of a program touches: the numbers behind AutoTVM's loop features. Source: AutoTVM 0.9, `touch_extractor`.
+"""The elements that every loop of a program touches, for AutoTVM's loop features. Source: AutoTVM 0.9, `touch_extractor`.
 
 A touch is one access of one statement, named by its buffer and the number of earlier accesses to it: `A_0`, `C_0` (written), `C_1` (read to accumulate).
 The initialisation in a reduction's first iteration is not a separate statement.
@@ -17,10 +17,10 @@ from ansor.ir.loops import Access, Buffer, For, IndexValue, Loops, Store, stores
 from ansor.te.expr import Binary, Expr, is_float
 
 ANNOTATIONS = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "unroll", "vectorize", "parallel", "serial", "vthread")
-"""How a loop runs, in the order of its one-hot feature. Processors have four of them."""
+"""The annotations of a loop, in the order of the one-hot feature. Processors have four of them."""
 
 _LEVELS = {"parallel": 1, **{f"threadIdx.{axis}": 1 for axis in "xyz"}, **{f"blockIdx.{axis}": 2 for axis in "xyz"}}
-"""Loops distributed over threads, and over blocks of threads."""
+"""Annotation -> 1 for loops distributed over threads, 2 for loops distributed over blocks of threads."""
 
 _ARITHMETIC = {"add": "add", "sub": "add", "mul": "mul", "div": "div"}
 _COMBINERS = {"sum": "add", "prod": "mul"}
@@ -28,10 +28,10 @@ _COMBINERS = {"sum": "add", "prod": "mul"}
 
 @dataclass
 class Touch:
-    """How a loop and those inside it walk over the elements of one access.
+    """How a loop and the loops inside it touch the elements of one access.
 
-    stride: elements from one iteration of this loop to the next, 0 if it does not move; mod: always -1, for none; count: distinct elements; reuse: how often
-    each is touched; thread_count, thread_reuse: what all threads of a loop that is shared out together have of one thread's, 0 for other loops.
+    stride: elements between two iterations of this loop, 0 if the access does not move; mod: always -1, for none; count: distinct elements; reuse: how often
+    each is touched; thread_count, thread_reuse: the count and reuse of all threads together divided by those of one thread, 0 for loops not distributed.
     """
 
     stride: int
@@ -44,7 +44,11 @@ class Touch:
 
 @dataclass
 class LoopTouches:
-    """A loop: its iterations, its depth from 1, iterations of it and the loops around it, of it and those inside it, arithmetic directly in it, touches."""
+    """A loop.
+
+    length: its iterations; nest_level: its depth, from 1; topdown: iterations of it and the loops around it; bottomup: of it and the loops inside it;
+    arithmetic: operations directly in it.
+    """
 
     var: Var
     length: int
@@ -57,9 +61,9 @@ class LoopTouches:
 
 
 def loop_touches(loops: Loops, threads: Mapping[tuple[str, str], str] = MappingProxyType({})) -> list[LoopTouches]:
-    """Every loop, in order of appearance, loops of one iteration included if they are there. Touches are in order of name.
+    """Every loop, in order of appearance, including any loops of one iteration. Touches are in order of name.
 
-    threads: (stage, loop) -> what the loop is bound to.
+    threads: (stage, loop) -> the threads that the loop is bound to.
     """
     bound = {f"{stage}_{loop}": tag for (stage, loop), tag in threads.items()}
     found: dict[Var, LoopTouches] = {}
@@ -86,9 +90,9 @@ def _loop(path: Sequence[For], bound: Mapping[str, str]) -> LoopTouches:
 
 
 def _touch(around: Sequence[LoopTouches], name: str, strides: Mapping[Var, int]) -> None:
-    """Add one access to the loops around it. The iterations of each loop count in itself and in all loops around it."""
+    """Add one access to the loops around it. Iterations of a loop count for the loop itself and all loops around it."""
     count, reuse = 1, 1
-    shares: dict[int, tuple[int, int]] = {}  # level -> what one thread touches, or one block of threads
+    shares: dict[int, tuple[int, int]] = {}  # level -> count and reuse of one thread, or of one block of threads
     for place, loop in reversed(list(enumerate(around))):
         stride, level = strides.get(loop.var, 0), _LEVELS.get(loop.annotation, 0)
         if stride:
@@ -109,7 +113,7 @@ def _operations(store: Store, nodes: Sequence[Expr]) -> list[str]:
 
 
 def _nodes_of(store: Store) -> Iterator[Expr]:
-    """The expressions of a statement, those inside indices included."""
+    """The expressions of a statement, including those inside indices."""
     yield from _nodes(store.value)
     yield from _nodes_in(store.index)
 
@@ -139,7 +143,7 @@ def _annotation(loop: For) -> str:
 
 
 def _strides(buffer: Buffer, index: tuple[Linear, ...]) -> dict[Var, int]:
-    """Elements between iterations of each loop in an index. Inside a quotient or remainder a loop counts with its factor there."""
+    """Elements between two iterations of each loop in an index. For a loop inside a quotient or remainder, its factor there."""
     flat = sum((value * stride for value, stride in zip(index, buffer.strides, strict=True)), Linear())
     strides: dict[Var, int] = {}
     for atom, stride in flat.terms:

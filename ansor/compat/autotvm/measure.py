@@ -1,4 +1,4 @@
-"""How configurations are measured: a builder, a runner, and the two of them as one function. Source: AutoTVM 0.9, `autotvm.measure`.
+"""Measures configurations: a builder, a runner, and both combined in one function. Source: AutoTVM 0.9, `autotvm.measure`.
 
     MeasureInput --Builder--> BuildResult --Runner--> MeasureResult
 """
@@ -17,7 +17,7 @@ from ansor.templates.task import Task
 
 
 class Builder(Protocol):
-    """Builds programs of configurations. n_parallel: how many at a time, also a tuner's batch size."""
+    """Builds programs of configurations. n_parallel: how many at a time, which is also a tuner's batch size."""
 
     @property
     def n_parallel(self) -> int: ...
@@ -68,7 +68,7 @@ def measure_option(builder: Builder | str = "local", runner: Runner | str = "loc
 
 
 class BatchTrouble(MachineTrouble):
-    """The machine failed some programs of a batch. `measured`: the others, with their results, which count."""
+    """The machine failed during a batch. `measured`: the inputs that have results, with these results."""
 
     def __init__(self, text: str, measured: Sequence[tuple[MeasureInput, MeasureResult]]) -> None:
         super().__init__(text)
@@ -76,7 +76,7 @@ class BatchTrouble(MachineTrouble):
 
 
 class MeasureBatch(Closing):
-    """Measures inputs of one task: call it with them. Use it in a `with` statement, or call `close`. n_parallel: the best number of inputs at a time."""
+    """Measures the inputs of one task when called with them. Use it in a `with` statement, or call `close`. n_parallel: the best number of inputs at a time."""
 
     def __init__(self, task: Task, option: MeasureOption) -> None:
         if not isinstance(option, MeasureOption):
@@ -91,7 +91,7 @@ class MeasureBatch(Closing):
             raise
 
     def __call__(self, measure_inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
-        """One result each, in order. Raises MeasureError if the builder or the runner returns another number, BatchTrouble if the machine is at fault."""
+        """One result per input, in order. Raises MeasureError if the builder or the runner returns another number, BatchTrouble if the machine is at fault."""
         built = self._option.builder.build(measure_inputs)
         results = list(self._option.runner.run(measure_inputs, built))
         if len(results) != len(measure_inputs):

@@ -19,7 +19,10 @@ class MeasureInput(NamedTuple):
 
 
 class MeasureResult(NamedTuple):
-    """Seconds of one call, one per repeat; the error; seconds of everything, building included; seconds since 1970."""
+    """The result of a measurement.
+
+    costs: seconds of one call, one per repeat; all_cost: seconds in total, including the build; timestamp: seconds since 1970.
+    """
 
     costs: tuple[float, ...]
     error_no: int
@@ -53,4 +56,4 @@ class Failed(MeasureResult):
 
 
 class Unmeasured(Failed):
-    """The machine ran out of something, so that nothing is known about the program: it is neither reported to tuners nor logged."""
+    """The machine ran out of a resource, so nothing is known about the program: it is neither reported to tuners nor logged."""

@@ -22,7 +22,7 @@ RANDOM_SHARE = 0.05
 
 
 class Scores(Protocol):
-    """What an optimiser needs from a model: a score per index, higher is better."""
+    """The part of a model that an optimiser needs: a score per index, higher is better."""
 
     def predict(self, xs: Sequence[int], output_margin: bool = False) -> NDArray[np.float64]: ...
 
@@ -44,10 +44,10 @@ class ModelOptimizer(Protocol):
 
 
 class ModelBasedTuner(Tuner):
-    """Measures plans of `plan_size` configurations that a model expects to be fast; at first, and for the last 5 % of each plan, random ones.
+    """Proposes plans of `plan_size` configurations that a model expects to be fast; random ones at first, and for the last 5 % of each plan.
 
     Refits the model after every `plan_size` new results, once one has succeeded. diversity_filter_ratio, at least 1: the plan is chosen from that many times as
-    many candidates, so that its knobs take many values. The same seed and results give the same configurations, if the model and the optimiser do.
+    many candidates, so that its knobs take many values. Deterministic for the same seed and results, if the model and the optimiser are.
 
     Raises ConfigError if plan_size < 1 or diversity_filter_ratio < 1.
     """
@@ -92,7 +92,7 @@ class ModelBasedTuner(Tuner):
         return batch
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Results count regardless of who requested them, by their values, not their index, so that an interrupted run can resume from its log.
+        """Learn from results, whoever requested them. Finds configurations by their values, not their index, so that a run can resume from its log.
 
         Raises ConfigError for a configuration that this space does not have.
         """
@@ -109,7 +109,7 @@ class ModelBasedTuner(Tuner):
             self._plan(self.cost_model)
 
     def load_history(self, data_set: Iterable[tuple[MeasureInput, MeasureResult]], min_seed_records: int = 500) -> None:
-        """Start from a log of the same template, even for other arguments: it provides the first plan, and counts less as more is measured.
+        """Start from a log of the same template, even for other arguments: the log provides the first plan, and counts less as more is measured.
 
         A log with fewer than `min_seed_records` usable records is ignored.
         """
@@ -135,7 +135,7 @@ class ModelBasedTuner(Tuner):
 
 
 def diverse(indices: Sequence[int], knobs: Sequence[Sequence[int]], number: int) -> list[int]:
-    """Greedily choose `number` of the indices, each with the most knob values not chosen before; the first of equal ones."""
+    """Greedily choose `number` of the indices, each with the most knob values not chosen before; on ties the first."""
     left, chosen, seen = list(range(len(indices))), list[int](), set[tuple[int, int]]()
     while left and len(chosen) < number:
         pick = max(left, key=lambda place: (len(set(enumerate(knobs[place])) - seen), -place))

@@ -2,7 +2,7 @@
 
     llvm    [name, args, kwargs]    configuration    (costs, error_no, all_cost, timestamp)    0.2    0.9.0
 
-A pickle is a program. This reader only accepts the names of TVM's configuration classes, which it replaces by plain value holders, and refuses every other
+A pickle is a program. This reader only accepts the names of TVM's configuration classes, which it replaces with plain value holders, and refuses every other
 name, so that nothing in the line runs.
 """
 
@@ -21,18 +21,18 @@ from ansor.support.json_values import DEEPEST, LONGEST, Json, brief, frozen, ref
 
 MODULE = "tvm.autotvm.task.space"
 KNOBS = {"sp": ("SplitEntity", "size"), "re": ("ReorderEntity", "perm"), "an": ("AnnotateEntity", "anns"), "ot": ("OtherOptionEntity", "val")}
-"""How JSON names a knob's value -> TVM's class, and its attribute."""
+"""Tag of a knob's value in JSON -> TVM's class, and its attribute."""
 
 UNSET: Mapping[str, Json] = {"_collect": False, "space_map": None, "_space_map": None, "_length": None, "_constraints": [], "errors": [], "flop": 0.0,
                              "cost": None, "is_fallback": False}  # fmt: skip
-"""Further attributes of unused TVM configurations."""
+"""Further attributes of TVM's configurations, with their initial values."""
 
 VALUES = 1 << 16
-"""The most values in a pickle; a list held twice counts twice."""
+"""The maximum number of values in a pickle; a list held twice counts twice."""
 
 
 class _StateStub:
-    """Stands for an object, and holds only its state."""
+    """A stand-in for an object that holds only its state."""
 
     state: object = None
 
@@ -56,11 +56,11 @@ class _Reader(pickle.Unpickler):
         return found or refuse(f"its pickle names {brief(ascii(f'{module}.{name}'))}, but only configurations of AutoTVM are read")
 
     def persistent_load(self, pid: object) -> NoReturn:
-        refuse("its pickle refers to objects outside of it")
+        refuse("its pickle refers to objects outside it")
 
 
 def read(row: str) -> dict[str, Json]:
-    """A line as the fields of a JSON one. Raises RecordError with the reason if it cannot be used."""
+    """The line as the fields of a JSON line. Raises RecordError with the reason if it cannot be used."""
     if len(row) > LONGEST:
         refuse(f"it has {len(row)} characters, the longest that is read has {LONGEST}")
     parts = row.rstrip("\n").split("\t")
@@ -80,7 +80,7 @@ def _loaded(part: str) -> object:
     try:
         data = base64.b64decode(part, validate=True)
         for code, value, _ in pickletools.genops(data):
-            if "PUT" in code.name and isinstance(value, int) and value > len(data):  # would create a table of that length
+            if "PUT" in code.name and isinstance(value, int) and value > len(data):  # the unpickler would create a table of that length
                 refuse("its pickle numbers its values beyond its length")
         return _Reader(io.BytesIO(data)).load()
     except RecordError:
@@ -90,7 +90,7 @@ def _loaded(part: str) -> object:
 
 
 def _plain(value: object) -> Json:
-    """A value as in JSON, with a configuration as its object."""
+    """A value as JSON holds it; a configuration becomes an object."""
     left = [VALUES]
 
     def plain(one: object, depth: int) -> Json:
@@ -105,13 +105,13 @@ def _plain(value: object) -> Json:
             return plain(_fields(one), depth + 1)
         if one is None or isinstance(one, bool | int | str) or (isinstance(one, float) and math.isfinite(one)):
             return one
-        refuse(f"its pickle holds a {type(one).__name__} where a plain value belongs")
+        refuse(f"its pickle holds a {type(one).__name__} instead of a plain value")
 
     return plain(value, 0)
 
 
 def _fields(config: _Config) -> dict[str, object]:
-    """A configuration's object: index, code_hash and entity."""
+    """A configuration as an object: index, code_hash and entity."""
     state = config.state
     knobs = state.get("_entity_map") if isinstance(state, dict) else None
     if not isinstance(state, dict) or not isinstance(knobs, dict):
@@ -123,11 +123,11 @@ def _value(knob: object) -> tuple[str, object]:
     for tag, (_, attribute) in KNOBS.items():
         if isinstance(knob, _HOLDERS[tag]) and isinstance(knob.state, dict):
             return tag, knob.state.get(attribute)
-    refuse(f"its pickle has a {type(knob).__name__} for a knob")
+    refuse(f"its pickle has a {type(knob).__name__} instead of a knob")
 
 
 def written(fields: Mapping[str, Json]) -> str:
-    """The pickled line for the fields of a JSON one, with TVM's classes by name."""
+    """The pickled line for the fields of a JSON line, with TVM's classes by name."""
     (target, *task), config = cast("Sequence[Json]", fields["input"]), cast("dict[str, Json]", fields["config"])
     knobs = cast("Sequence[tuple[str, str, Json]]", config["entity"])
     entities = {name: _object(KNOBS[tag][0], {KNOBS[tag][1]: _body(value)}) for name, tag, value in knobs}

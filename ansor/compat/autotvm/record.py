@@ -1,4 +1,4 @@
-"""AutoTVM's logs: files of lines, see `log_line`. Unusable lines are skipped with a reason. Source: AutoTVM 0.9, `autotvm.record`."""
+"""Reads and writes AutoTVM's logs: files of lines that `log_line` parses. Unusable lines are skipped with a reason. Source: AutoTVM 0.9, `autotvm.record`."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -43,7 +43,7 @@ def load_from_buffer(file: IO[str] | IO[bytes]) -> Iterator[tuple[MeasureInput, 
 
 
 def best_records(records: Iterable[LogRecord]) -> list[LogRecord]:
-    """The records with the least mean cost for each workload and target key, or workload and model, in log order. The first of equal ones wins.
+    """The records with the least mean cost for each workload and target key, or workload and model, in log order. On ties the first wins.
 
     Failures and unknown models do not count.
     """
@@ -67,11 +67,10 @@ def pick_best(in_file: str | Path, out_file: str | Path | IO[str]) -> int:
 
 
 def read(in_file: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False, code: bool = False) -> list[str]:
-    """A listing for people: records `begin` to `end` (exclusive), a line each, then how many more there are, and what was left out.
-    Printable characters only.
+    """A readable listing, as `record --mode read` printed it: records `begin` to `end` (exclusive), a line each, then how many
+    more there are, and what was left out. Contains printable characters only.
 
-    ir, code: add loops or the C code after each record whose template is registered. What `record --mode read` printed. Raises RecordError if the file cannot
-    be read.
+    ir, code: add loops or the C code after each record whose template is registered. Raises RecordError if the file cannot be read.
     """
     loaded = load(in_file)
     lines: list[str] = []
@@ -81,14 +80,14 @@ def read(in_file: str | Path, begin: int = 0, end: int = 5, *, ir: bool = False,
 
 
 def pick(in_file: str | Path, out_file: str | Path | None = None) -> Path:
-    """What `record --mode pick` did: `pick_best` into `out_file`, by default the log's name plus `.best.log`. Returns its path."""
+    """Like `record --mode pick`: `pick_best` into `out_file`, by default the log's name plus `.best.log`. Returns its path."""
     path = Path(f"{in_file}.best.log") if out_file is None else Path(out_file)
     pick_best(in_file, path)
     return path
 
 
 def split_workload(in_file: str | Path, clean: bool = True) -> list[Path]:
-    """What `record --mode split` did: write a log for each workload (target, task and arguments), in order of appearance, next to the log, named
+    """Like `record --mode split`: write a log for each workload (target, task and arguments) next to the log, in order of appearance, named
     `LOG.000.wkl`, `LOG.001.wkl`, ... With `clean`, keep only the first record of each configuration. Returns the paths.
 
     Raises RecordError if the log cannot be read or an output cannot be written.

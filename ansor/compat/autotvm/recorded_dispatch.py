@@ -35,9 +35,9 @@ class _BestConfig:
 
 
 class ApplyHistoryBest(DispatchContext):
-    """The configuration of a workload with the least mean cost: for the model of the target's device, or else for the first of its keys with one.
+    """The configuration of a workload with the least mean cost on the target's model, or else on the first of its keys that has one.
 
-    records: what `load` takes. n_lines: the most records to read from it. Failures are ignored, and the model "unknown" counts as none.
+    records: what `load` takes. n_lines: the maximum number of records to read. Failures are ignored, and the model "unknown" counts as none.
     """
 
     def __init__(self, records: Records | None, n_lines: int | None = None) -> None:
@@ -52,7 +52,7 @@ class ApplyHistoryBest(DispatchContext):
                 self._keep(inp.target, inp.task.workload, _BestConfig(result.mean_cost, inp.config))
 
     def update(self, target: str, workload: Workload, cfg: Config) -> None:
-        """From now on use this configuration for that workload, regardless of logs. Its cost counts as 0."""
+        """Use this configuration for that workload from now on, regardless of logs. Its cost counts as 0."""
         self._keep(target, workload, _BestConfig(-math.inf, cfg))
         cfg.cost = 0.0
 
@@ -74,7 +74,7 @@ apply_history_best = ApplyHistoryBest
 
 
 class ApplyFixedConfig(DispatchContext):
-    """The first configuration of each of these tasks, at a cost of 1e-6 s for the named schedules and 1e5 s for all others: to choose between schedules."""
+    """The first configuration of each of these tasks, at a cost of 1e-6 s for the named schedules and 1e5 s for all others, to select those schedules."""
 
     def __init__(self, tasks: Sequence[Task], schedule_names: str | Sequence[str]) -> None:
         self._tasks = {repr(task.workload): task for task in tasks}
@@ -92,7 +92,7 @@ class ApplyFixedConfig(DispatchContext):
 
 
 class ApplyGraphBest(DispatchContext):
-    """One record per query, in order, as tuners for whole networks write them; after that, the configuration last given for the workload."""
+    """One record per query, in the order in which tuners of whole networks write them; afterwards the last configuration of the workload."""
 
     def __init__(self, records: Records) -> None:
         self._records = list(_pairs(records))
@@ -107,13 +107,13 @@ class ApplyGraphBest(DispatchContext):
         if self._counter < len(self._records):
             task, config = self._records[self._counter][0].task, self._records[self._counter][0].config
             if workload is not None and repr(task.workload) != repr(workload):
-                raise RecordError(f"record {self._counter} is of {task.workload}, but {workload} was asked for; use the records of this very network")
+                raise RecordError(f"asked for a configuration of {workload}, but record {self._counter} is of {task.workload}; use the records of this network")
             self._counter += 1
             self.update(target, task.workload, config)
             return config
         key = (target, repr(workload))
         if key not in self._given:
-            _logger.warning("no record of %s for target %s is left: a fallback is used, which may be much slower", workload, target)
+            _logger.warning("no record of %s for target %s is left: using a fallback, which may be much slower", workload, target)
             self._given[key] = FallbackConfigEntity()
         return self._given[key]
 

@@ -19,9 +19,9 @@ from ansor.templates.space import ConfigSpace
 
 
 class SimulatedAnnealingOptimizer:
-    """Evolves `parallel_size` configurations over `n_iter` generations. persistent: the next search starts from what this one found.
+    """Evolves `parallel_size` configurations over `n_iter` generations. persistent: each search starts from the results of the one before.
 
-    temp, early_stop, log_interval: of simulated annealing, ignored here. Raises ConfigError for invalid counts.
+    temp, early_stop, log_interval: parameters of simulated annealing, ignored here. Raises ConfigError for invalid counts.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class SimulatedAnnealingOptimizer:
 
 
 class _Configurations:
-    """A `search.space.Space` of configurations: a column for each knob. A model's scores are the prior in their features."""
+    """A `search.space.Space` of configurations: a column for each knob. The model's scores are the prior of the features."""
 
     def __init__(self, space: ConfigSpace, model: Scores) -> None:
         self._space, self._model = space, model
@@ -64,13 +64,13 @@ class _Configurations:
         self.sizes: NDArray[np.int64] = np.array(space.dims, np.int64)
 
     def weights(self, column: int) -> None:
-        """All values alike."""
+        """None: all values are equally likely."""
 
     def neighbours(self, column: int) -> None:
-        """Any value moves to any other."""
+        """None: any value may change to any other."""
 
     def legal(self, rows: Rows) -> NDArray[np.bool_]:
-        """Impossible configurations score -infinity."""
+        """All rows are legal: impossible configurations score -infinity instead."""
         return np.ones(len(rows), bool)
 
     def features(self, rows: Rows) -> FeatureRows:

@@ -1,4 +1,4 @@
-"""Rates in a unit of choice: `12.30 GFLOPS`. Source: AutoTVM 0.9, `autotvm.utils`."""
+"""Converts rates to a unit: `12.30 GFLOPS`. Source: AutoTVM 0.9, `autotvm.utils`."""
 
 from ansor.errors import ConfigError
 

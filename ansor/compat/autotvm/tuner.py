@@ -1,4 +1,4 @@
-"""Every tuner, where AutoTVM's users import them from: `ansor.autotvm.tuner`."""
+"""All tuners, under AutoTVM's module name: `ansor.autotvm.tuner`."""
 
 from ansor.compat.autotvm import callback as callback
 from ansor.compat.autotvm.base_tuner import Tuner as Tuner

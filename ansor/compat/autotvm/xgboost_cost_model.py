@@ -21,17 +21,17 @@ _logger = logging.getLogger("autotvm")
 LOSSES = ("rank", "reg")
 
 ENOUGH = 256
-"""Measurements of the task itself after which a log is ignored: its times may differ."""
+"""The number of measurements of the task after which a log is ignored, since its times may differ."""
 
 Programs = list[tuple[Vector, float, str]]
-"""Features, seconds, and the task's identity: times are compared within a task."""
+"""Features, seconds, and the task's identity: times are only compared within a task."""
 
 
 class XGBoostCostModel:
-    """Scores configurations of a task: about the time of the best one over theirs.
+    """Scores configurations of a task: approximately the best time divided by theirs.
 
-    feature_type: itervar, knob, curve (`ConfigFeatures`); upper_model: the model whose features it shares. The same seed and data give the same scores.
-    loss_type: "rank" or "reg": one loss, of the logarithm of times relative to a task's best, serves as both. num_threads, log_interval: ignored here.
+    feature_type: itervar, knob, curve (`ConfigFeatures`); upper_model: a model to share features with. The same seed and data give the same scores.
+    loss_type: "rank" or "reg"; both mean the same loss, on the logarithm of times relative to a task's best. num_threads, log_interval: ignored here.
 
     Raises ConfigError for another loss or feature type.
     """
@@ -41,7 +41,7 @@ class XGBoostCostModel:
         upper_model: XGBoostCostModel | None = None, *, seed: int = 0,
     ) -> None:  # fmt: skip
         if loss_type not in LOSSES:
-            raise ConfigError(f"asked for a cost model with loss_type={loss_type!r}; there are {', '.join(LOSSES)}")
+            raise ConfigError(f"asked for a cost model with loss_type={loss_type!r}; types are {', '.join(LOSSES)}")
         self.task = task
         self.feature_type, self.loss_type, self.seed = feature_type, loss_type, seed
         self.base_model: XGBoostCostModel | None = None
@@ -51,7 +51,7 @@ class XGBoostCostModel:
         self._width = 0
 
     def fit(self, xs: Sequence[int], ys: Sequence[float], plan_size: int) -> None:
-        """Learn how fast each of the indices `xs` is (`ys`: any measure of speed, 0 for a failure), and forget what was learned from other `xs`.
+        """Learn how fast each of the indices `xs` is (`ys`: any measure of speed, 0 for a failure), replacing what was learned from earlier `xs`.
 
         Configurations that cannot be instantiated are ignored. Raises CostModelError if LightGBM does not load.
         """
@@ -61,7 +61,7 @@ class XGBoostCostModel:
         self._train([(vector, cost, "") for vector, cost in zip(self._features.of_indices(xs), seconds, strict=True) if vector is not None])
 
     def fit_log(self, records: Iterable[tuple[MeasureInput, MeasureResult]], plan_size: int, min_seed_records: int = 500) -> bool:
-        """Learn from records of the task's template, whatever its arguments. Returns whether at least `min_seed_records` had features.
+        """Learn from records of the task's template with any arguments. Returns whether at least `min_seed_records` had features.
 
         Programs are only compared with those of the same target and arguments. Raises CostModelError if LightGBM does not load.
         """
@@ -91,7 +91,7 @@ class XGBoostCostModel:
         self._model, self._width = base_model._model, base_model._width
 
     def spawn_base_model(self) -> XGBoostCostModel:
-        """An untrained model like this one, to learn from a log."""
+        """An untrained model with the same options, to learn from a log."""
         return XGBoostCostModel(self.task, self.feature_type, self.loss_type, upper_model=self, seed=self.seed)
 
     def _train(self, measured: Programs) -> None:
@@ -105,5 +105,5 @@ class XGBoostCostModel:
 
 
 def _task_of(inp: MeasureInput, task: object) -> object:
-    """What instantiates the configuration of a record: ours, or the task that the record names."""
+    """The task that instantiates the configuration of a record: ours if the arguments match, else the record's."""
     return task if getattr(task, "args", None) == inp.task.args else inp.task

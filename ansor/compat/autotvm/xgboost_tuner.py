@@ -11,7 +11,7 @@ from ansor.templates.space import ConfigSpace
 
 
 class XGBTuner(ModelBasedTuner):
-    """`ModelBasedTuner` with `XGBoostCostModel` and, for optimizer="sa", `SimulatedAnnealingOptimizer`; or with a given optimiser.
+    """A `ModelBasedTuner` with an `XGBoostCostModel` and a `SimulatedAnnealingOptimizer` (optimizer="sa") or a given optimiser.
 
     A bare space has no loops: it needs feature_type="knob". loss_type, num_threads, log_interval: see `XGBoostCostModel`. The same seed and results give
     the same configurations, in any process. Fitting raises CostModelError if LightGBM does not load. Raises ConfigError for unknown names.

@@ -23,7 +23,7 @@ Workloads = dict[str, tuple[Tensor, ...]]
 
 
 def run_convert(given: argparse.Namespace) -> int:
-    """Write the records of a file in another format, and say what was left out. 1 when nothing could be written."""
+    """Write the records of a file in another format, and print what was left out. Returns 1 if nothing was written."""
     console = make_console()
     subject = resolve(given.subject, given.args) if given.subject else None
     workloads = _network(subject) if isinstance(subject, NetworkSubject) else _operators(subject)

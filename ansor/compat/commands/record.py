@@ -17,7 +17,7 @@ def run_record(given: argparse.Namespace) -> int:
     console = make_console()
     _check_options(given)
     if given.templates:
-        load_file(given.templates)  # whose decorators register what the log names
+        load_file(given.templates)  # its decorators register the templates that the log names
     if given.mode == "split":
         for path, count in split(given.input):
             console.print(f"{path}: {counted(count, 'record')}", soft_wrap=True, markup=False)
@@ -34,7 +34,7 @@ def run_record(given: argparse.Namespace) -> int:
 
 
 def _check_options(given: argparse.Namespace) -> None:
-    """DeclarationError for an option that another mode has."""
+    """Raise DeclarationError for an option that belongs to another mode."""
     picks, reads = given.mode in ("pick", "distill"), given.mode == "read"
     asked = {"--ir": given.ir and not reads, "--code": given.code and not reads, "--o": given.output and not picks}
     misplaced = [option for option, wrong in asked.items() if wrong]

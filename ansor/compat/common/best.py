@@ -8,7 +8,7 @@ R = TypeVar("R")
 
 
 def best(records: Iterable[R], cost: Callable[[R], float], groups: Callable[[R], Iterable[Hashable]], count: int = 1) -> list[R]:
-    """The records with one of the `count` least costs in a group of theirs, in log order. The first of equal ones wins; infinite costs never count."""
+    """The records that are among the `count` cheapest of any of their groups, in log order. On ties the first wins; infinite costs never count."""
     found: dict[Hashable, list[tuple[float, int]]] = {}
     numbered = list(enumerate(records))
     for number, record in numbered:

@@ -40,7 +40,7 @@ class HardwareParams:
 
 
 def kind_of_target(target: str) -> str:
-    """The first word of a target's text, or the "kind" in a JSON text; empty if there is none. `cpu`, our word for it, becomes `llvm`."""
+    """The first word of a target's text, or the "kind" in a JSON text; empty if there is none. `cpu`, our name for it, becomes `llvm`."""
     found = re.search(r'"kind"\s*:\s*"([^"]*)"', target) if target.lstrip().startswith("{") else re.match(r"\s*(\S+)", target)
     kind = found[1] if found else ""
     return "llvm" if kind == "cpu" else kind

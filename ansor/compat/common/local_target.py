@@ -13,7 +13,7 @@ from ansor.targets.cpu import OPTIONS
 
 ALIASES = {"core-avx2": "haswell", "core-avx-i": "ivybridge", "corei7-avx": "sandybridge", "core2": "x86-64", "corei7": "x86-64-v2", "generic": "native",
            "icelake-client": "icelake-server", "tigerlake": "icelake-server", "skx": "skylake-avx512"}  # fmt: skip
-"""Processors with two names in compilers."""
+"""A processor's name in TVM's targets -> its name here."""
 
 MEANINGLESS = ("keys", "device", "libs", "link-params", "model", "mtriple", "system-lib", "runtime", "executor", "mfloat-abi", "mabi", "fast-math", "opt-level",
                "num-cores", "mattr", "host", "interface-api", "unpacked-api", "workspace-byte-alignment", "constants-byte-alignment")  # fmt: skip
@@ -21,27 +21,27 @@ MEANINGLESS = ("keys", "device", "libs", "link-params", "model", "mtriple", "sys
 
 
 ARM_TRIPLES = {"aarch64": "arm", "arm64": "arm", "armv8": "arm", "armv8l": "armv7", "armv7a": "armv7", "armv7l": "armv7", "arm": "armv7"}
-"""The kind of target for the first component of a triple."""
+"""First component of a triple -> kind of target."""
 
 
 def local_target(text: str, hardware_params: HardwareParams | None = None) -> Target:
     """The target of a text, with as many threads as `hardware_params` has cores. Raises TargetError if it is not a processor."""
     kind, words = kind_of_target(text), options_of(text)
     if kind not in PROCESSOR_KINDS:
-        raise TargetError(f"asked for programs for the target {text!r:.200}; programs are made for processors: give llvm")
+        raise TargetError(f"asked for programs for the target {text!r:.200}; only CPUs are supported: give llvm")
     known, kept = {option.name for option in OPTIONS}, ["cpu"]
     for name, value in words:
         if name in known and name not in MEANINGLESS:
             kept.append(f"-{name}={ALIASES.get(value, value) if name == 'mcpu' else value}")
         elif name not in MEANINGLESS:
-            raise TargetError(f"asked for the target {text!r:.200} with the option -{name}; there are {', '.join(sorted({*known, *MEANINGLESS}))}")
+            raise TargetError(f"asked for the target {text!r:.200} with the option -{name}; options are {', '.join(sorted({*known, *MEANINGLESS}))}")
     if hardware_params is not None and hardware_params.num_cores > 0 and not any(name == "threads" for name, _ in words):
         kept.append(f"-threads={hardware_params.num_cores}")
     return parse_target(" ".join(map(shlex.quote, kept)))
 
 
 def measured_target(text: str) -> Target:
-    """The target whose programs a text asks to measure: that of `local_target`, or an ARM board if its triple or processor is ARM's but this machine is not.
+    """The target to measure on for a text: that of `local_target`, or an ARM board if the text names an ARM triple or processor and this machine is not ARM.
 
     Raises TargetError if it is not a processor, or an unknown one.
     """
@@ -65,7 +65,7 @@ def options_of(text: str) -> list[tuple[str, str]]:
     try:
         rest = shlex.split(text)[1:]
     except ValueError as error:
-        raise TargetError(f"asked for the target {text!r:.200}: {error}; close the quotation") from None
+        raise TargetError(f"asked for the target {text!r:.200}: {error}; close the quotes") from None
     found: list[tuple[str, str]] = []
     for word in rest:
         name, equals, value = word.lstrip("-").partition("=")
@@ -74,5 +74,5 @@ def options_of(text: str) -> list[tuple[str, str]]:
         elif found and not found[-1][1]:
             found[-1] = (found[-1][0], word)
         else:
-            raise TargetError(f"asked for the target {text!r:.200}; found {word!r} where an option such as -mcpu=native stands")
+            raise TargetError(f"asked for the target {text!r:.200}; found {word!r}, which is not an option; write options such as -mcpu=native")
     return found

@@ -1,4 +1,4 @@
-"""Parses the fields that log lines of both tuners have. What cannot be used is refused with the reason."""
+"""Parses the fields that log lines of both tuners have. Refuses unusable values by RecordError, with a reason."""
 
 from typing import NamedTuple, cast
 
@@ -17,7 +17,7 @@ class Outcome(NamedTuple):
 
 
 def read_outcome(fields: Json) -> Outcome:
-    """A result as lists hold it. Only a failure may be without costs."""
+    """A result from its list. Only a failure may lack costs."""
     costs, error_no, all_cost, timestamp = items(fields, "result", Outcome._fields)
     outcome = within(error_no, "error_no", max(MeasureErrorNo))
     if not isinstance(costs, list) or not all(is_number(cost) and cost >= 0 for cost in costs):
@@ -31,7 +31,7 @@ def read_outcome(fields: Json) -> Outcome:
 
 
 def items(fields: Json, what: str, names: tuple[str, ...]) -> list[Json]:
-    """A list with an item for each name."""
+    """The items of a list, which must have one for each name."""
     return fields if isinstance(fields, list) and len(fields) == len(names) else refuse(f"its {what} is {kind(fields)}, not [{', '.join(names)}]")
 
 
@@ -43,7 +43,7 @@ def within(value: Json, what: str, largest: int) -> int:
 
 
 def a_text(value: Json, what: str) -> str:
-    """A text."""
+    """A text, or a refusal."""
     return value if isinstance(value, str) else refuse(f"its {what} is {kind(value)}, not a text")
 
 

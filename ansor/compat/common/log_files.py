@@ -1,4 +1,4 @@
-"""Writes log files: whole ones in one step, and further lines at the end of one."""
+"""Writes log files: a whole file in one step, or lines appended to a file."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _torn(descriptor: int) -> bool:
 
 @contextmanager
 def writing(path: str | Path, what: str) -> Iterator[None]:
-    """Raises RecordError for an OSError."""
+    """Turn an OSError into a RecordError."""
     try:
         yield
     except OSError as error:

@@ -4,8 +4,8 @@ from ansor.errors import AnsorError
 
 
 class MissingNameError(AnsorError, AttributeError):
-    """A name of TVM's that is not here. Cure: use what the message names."""
+    """A name of TVM that does not exist here. Cure: use what the message names."""
 
 
 class MissingModuleError(AnsorError, ImportError):
-    """A module of TVM's that is not here. Cure: use what the message names."""
+    """A module of TVM that does not exist here. Cure: use what the message names."""

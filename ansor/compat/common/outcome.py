@@ -28,7 +28,7 @@ ERRORS = {
     "reset": MeasureErrorNo.RUNTIME_DEVICE, "link_lost": MeasureErrorNo.RUNTIME_DEVICE, "queue": MeasureErrorNo.RUNTIME_DEVICE,
     "exit": MeasureErrorNo.RUNTIME_DEVICE, "reference": MeasureErrorNo.UNKNOWN_ERROR, "machine": MeasureErrorNo.UNKNOWN_ERROR,
 }  # fmt: skip
-"""Kinds of failures in the numbers of TVM's logs."""
+"""Kind of failure -> its number in TVM's logs."""
 
 
 def mean_cost(costs: Sequence[float], error_no: int) -> float:

@@ -1,4 +1,4 @@
-"""From the schedule of a state to printable loops, and to a kernel: what `tvm.lower` and `tvm.build` are for TVM's users."""
+"""Turns the schedule of a state into printable loops or a kernel, like `tvm.lower` and `tvm.build`."""
 
 from __future__ import annotations
 

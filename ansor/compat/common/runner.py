@@ -11,7 +11,7 @@ FLUSH_BYTES = 64 << 20
 def check_build_func(build_func: object) -> None:
     """Raise TargetError for a build function other than ours."""
     if build_func != "default":
-        raise TargetError(f"asked to build programs with {build_func!r}; give 'default', and a compiler in the target: llvm -cc=clang")
+        raise TargetError(f"asked to build programs with {build_func!r}; give 'default', and name a compiler in the target: llvm -cc=clang")
 
 
 class TimedRunner:
@@ -25,7 +25,7 @@ class TimedRunner:
 
     @property
     def timing(self) -> TimingOptions:
-        """The same options for our timing."""
+        """These options as `TimingOptions`."""
         return TimingOptions(
             number=self.number, repeat=self.repeat, min_repeat_ms=self.min_repeat_ms, stopping=Stopping(contender_repeats=0),
             cooldown_seconds=self.cooldown_interval, flush_bytes=FLUSH_BYTES if self.enable_cpu_cache_flush else 0, timeout_seconds=self.timeout,

@@ -21,7 +21,7 @@ def model(target: str) -> str:
 
 
 def names(target: str) -> list[tuple[str, str]]:
-    """What a target is looked up by in a log, most specific first: its model, if it has one, and its keys."""
+    """The lookup names of a target in a log, most specific first: its model, if it has one, and its keys."""
     own = model(target)
     return [*([("model", own)] if own != UNKNOWN_MODEL else []), *(("key", key) for key in keys(target))]
 

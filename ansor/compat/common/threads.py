@@ -36,12 +36,12 @@ def thread_axis(dom: int | Sequence[int] | str | None = None, tag: str = "", nam
     """`thread_axis("threadIdx.x")`, or `thread_axis((0, 32), "threadIdx.x")`. The name is ignored. Raises ScheduleError for a tag that TVM does not have."""
     tag, ends = (dom, None) if isinstance(dom, str) else (tag, dom)
     if tag not in TAGS:
-        raise ScheduleError(f"asked for the threads {tag!r}; there are {', '.join(TAGS)}")
+        raise ScheduleError(f"asked for the threads {tag!r}; tags are {', '.join(TAGS)}")
     return ThreadAxis(tag, ends[1] - ends[0] if isinstance(ends, Sequence) else ends)
 
 
 class BindingSchedule(Schedule):
-    """A schedule with stages that can be bound. threads: (stage, loop) -> the tag of its thread axis."""
+    """A schedule whose loops can be bound. threads: (stage, loop) -> the tag of its thread axis."""
 
     def __init__(self, dag: Dag) -> None:
         super().__init__(dag)
@@ -65,7 +65,7 @@ class BindingSchedule(Schedule):
 
 
 class BindingStage(ScheduledStage):
-    """A stage that can be bound."""
+    """A stage whose loops can be bound."""
 
     _schedule: BindingSchedule
 

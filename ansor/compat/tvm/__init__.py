@@ -1,4 +1,4 @@
-"""TVM's API on top of ansor: a script that tunes and runs on the processor works once its imports are changed.
+"""TVM's API on top of ansor: a script that tunes and runs on the CPU works after changing its imports.
 
     from ansor.compat import tvm
     from ansor.compat.tvm import auto_scheduler, te

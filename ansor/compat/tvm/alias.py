@@ -1,4 +1,4 @@
-"""Makes `import tvm` give `ansor.compat.tvm`, for scripts that should not be changed.
+"""Makes `import tvm` import `ansor.compat.tvm`, for unchanged scripts.
 
     python -m ansor.compat.tvm script.py
 
@@ -32,10 +32,10 @@ class Alias(MetaPathFinder, Loader):
 
 
 def install() -> None:
-    """From now on, `import tvm` gives this package. A second call does nothing. Raises ArgumentError if TVM itself is already imported."""
+    """Make `import tvm` import this package from now on. A second call does nothing. Raises ArgumentError if TVM itself is already imported."""
     loaded = sys.modules.get("tvm")
     if loaded is not None and loaded.__name__ != f"{OURS}tvm":
-        raise ArgumentError(f"asked to put ansor.compat.tvm in the place of tvm, but {loaded.__file__} is already imported; call install() first")
+        raise ArgumentError(f"asked to replace tvm with ansor.compat.tvm, but {loaded.__file__} is already imported; call install() before it")
     if not any(isinstance(finder, Alias) for finder in sys.meta_path):
         sys.meta_path.insert(0, Alias())
 

@@ -43,7 +43,7 @@ class BenchmarkResult:
 def timed(
     call: Callable[[], None], number: int, repeat: int, least: float, rest: Callable[[], None], rest_every: int, clock: Callable[[], float] = time.perf_counter
 ) -> BenchmarkResult:
-    """Call once untimed, then `repeat` times `number` times. If a repeat takes less than `least` seconds, `number` grows.
+    """Call once untimed, then time `repeat` repeats of `number` calls. While a repeat takes less than `least` seconds, raise `number` and redo it.
 
     Calls `rest` after every `rest_every` repeats.
     """

@@ -1,4 +1,4 @@
-"""`tvm.lower` and `tvm.build`, for manual schedules and for those that a search found."""
+"""`tvm.lower` and `tvm.build`, for schedules written by hand or found by a search."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lower(inp: Scheduled, args: Sequence[Argument], name: str = "main", binds: o
     """
     _check(inp, "lower")
     if binds is not None:
-        raise ScheduleError("asked to lower with binds; the declaration determines the layout of buffers: leave out binds")
+        raise ScheduleError("asked to lower with binds; the declaration determines the layout of buffers: omit binds")
     whole = with_outputs(inp, tuple(_tensors(args)))
     return Lowered.of(program.lower(inp, whole, simple_mode=simple_mode or isinstance(inp, Sketch), name=name), inp, whole)
 
@@ -57,13 +57,13 @@ def build(
         return Function(program.build(sketch, None, local, name=name), local.mcpu)
 
     if isinstance(inputs, Schedule) and open_sizes(inputs.dag.stages):
-        return SizedFunction(inputs.sketch(tensors), inputs.guards, args or inputs.dag.tensors, name, made)  # type: ignore[return-value]  # has the same interface
+        return SizedFunction(inputs.sketch(tensors), inputs.guards, args or inputs.dag.tensors, name, made)  # type: ignore[return-value]  # same interface
     return Function(program.build(inputs, tensors, local, name=name), local.mcpu, numbers)
 
 
 def _tensors(args: Sequence[object]) -> list[Tensor]:
     """The arguments that are arrays, including scalars; the others are sizes."""
-    return [one.tensor if isinstance(one, Read) else one for one in args if not isinstance(one, int | Size)]  # type: ignore[misc]  # callers refuse anything else
+    return [one.tensor if isinstance(one, Read) else one for one in args if not isinstance(one, int | Size)]  # type: ignore[misc]  # callers refuse others
 
 
 def _check(sch: object, verb: str) -> None:

@@ -1,4 +1,4 @@
-"""`tvm.device`, `tvm.cpu`: where arrays are stored. Only the processor exists; other devices can be named but not used."""
+"""`tvm.device`, `tvm.cpu`: where arrays are stored. Only the CPU exists; other devices can be named but not used."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def cpu(dev_id: int = 0) -> Device:
 
 
 def device(dev_type: str, dev_id: int = 0) -> Device:
-    """The device that a text such as `llvm` or `cuda` names. For all but processors `exist` is False. Raises TargetError for a name that TVM does not have."""
+    """The device that a text such as `llvm` or `cuda` names. Its `exist` is False unless it is the CPU. Raises TargetError for a name unknown to TVM."""
     name = dev_type.split()[0] if dev_type.split() else ""
     if name not in (*PROCESSORS, *OTHERS):
-        raise TargetError(f"asked for the device {dev_type!r}; programs are made for processors: use tvm.cpu()")
+        raise TargetError(f"asked for the device {dev_type!r}; only CPUs are supported: use tvm.cpu()")
     return cpu(dev_id) if name in PROCESSORS else Device(name, dev_id)
 
 
@@ -57,7 +57,7 @@ def there(given: Device | None) -> Device:
     """The device for arrays, by default the processor. Raises TargetError if it does not exist."""
     found = given or cpu()
     if not found.exist:
-        raise TargetError(f"asked for an array on {found}; programs are made for processors: use tvm.cpu()")
+        raise TargetError(f"asked for an array on {found}; only CPUs are supported: use tvm.cpu()")
     return found
 
 

@@ -57,7 +57,7 @@ class Function(Module):
         args = self._without_numbers(args)
         if len(args) != len(wanted):
             names = ", ".join(argument.name for argument in wanted)
-            raise TypeError(f"{self.entry_name} takes {len(wanted)} arguments, outputs included ({names}), found {len(args)}")
+            raise TypeError(f"{self.entry_name} takes {len(wanted)} arguments, including outputs ({names}), but found {len(args)}")
         arrays = self._arrays(args)
         outputs = [array for array, argument in zip(arrays, wanted, strict=True) if argument.role == "output"]
         self.kernel(*(array for array, argument in zip(arrays, wanted, strict=True) if argument.role != "output"), out=outputs)
@@ -66,11 +66,11 @@ class Function(Module):
         return [_memory(arg, argument.dtype) for arg, argument in zip(self._without_numbers(args), self.kernel.arguments, strict=True)]
 
     def _without_numbers(self, args: tuple[Given | int, ...]) -> tuple[Given, ...]:
-        """The array arguments. Raises ValueError if a number differs from the one the function was built for."""
+        """The arguments without numbers. Raises ValueError if a number differs from the one that the function was built for."""
         if self.numbers and len(args) == len(self.kernel.arguments) + len(self.numbers):
             for place, number in self.numbers.items():
                 if args[place] != number:
-                    raise ValueError(f"{self.entry_name} was built for {number} as argument {place}, but {args[place]} was given; build it for that size")
+                    raise ValueError(f"{self.entry_name} was built for {number} as argument {place}, but found {args[place]}; build it for that size")
             return tuple(arg for place, arg in enumerate(args) if place not in self.numbers)
         return args
 
@@ -93,7 +93,7 @@ class Function(Module):
         return evaluate
 
     def _unchecked(self, arrays: Sequence[Array]) -> Callable[[], None]:
-        """A call without overhead if the arrays can be used as they are, so that timing it gives the kernel's time."""
+        """A call without overhead if the kernel can use the arrays directly, so that its time is that of the kernel."""
         plain = all(argument.as_given for argument in self.kernel.arguments)
         if plain and all(array.flags.c_contiguous and array.ctypes.data % ALIGNMENT == 0 for array in arrays):
             addresses = [array.ctypes.data for array in arrays]

@@ -1,6 +1,6 @@
-"""`tvm.te`'s names that mean something else than ours, or that we do not have.
+"""Names of `tvm.te` that differ from ours in meaning, or that we do not have.
 
-Reads are checked when a program is made, a computation of a tuple is one operation, sizes may come with a call, and limits of floats are finite.
+Reads are checked when a program is built, a computation of a tuple is one operation, sizes may be given at the call, and limits of floats are finite.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ansor.te.size import Size, open_size
 from ansor.te.tensor import Operation, Tensor, placeholder
 
 _together: WeakKeyDictionary[Tensor, list[ref[Tensor]]] = WeakKeyDictionary()
-"""A tensor of a tuple -> all tensors of that tuple."""
+"""A tensor from a computation of a tuple -> all tensors of that tuple."""
 
 
 def compute(
@@ -56,7 +56,7 @@ def _members(what: object) -> list[Scheduled]:
 
 
 class _Kind(type):
-    """For `isinstance`: our operations are of a single class."""
+    """Implements `isinstance`, since our operations have a single class."""
 
     given: bool
 
@@ -85,22 +85,22 @@ def var(name: str, dtype: str) -> Expr: ...
 
 
 def var(name: str = "tindex", dtype: str | None = None) -> Size | Expr:
-    """A size that a function gets when it is called; with a dtype, a scalar of that type. Shapes cannot depend on a scalar."""
+    """A size that is passed when a function is called; with a dtype, a scalar of that type. Shapes cannot depend on a scalar."""
     return open_size(name) if dtype is None else placeholder((), dtype, name)[()]
 
 
 def size_var(name: str = "size", dtype: str = "int32") -> Size:
-    """A size that a function gets when it is called."""
+    """A size that is passed when a function is called."""
     return open_size(name)
 
 
 def min_value(dtype: str) -> Const:
-    """The least finite value of `dtype`; ours of floats is infinite."""
+    """The least finite value of `dtype`. For floats, `ansor.te.min_value` is infinite instead."""
     return Const(-_greatest(dtype), dtype) if is_float(dtype) else scalar.min_value(dtype)
 
 
 def max_value(dtype: str) -> Const:
-    """The greatest finite value of `dtype`; ours of floats is infinite."""
+    """The greatest finite value of `dtype`. For floats, `ansor.te.max_value` is infinite instead."""
     return Const(_greatest(dtype), dtype) if is_float(dtype) else scalar.max_value(dtype)
 
 

@@ -23,7 +23,7 @@ class Lowered(Loops):
 
     @classmethod
     def of(cls, loops: Loops, scheduled: Scheduled, args: tuple[Tensor, ...]) -> Self:
-        """Loops, with the schedule and arguments they were made from."""
+        """Loops, with the schedule and arguments that they come from."""
         return cls(**{one.name: getattr(loops, one.name) for one in fields(Loops)}, scheduled=scheduled, args=args)
 
     def __getitem__(self, name: str) -> Self:

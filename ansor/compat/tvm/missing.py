@@ -1,4 +1,4 @@
-"""Parts of TVM that do not exist here, and what to use instead: messages of AttributeErrors, so that `hasattr` is False."""
+"""Parts of TVM that do not exist here, and what to use instead, as messages of AttributeErrors: `hasattr` is False for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansor.compat.common.not_here import MissingNameError as MissingNameError
 PACKAGE = "ansor.compat."
 
 
-_GPU = "programs are made for processors: use tvm.cpu() and the target 'llvm'"
+_GPU = "only CPUs are supported: use tvm.cpu() and the target 'llvm'"
 _TIR = "a scheduled program is plain loops: print tvm.lower(s, args); in declarations use te.if_then_else, te.all, te.any, te.const, te.min_value"
 _NETWORK = "networks come from PyTorch: ansor.compile(model, example_inputs), or auto_scheduler.extract_tasks(model, example_inputs) for their tasks"
 _REMOTE = "programs are measured on this machine, each in its own process: tune on the machine that will run them"
@@ -24,10 +24,10 @@ _KINDS = "there are two kinds of tensors: tensor.is_placeholder tells them apart
 _LIBRARY = "a program cannot contain a library's kernel: write its computation with te.compute"
 _CONTRIB = "tvm.contrib has cc, nvcc, pickle_memoize and utils"
 _OPERATOR = "operators are functions on tensors: write it with te.compute, or see ansor.te.nn for the existing ones"
-_SPARSE = "reductions have fixed extents: declare it with te.compute over rows padded to one length, or over dense operands"
-_ORDER = "kernels do not sort: do it with NumPy or PyTorch before or after the kernel; topi.argmax and topi.argmin find one position"
+_SPARSE = "reductions have fixed extents: use te.compute over rows padded to one length, or over dense operands"
+_ORDER = "kernels do not sort: sort with NumPy or PyTorch before or after the kernel; topi.argmax and topi.argmin find one position"
 _SCATTER = "a kernel writes each element once: topi.sparse_to_dense keeps the last entry of a position; te.sum(value, axis=entry, where=place == i) adds them"
-_BITS = "bits cannot be reinterpreted: use te.cast for values, or NumPy's array.view(dtype) outside of the kernel"
+_BITS = "bits cannot be reinterpreted: use te.cast for values, or NumPy's array.view(dtype) outside the kernel"
 _PASSES = "there are no passes to configure: leave it out"
 _THREADS = "processors have no grid of threads: use s[C].parallel(outer) and s[C].vectorize(inner)"
 
@@ -42,7 +42,7 @@ TVM = {
     "get_global_func": "there is no registry of functions: import what you need", "register_func": "there is no registry of functions: call yours directly",
     "hybrid": "write the declaration with te.compute",
 }  # fmt: skip
-"""Names in `tvm`."""
+"""Names missing in `tvm`."""
 
 TE = {
     "extern": "a program cannot contain a library's kernel: write its computation with te.compute",
@@ -50,12 +50,12 @@ TE = {
     "scan": "a stage cannot read itself: write a reduction (topi.cumsum, for running sums), or one te.compute for each step",
     "hybrid": "write the declaration with te.compute",
     "decl_tensor_intrin": "instructions are declared by targets, ansor.targets.x86_intrinsics and ansor.targets.neon, and s[C].tensorize takes their names",
-    "tag_scope": "give te.compute its tag=", "gradient": "derivatives are PyTorch's: torch.func.grad",
+    "tag_scope": "give te.compute its tag=", "gradient": "derivatives come from PyTorch: torch.func.grad",
     "ScanOp": _KINDS, "HybridOp": _KINDS, "ExternOp": _KINDS, "TensorComputeOp": _KINDS,
     "create_prim_func": _TIR, "tensor_intrin": "instructions are declared by targets, ansor.targets.x86_intrinsics and ansor.targets.neon",
     "trace": "print(tvm.lower(s, args)) shows the loops; evaluate a stage by giving it as an output",
 }  # fmt: skip
-"""Names in `tvm.te`."""
+"""Names missing in `tvm.te`."""
 
 AUTO_SCHEDULER = {
     "relay_integration": _NETWORK, "feature": "use ansor.cost_model.features, the features of a state's program",
@@ -65,28 +65,28 @@ AUTO_SCHEDULER = {
     "rewrite_tensor_shape": "layouts are rewritten inside the program: list operands in attrs={'layout_free_placeholders': [...]}",
     "ApplyHistoryBestOrSample": "use ApplyHistoryBest; without measurements, ansor.compile picks programs by the built-in model",
 }  # fmt: skip
-"""Names in `tvm.auto_scheduler`."""
+"""Names missing in `tvm.auto_scheduler`."""
 
 AUTOTVM = {
     "tophub": "there are no logs to download: tune, or load a log with apply_history_best",
     "extract_from_program": "networks come from PyTorch: auto_scheduler.extract_tasks(model, example_inputs)",
 }
-"""Names in `tvm.autotvm`."""
+"""Names missing in `tvm.autotvm`."""
 
 TARGET = {
     "opencl": _GPU, "vta": _GPU, "hexagon": _GPU,
     "override_native_generic_func": "write your own function for each target",
     "x86": "use tvm.target.Target('llvm')",
 }  # fmt: skip
-"""Names in `tvm.target`."""
+"""Names missing in `tvm.target`."""
 
 CONTRIB = {
     **dict.fromkeys(("graph_executor", "graph_runtime", "debugger"), _NETWORK), **dict.fromkeys(("cblas", "mkl", "mkldnn", "dnnl"), _LIBRARY),
     **dict.fromkeys(("cudnn", "cublas", "rocm", "nvrtc", "hexagon"), _GPU), **dict.fromkeys(("xcode", "ndk"), _REMOTE),
-    "download": "load files as you like: urllib.request.urlretrieve(url, path)", "tedd": "print tvm.lower(s, args), or the schedule's loops with ansor.explain",
+    "download": "download files with urllib.request.urlretrieve(url, path)", "tedd": "print tvm.lower(s, args), or the schedule's loops with ansor.explain",
     "sparse": "sparse operands are three arrays of te.placeholder: data, indices and indptr", "dlpack": "use .numpy() and tvm.nd.array",
 }  # fmt: skip
-"""Names in `tvm.contrib`."""
+"""Names missing in `tvm.contrib`."""
 
 
 TOPI = {
@@ -94,12 +94,12 @@ TOPI = {
     **dict.fromkeys(("sort", "argsort", "topk", "unique", "searchsorted"), _ORDER),
     **dict.fromkeys(("scatter", "scatter_nd", "scatter_add"), _SCATTER),
 }  # fmt: skip
-"""Names in `tvm.topi`."""
+"""Names missing in `tvm.topi`."""
 
 TABLES: Mapping[str, Mapping[str, str]] = {
     "tvm": TVM, "tvm.te": TE, "tvm.auto_scheduler": AUTO_SCHEDULER, "tvm.autotvm": AUTOTVM, "tvm.target": TARGET,
     "tvm.topi": TOPI, "tvm.topi.nn": {"sparse_dense": _SPARSE}, "tvm.contrib": CONTRIB,
-    "tvm.runtime": {"vm": _NETWORK, "executor": _NETWORK, "profiler_vm": _NETWORK, "String": "use str", "convert": "use Python's own values"},
+    "tvm.runtime": {"vm": _NETWORK, "executor": _NETWORK, "profiler_vm": _NETWORK, "String": "use str", "convert": "use Python values"},
 }  # fmt: skip
 """Module -> names missing in it -> what to use instead."""
 
@@ -113,8 +113,8 @@ def sentence(module: str, name: str) -> str:
     for k in range(len(parts) - 1, 0, -1):
         known = TABLES.get(".".join(parts[:k]), {}).get(parts[k]) or OTHERWISE.get(".".join(parts[:k]))
         if known is not None:
-            return f"asked for {module}.{name}, which is not here; {known}"
-    return f"asked for {module}.{name}, which is not here; docs/tvm.md lists what is"
+            return f"asked for {module}.{name}, which is not available; {known}"
+    return f"asked for {module}.{name}, which is not available; see docs/tvm.md for what is"
 
 
 def missing(module: str, name: str) -> AttributeError:
@@ -143,7 +143,7 @@ class MissingModules(MetaPathFinder):
     """The last finder on the path: raises an ImportError that says what to use instead."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """None for modules outside of TVM. Raises MissingModuleError for TVM's."""
+        """None for modules outside `tvm`. Raises MissingModuleError for modules in it."""
         if not fullname.startswith(f"{PACKAGE}tvm.") or fullname.rpartition(".")[2].startswith("__"):
             return None
         module, _, name = fullname.removeprefix(PACKAGE).rpartition(".")

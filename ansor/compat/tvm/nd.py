@@ -21,7 +21,7 @@ Index: TypeAlias = SupportsIndex | slice | EllipsisType | None
 
 
 class NDArray:
-    """An array in memory that programs use without a copy. Create one with `array` or `empty`."""
+    """An array in memory, which programs use without a copy. Create one with `array` or `empty`."""
 
     def __init__(self, values: Array, device: Device) -> None:
         self._values = values
@@ -45,7 +45,7 @@ class NDArray:
         """Overwrite the values with others of this shape. Raises ValueError for another shape."""
         values = source._values if isinstance(source, NDArray) else np.asarray(source)
         if values.shape != self.shape:
-            raise ValueError(f"asked to copy values of shape {values.shape} into an array of shape {self.shape}; give values of that shape")
+            raise ValueError(f"asked to copy values of shape {values.shape} into an array of shape {self.shape}; give values of the array's shape")
         self._values[...] = values.astype(self._values.dtype, copy=False)
         return self
 

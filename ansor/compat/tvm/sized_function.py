@@ -40,7 +40,7 @@ class SizedFunction(Module):
         Raises DeclarationError if sizes contradict each other or do not fit the declaration, ToolchainError with the compiler's output.
         """
         if len(args) != len(self._args):
-            raise TypeError(f"{self.entry_name} takes {len(self._args)} arguments, outputs included, found {len(args)}")
+            raise TypeError(f"{self.entry_name} takes {len(self._args)} arguments, including outputs, but found {len(args)}")
         values: dict[str, int] = {}
         for declared, given in zip(self._args, args, strict=True):
             sizes, found = (declared.shape, np.shape(given)) if isinstance(declared, Tensor) else ((declared,), (given,))
@@ -48,7 +48,7 @@ class SizedFunction(Module):
                 self._bind(size, value, values)
         missing = [text for key, text in self._keys.items() if key not in values]
         if missing:
-            raise DeclarationError(f"asked to run {self.entry_name}; no argument has the extent {missing[0]}: make it an argument, tvm.build(s, [n, A])")
+            raise DeclarationError(f"asked to run {self.entry_name}, but no argument has the extent {missing[0]}; make it an argument: tvm.build(s, [n, A])")
         key = tuple(values.get(name, 0) for name in self._keys)
         if key not in self._built:
             for guard in self._guards:
@@ -74,12 +74,12 @@ class SizedFunction(Module):
 
     def save(self, *args: object, **kwargs: object) -> NoReturn:
         """Not possible: a file holds a function for fixed sizes. Raises OpenSizeError."""
-        raise OpenSizeError(f"asked to save {self.entry_name}, whose sizes {', '.join(self._keys.values())} are open: declare it with numbers instead")
+        raise OpenSizeError(f"asked to save {self.entry_name}, whose sizes {', '.join(self._keys.values())} are open; declare it with numbers instead")
 
     export_library = save
 
     def get_source(self, fmt: str = "c") -> str:
         """The C source for the sizes of the last call. Raises DeclarationError before the first call."""
         if not self._built:
-            raise DeclarationError(f"asked for the source of {self.entry_name}, whose sizes {', '.join(self._keys.values())} are open: call it first")
+            raise DeclarationError(f"asked for the source of {self.entry_name}, whose sizes {', '.join(self._keys.values())} are open; call it first")
         return list(self._built.values())[-1].get_source(fmt)

@@ -20,7 +20,7 @@ def _device(kind: str, words: str, what: str) -> Callable[..., Target]:
     def of_that_kind(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
         return _target(kind, [*words.split(), f"-model={model}"], options)
 
-    of_that_kind.__doc__ = f"{what}, for inspection only: programs are made for processors."
+    of_that_kind.__doc__ = f"{what}, for inspection only: programs run on CPUs."
     return of_that_kind
 
 
@@ -31,15 +31,15 @@ intel_graphics = _device("opencl", "-device=intel_graphics -thread_warp_size=16"
 
 
 def cuda(model: str = "unknown", arch: str | None = None, options: str | Sequence[str] | None = None) -> Target:
-    """A CUDA GPU, for inspection only: programs are made for processors."""
+    """A CUDA GPU, for inspection only: programs run on CPUs."""
     return _target("cuda", [*([f"-arch={arch}"] if arch else []), f"-model={model}"], options)
 
 
 def arm_cpu(model: str = "unknown", options: str | Sequence[str] | None = None) -> Target:
-    """The ARM processor of a board, under TVM's name for it. Raises TargetError for an unknown board."""
+    """The ARM processor of a board, by TVM's name for the board. Raises TargetError for an unknown board."""
     if model not in _ARM_BOARDS:
         boards = ", ".join(_ARM_BOARDS)
-        raise TargetError(f"asked for the ARM board {model!r}; there are {boards}; or write its target, llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72")
+        raise TargetError(f"asked for the ARM board {model!r}; boards are {boards}; or write a target such as llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72")
     return _target("llvm", ["-device=arm_cpu", *_ARM_BOARDS[model]], options)
 
 

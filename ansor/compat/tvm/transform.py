@@ -10,7 +10,7 @@ from ansor.errors import ArgumentError
 
 
 class PassContext(nullcontext["PassContext"]):
-    """A context for `tvm.build`. Raises ArgumentError for a `config`: the search, or a schedule, decides what it would set."""
+    """A context for `tvm.build`. Raises ArgumentError for a `config`: the search or the schedule makes those decisions."""
 
     def __init__(
         self, opt_level: int = 2, required_pass: Sequence[str] | None = None, disabled_pass: Sequence[str] | None = None,

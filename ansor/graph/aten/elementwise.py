@@ -13,11 +13,11 @@ FLOAT_ONLY = ("ceil", "cos", "erf", "exp", "floor", "hardsigmoid", "hardswish", 
               "tanh", "trunc")
 PLAIN = ("abs", "neg", "relu", *FLOAT_ONLY)
 PRIMITIVES = frozenset(["abs", "ceil", "cos", "erf", "exp", "floor", "log", "log2", "neg", "round", "rsqrt", "sin", "sqrt", "tanh", "trunc"])
-"""The calls among them that PyTorch's reference implementations decompose into."""
+"""The functions in `PLAIN` that are also primitives, into which PyTorch's reference implementations decompose."""
 
 
 def plain(op: str) -> Translation:
-    """A function of one operand that is an operator of the graph."""
+    """The translation of a function of one operand into the node of that name."""
 
     def translation(call: AtenCall, build: Builder) -> str:
         source = call.tensor("self")
@@ -98,17 +98,17 @@ def power(call: AtenCall, build: Builder) -> str:
 
 _OF_CONDITIONS = {"add": "logical_or", "mul": "logical_and", "maximum": "logical_or", "minimum": "logical_and", "bitwise_and": "logical_and",
                   "bitwise_or": "logical_or", "bitwise_xor": "logical_xor"}
-"""What arithmetic on booleans means."""
+"""The logical operation that each arithmetic operation on booleans stands for."""
 
 
 def of_pair(op: str, *, reverse: bool = False) -> Translation:
-    """A function of two operands, or of one and a number, with PyTorch's rules for their dtypes."""
+    """The translation of a function of two operands, or of one and a number, with PyTorch's rules for their dtypes."""
 
     def translation(call: AtenCall, build: Builder) -> str:
         right = call.arguments["other"]
         left = _first(call, build, right)
         if not isinstance(right, (Ref, int, float)):
-            raise Unsupported(f"its operand is {right!r}")
+            raise Unsupported(f"its operand is {right!r}, not a tensor or a number")
         call.required("rounded division is not translated", rounding_mode=None)
         alpha = call.arguments.get("alpha", 1)
         common = _common_dtype(build, left, right)
@@ -120,7 +120,7 @@ def of_pair(op: str, *, reverse: bool = False) -> Translation:
         else:
             other = float(right) if is_float(common) else right
             if common == BFLOAT16 and call.result.dtype == "bool":
-                other = float(torch.tensor(other, dtype=torch.bfloat16))  # what PyTorch compares with
+                other = float(torch.tensor(other, dtype=torch.bfloat16))  # PyTorch compares with the rounded number
         if alpha != 1:
             assert isinstance(alpha, (int, float))
             other = build.binary("mul", other, alpha) if isinstance(other, str) else other * alpha
@@ -135,7 +135,8 @@ def of_pair(op: str, *, reverse: bool = False) -> Translation:
 
 
 def _first(call: AtenCall, build: Builder, other: object) -> str:
-    """The operand `self`. Calls that are parts of another may have a number there, which takes the dtype of the other operand."""
+    """The operand `self`. In parts of a decomposed call it may be a number, which takes the dtype of the other operand if the result is boolean, else the
+    result's."""
     given = call.arguments["self"]
     if isinstance(given, Ref) or not isinstance(other, Ref):
         return call.tensor("self")
@@ -171,7 +172,7 @@ def divide(call: AtenCall, build: Builder) -> str:
             "aten.__or__.Tensor")
 def logical(call: AtenCall, build: Builder) -> str:
     if call.result.dtype != "bool" or build.dtype(call.tensor("self")) != "bool" or build.dtype(call.tensor("other")) != "bool":
-        raise Unsupported("only logic of booleans is translated")
+        raise Unsupported("only logic on booleans is translated")
     op = "logical_and" if "_and" in call.operator else "logical_or"
     return build.binary(op, call.tensor("self"), call.tensor("other"), call.name)
 
@@ -179,7 +180,7 @@ def logical(call: AtenCall, build: Builder) -> str:
 @translates("aten.logical_not.default", "aten.bitwise_not.default")
 def logical_not(call: AtenCall, build: Builder) -> str:
     if build.dtype(call.tensor("self")) != "bool":
-        raise Unsupported("only logic of booleans is translated")
+        raise Unsupported("only logic on booleans is translated")
     return build.unary("logical_not", call.tensor("self"), call.name)
 
 

@@ -18,7 +18,7 @@ for _op in (*OF_ONE, "expm1"):
 def _single(op: str) -> Translation:
     def translation(call: AtenCall, build: Builder) -> str:
         if call.result.dtype != "float32":
-            raise Unsupported(f"it is translated for float32, and this one is {call.result.dtype}")
+            raise Unsupported(f"it is translated only for float32, not for {call.result.dtype}")
         return build.unary(op, build.cast(call.tensor("self"), "float32"), call.name)
 
     return translation
@@ -37,12 +37,12 @@ for _op in ("atan2", "copysign", "hypot"):
 @translates("aten.nextafter.default", "prims.nextafter.default")
 def nextafter(call: AtenCall, build: Builder) -> str:
     if call.result.dtype == BFLOAT16:
-        raise Unsupported("the next number is that of float32, and this one is bfloat16")
-    return of_pair("nextafter")(call, build)  # type: ignore[return-value]  # a name, as of all pairs
+        raise Unsupported("kernels compute the next float32 number, not the next bfloat16 number")
+    return of_pair("nextafter")(call, build)  # type: ignore[return-value]  # `of_pair` returns one name
 
 
 def _rest(op: str) -> Translation:
-    """For floats only: an integer divided by zero would end the process."""
+    """For floats only: an integer division by zero would end the process."""
     rule = of_pair(op)
 
     def translation(call: AtenCall, build: Builder) -> str:
@@ -94,7 +94,7 @@ def isfinite(call: AtenCall, build: Builder) -> str:
 
 @translates("aten.signbit.default", "prims.signbit.default")
 def signbit(call: AtenCall, build: Builder) -> str:
-    """For floats the sign of zeros counts: 1 with the sign of x is below zero."""
+    """For floats, test whether 1 with the sign of x is below zero: that includes negative zeros."""
     source, dtype = call.tensor("self"), build.dtype(call.tensor("self"))
     if is_float(dtype):
         source = build.binary("copysign", source, 1.0, reverse=True)
@@ -103,7 +103,7 @@ def signbit(call: AtenCall, build: Builder) -> str:
 
 def _float_operand(call: AtenCall, build: Builder) -> None:
     if not is_float(build.dtype(call.tensor("self"))):
-        raise Unsupported(f"it is translated for floats, and its operand is {build.dtype(call.tensor('self'))}")
+        raise Unsupported(f"it is translated only for floats, not for {build.dtype(call.tensor('self'))}")
 
 
 @translates("aten.pow.Tensor_Tensor", "prims.pow.default")
@@ -125,13 +125,13 @@ def _power(call: AtenCall, build: Builder, base: str, exponent: str) -> str:
 
 def _float_result(call: AtenCall) -> str:
     if not is_float(call.result.dtype):
-        raise Unsupported(f"it is translated for floats, and this one is {call.result.dtype}")
+        raise Unsupported(f"it is translated only for float results, not for {call.result.dtype}")
     return call.result.dtype
 
 
 @translates("aten.floor_divide.default", "aten.floor_divide.Scalar", "aten.div.Tensor_mode", "aten.div.Scalar_mode")
 def rounded_quotient(call: AtenCall, build: Builder) -> str:
-    """As PyTorch rounds it: subtract the remainder, divide exactly, and round to the nearest integer."""
+    """The quotient as PyTorch rounds it: subtract the remainder, divide exactly, and round to the nearest integer."""
     dtype, mode = _float_result(call), call.arguments.get("rounding_mode", "floor")
     left, given = build.cast(call.tensor("self"), dtype), call.arguments["other"]
     right = build.cast(given, dtype) if isinstance(given, Ref) else build.number(given, dtype)
@@ -155,7 +155,7 @@ def logical_xor(call: AtenCall, build: Builder) -> str:
 
 @translates("aten.fmax.default", "aten.fmin.default", "prims.fmax.default", "prims.fmin.default")
 def extreme_beside_nan(call: AtenCall, build: Builder) -> str:
-    """The extreme of two operands, or the other operand where one is NaN."""
+    """The extreme of two operands; where one is NaN, the other operand."""
     dtype = call.result.dtype
     left, right = build.cast(call.tensor("self"), dtype), build.cast(call.tensor("other"), dtype)
     chosen = build.binary("maximum" if "fmax" in call.operator else "minimum", left, right)

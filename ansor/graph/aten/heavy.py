@@ -18,7 +18,7 @@ from ansor.te.expr import computed
 
 def _float_only(call: AtenCall) -> None:
     if call.result.dtype not in FLOATS:
-        raise Unsupported(f"it is translated for bfloat16, float32 and float64, and this one is {call.result.dtype}")
+        raise Unsupported(f"it is translated only for bfloat16, float32 and float64, not for {call.result.dtype}")
 
 
 @translates("aten.conv1d.default", "aten.conv2d.default", "aten.conv3d.default", "aten.conv1d.padding", "aten.conv2d.padding",
@@ -87,7 +87,7 @@ def linear(call: AtenCall, build: Builder) -> str:
 
 
 def _dense(call: AtenCall, build: Builder, data: str, weight: str, bias: str | None) -> str:
-    """`data [..., in]` by `weight [out, in]`."""
+    """A dense layer of `data [..., in]` by `weight [out, in]`."""
     out, size = build.shape(weight)
     rows = build.values[data].size // size
     in_bytes = integer_dense(build, data, weight, bias, call.name)
@@ -122,7 +122,7 @@ def addbmm(call: AtenCall, build: Builder) -> str:
 
 @translates("aten._cdist_forward.default")
 def distances(call: AtenCall, build: Builder) -> str:
-    """Distances of every row of one matrix from every row of the other."""
+    """The distance from every row of one matrix to every row of the other."""
     _float_only(call)
     p, (one, two) = float(call.number("p")), (call.tensor("x1"), call.tensor("x2"))
     first, second = build.shape(one), build.shape(two)
@@ -161,7 +161,7 @@ def matmul(call: AtenCall, build: Builder) -> str:
 
 
 def _untransposed(build: Builder, name: str) -> tuple[str, bool]:
-    """The array under a transposition of the last two dimensions, and whether there was one."""
+    """The operand of a transposition of the last two dimensions, or the array itself; and whether there was a transposition."""
     node = build.nodes.get(name)
     rank = len(build.shape(name))
     if node is None or node.op != "transpose" or node.integers("axes") != (*range(rank - 2), rank - 1, rank - 2):
@@ -171,7 +171,7 @@ def _untransposed(build: Builder, name: str) -> tuple[str, bool]:
 
 @translates("aten.scaled_dot_product_attention.default")
 def attention(call: AtenCall, build: Builder) -> str:
-    """softmax(scale Q K^T + mask) V. A query that may see no key gives zeros, as in PyTorch."""
+    """softmax(scale Q K^T + mask) V. A query whose keys are all masked gives zeros, as in PyTorch."""
     _float_only(call)
     call.required("only plain attention is translated", dropout_p=0.0, enable_gqa=False)
     query, key, value = (call.tensor(name) for name in ("query", "key", "value"))
@@ -230,8 +230,8 @@ def average_pool(call: AtenCall, build: Builder) -> str:
     divisor = call.arguments.get("divisor_override")
     if divisor is None:
         return _pool(call, build, "avg")
-    assert isinstance(divisor, int)  # then all windows count as whole, even those that extend past the end
-    call.required("such average pools with their own divisor are not translated", ceil_mode=False)
+    assert isinstance(divisor, int)  # the divisor is the same for windows that extend past the end
+    call.required("average pools with divisor_override are translated only without ceil_mode", ceil_mode=False)
     whole = _pool(replace(call, arguments={**call.arguments, "count_include_pad": True}), build, "avg")
     rank = int(call.operator.partition("pool")[2][0])
     return build.binary("mul", whole, prod(call.ints("kernel_size", rank)) / divisor, call.name)
@@ -354,9 +354,9 @@ def group_norm(call: AtenCall, build: Builder) -> str:
 
 @translates("aten.batch_norm.default", "aten._native_batch_norm_legit_no_training.default")
 def batch_norm(call: AtenCall, build: Builder) -> Result:
-    """Kept as `x * scale + shift` per channel, both in double precision, so that folding them into weights rounds once."""
+    """A node for `x * scale + shift` per channel, both in double precision, so that folding them into weights rounds once."""
     _float_only(call)
-    call.required("batch norm in training mode keeps statistics", training=False)
+    call.required("batch norm in training mode updates statistics", training=False)
     data = call.tensor("input")
     mean, variance = (build.required_constant(call.tensor(key)).astype(np.float64) for key in ("running_mean", "running_var"))
     gamma, beta = (call.tensor_or_none(key) for key in ("weight", "bias"))

@@ -1,4 +1,4 @@
-"""ATen's calls that read at indices: indexing, gathering, and orders that are known at compile time."""
+"""ATen's calls that read elements at indices: indexing, gathering, and orders that are known at compile time."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def index(call: AtenCall, build: Builder) -> str:
 def _integers(build: Builder, name: object) -> str:
     assert isinstance(name, Ref)
     if build.dtype(name) not in ("int64", "int32"):
-        raise Unsupported(f"it is indexed with {build.dtype(name)}")
+        raise Unsupported(f"only int32 and int64 indices are translated, not {build.dtype(name)}")
     return str(name)
 
 
 def counted_from_front(build: Builder, name: str, extent: int) -> str:
-    """Indices below zero count from the end."""
+    """Make negative indices, which count from the end, non-negative."""
     known = build.known(name)
     if known is not None:
         whole = known.astype(np.int64)
@@ -41,7 +41,7 @@ def counted_from_front(build: Builder, name: str, extent: int) -> str:
 
 
 def look_up(build: Builder, source: str, places: Sequence[str], dims: Sequence[int], at: int, hint: str) -> str:
-    """Elements of `source`, whose dimensions `dims` are indexed by `places`; the result has their common shape from dimension `at` on."""
+    """Index the dimensions `dims` of `source` with `places`, which are broadcast to one shape: the result's dimensions from `at` on."""
     common = np.broadcast_shapes(*(build.shape(one) for one in places))
     rest = [extent for dim, extent in enumerate(build.shape(source)) if dim not in dims]
     shape = (*rest[:at], *common, *rest[at:])
@@ -49,7 +49,7 @@ def look_up(build: Builder, source: str, places: Sequence[str], dims: Sequence[i
 
 
 def reordered(build: Builder, source: str, axis: int, order: Array, hint: str) -> str:
-    """The elements along one dimension in another order, some of them several times."""
+    """The elements along one dimension in another order, possibly with repetitions."""
     return look_up(build, source, [build.constant(f"{hint}_order", order.astype(np.int32))], (axis,), axis, hint)
 
 
@@ -94,7 +94,7 @@ def diagonal(call: AtenCall, build: Builder) -> str:
 
 @translates("aten.as_strided.default", "aten.as_strided_copy.default")
 def as_strided(call: AtenCall, build: Builder) -> str:
-    """The operand is the whole of its memory: the reader has checked that."""
+    """The operand is contiguous and covers its memory: the reader has checked that."""
     source, size = call.tensor("self"), build.values[call.tensor("self")].size
     shape, strides, begin = call.result.shape, call.list("stride"), call.arguments.get("storage_offset") or 0
     assert isinstance(begin, int)
@@ -102,7 +102,7 @@ def as_strided(call: AtenCall, build: Builder) -> str:
     for axis, stride in enumerate(strides):
         place += np.arange(shape[axis]).reshape([-1 if axis == one else 1 for one in range(len(shape))]) * stride
     if place.size and not 0 <= place.min() <= place.max() < size:
-        raise Unsupported("it reads outside of its operand")
+        raise Unsupported("it reads outside its operand")
     return look_up(build, build.reshape(source, (size,)), [build.constant(f"{call.name}_places", place)], (0,), 0, call.name)
 
 
@@ -165,7 +165,7 @@ def _mode(operator: str) -> str:
 
 
 def padded_from_inside(build: Builder, made: str, widths: Sequence[int], mode: str, hint: str) -> str:
-    """Padded with its own elements. `widths` as PyTorch lists them, the last dimension first; `mode`: NumPy's name."""
+    """Pad an array with its own elements. `widths` as PyTorch lists them, the last dimension first; `mode`: NumPy's name."""
     if min(widths) < 0:
         raise Unsupported(f"negative padding is not translated (pad={list(widths)})")
     rank = len(build.shape(made))

@@ -54,7 +54,7 @@ def repeat(call: AtenCall, build: Builder) -> str:
     source, shape = call.tensor("self"), call.result.shape
     times = call.list("repeats")
     old = (1,) * (len(shape) - len(build.shape(source))) + build.shape(source)
-    # [a, b] repeated (m, n) is [1, a, 1, b] broadcast to [m, a, n, b], seen as [m a, n b]
+    # [a, b] repeated (m, n) is [1, a, 1, b] broadcast to [m, a, n, b], viewed as [m a, n b]
     apart = [extent for pair in zip((1,) * len(old), old, strict=True) for extent in pair]
     wide = [extent for pair in zip(times, old, strict=True) for extent in pair]
     if prod(wide) == prod(apart):
@@ -136,7 +136,7 @@ def unbind(call: AtenCall, build: Builder) -> list[str | None]:
 
 
 PAD_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-"""PyTorch's names, and NumPy's."""
+"""PyTorch's names of padding modes, and NumPy's."""
 
 
 @translates("aten.constant_pad_nd.default", "aten.pad.default")

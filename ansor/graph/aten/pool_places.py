@@ -1,4 +1,4 @@
-"""Maximum pools that also return where their maxima are: windows are rows of a table of places, which is known at compile time."""
+"""Max pools that also return the places of their maxima. Each window is a row of a table of places, which is known at compile time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansor.graph.ir import Array
 
 def sliding_windows(extents: Sequence[int], places: Sequence[int], kernel: Sequence[int], strides: Sequence[int], padding: Sequence[int],
                     dilation: Sequence[int]) -> Array:
-    """The place in memory order of each element of each window: [windows, elements]. Elements in the padding are replaced by the first one inside."""
+    """The flat index of each element of each window: [windows, elements]. Elements in the padding are left out; the first element fills up the row."""
     rows = []
     for at in itertools.product(*map(range, places)):
         taps = [[begin * stride - pad + tap * step for tap in range(width)]
@@ -24,7 +24,7 @@ def sliding_windows(extents: Sequence[int], places: Sequence[int], kernel: Seque
 
 
 def adaptive_windows(extents: Sequence[int], places: Sequence[int]) -> Array:
-    """The same for the windows of adaptive pools; all rows are as long as the longest."""
+    """The same for the windows of adaptive pools; all rows are filled up to the length of the longest."""
     rows = []
     widest = prod(max(-((p + 1) * n // -m) - p * n // m for p in range(m)) for n, m in zip(extents, places, strict=True))
     for at in itertools.product(*map(range, places)):
@@ -34,14 +34,14 @@ def adaptive_windows(extents: Sequence[int], places: Sequence[int]) -> Array:
 
 
 def _row(extents: Sequence[int], taps: Sequence[Sequence[int]], length: int) -> list[int]:
-    """In memory order, so that the first of equal elements is found; the row is padded with its first element."""
+    """The flat indices of a window in memory order, so that the first of equal elements is found. The first element fills up the row."""
     inside = [[tap for tap in one if 0 <= tap < extent] for one, extent in zip(taps, extents, strict=True)]
     found = [int(np.ravel_multi_index(place, tuple(extents))) for place in itertools.product(*inside)]
     return found + found[:1] * (length - len(found))
 
 
 def pool_with_places(call: AtenCall, build: Builder, source: str, windows: Array) -> list[str | None]:
-    """Values and places (int64) of the maximum of each window of each image and channel."""
+    """The value and the flat index (int64) of the maximum of each window of each image and channel."""
     shape, result = build.shape(source), call.results[0].shape
     rank = len(shape) - len(result) + int(call.operator.partition("pool")[2][0])
     images = prod(shape[:-rank])

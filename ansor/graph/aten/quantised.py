@@ -1,4 +1,4 @@
-"""The calls that PyTorch's PT2E puts into a graph: floats quantised to 8 bits, and dequantised again."""
+"""The calls that PyTorch's PT2E inserts into a graph: they quantise floats to 8 bits, and dequantise them again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INT32 = 1 << 31
 def quantise(call: AtenCall, build: Builder) -> str:
     data = call.tensor("input")
     if build.dtype(data) != "float32" or call.result.dtype not in BYTES:
-        raise Unsupported(f"it is translated from float32 to 8 bits, and this one makes {call.result.dtype} of {build.dtype(data)}")
+        raise Unsupported(f"it is translated only from float32 to 8 bits, not from {build.dtype(data)} to {call.result.dtype}")
     operands = [data, build.number(1 / float(call.number("scale")), "float32"), build.number(call.integer("zero_point"), "float32")]
     low, high = call.integer("quant_min"), call.integer("quant_max")
     return build.add("quantise", operands, call.result.shape, call.result.dtype, call.name, low=low, high=high)
@@ -26,12 +26,12 @@ def quantise(call: AtenCall, build: Builder) -> str:
 def dequantise(call: AtenCall, build: Builder) -> str:
     data = call.tensor("input")
     if build.dtype(data) not in BYTES or call.result.dtype != "float32":
-        raise Unsupported(f"it is translated from 8 bits to float32, and this one makes {call.result.dtype} of {build.dtype(data)}")
+        raise Unsupported(f"it is translated only from 8 bits to float32, not from {build.dtype(data)} to {call.result.dtype}")
     return build.add("dequantise", [data], call.result.shape, "float32", call.name, scale=float(call.number("scale")), zero_point=call.integer("zero_point"))
 
 
 def integers_of(call: AtenCall, build: Builder) -> Integers | None:
-    """What a call of `OF_CONSTANTS` dequantises; None unless it is signed bytes with zero point 0 and a scale for each output or for all."""
+    """What a call of `OF_CONSTANTS` dequantises; None unless that is signed bytes with zero point 0, and one scale for each output or for all."""
     if call.result.dtype != "float32":
         return None
     values = build.required_constant(call.tensor("input"))
@@ -45,7 +45,7 @@ def integers_of(call: AtenCall, build: Builder) -> Integers | None:
 
 
 def integer_dense(build: Builder, data: str, weight: str, bias: str | None, name: str) -> str | None:
-    """A dense layer of dequantised bytes as sums of products of the bytes, [rows, out]; None if it is not such a layer, or 32 bits are too few.
+    """A dense layer of dequantised bytes as sums of products of the bytes, [rows, out]; None if it is not such a layer, or the sums may exceed 32 bits.
 
     (q - zero) * scale by w * scales is (sum of q * w - zero * sum of w) * (scale * scales): the sums are exact.
     """

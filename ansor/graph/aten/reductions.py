@@ -11,7 +11,7 @@ from ansor.graph.dtypes import FLOATS
 from ansor.te.expr import computed
 
 LONGEST_SCAN = 512
-"""The longest dimension for which a running sum is our kernel: each element adds up all before it."""
+"""The longest dimension for which a running sum becomes a kernel: the kernel adds up all previous elements anew for each element."""
 
 
 def _axes(call: AtenCall, rank: int, key: str = "dim") -> tuple[int, ...]:
@@ -23,7 +23,7 @@ def _axes(call: AtenCall, rank: int, key: str = "dim") -> tuple[int, ...]:
 def _truth(op: str) -> Translation:
     def translation(call: AtenCall, build: Builder) -> str:
         if call.result.dtype != "bool":
-            raise Unsupported("only truth as booleans is translated")
+            raise Unsupported("only boolean results are translated")
         source = build.cast(build.cast(call.tensor("self"), "bool"), "uint8")
         axes = _axes(call, len(build.shape(source)))
         if axes:
@@ -90,7 +90,7 @@ def _moments(call: AtenCall, build: Builder, source: str, axes: tuple[int, ...],
     """Variance and mean, in two passes over the elements. The variance divides by their number minus `correction`."""
     shape, given_dtype = build.shape(source), build.dtype(source)
     if given_dtype not in FLOATS:
-        raise Unsupported(f"it is translated for bfloat16, float32 and float64, and this one is {given_dtype}")
+        raise Unsupported(f"it is translated only for bfloat16, float32 and float64, not for {given_dtype}")
     dtype = computed(given_dtype)
     source = build.cast(source, dtype)
     given = call.arguments.get("correction")

@@ -1,12 +1,12 @@
-"""How one ATen call becomes core nodes: the call, the builder that takes the nodes, and the table of translations.
+"""Translates ATen calls into nodes of a graph: the call, the builder that takes the nodes, and the table of translations.
 
-A translation is a function registered under the operators it understands:
+A translation is a function registered for the operators that it handles:
 
     @translates("aten.relu.default")
     def relu(call: AtenCall, build: Builder) -> str: ...
 
-It adds nodes to the builder and returns the name of the result (a list for an operator with several results, None for one it leaves out), or
-raises `Unsupported` with a reason: the call then runs in PyTorch.
+It adds nodes to the builder and returns the name of the result; for an operator with several results it returns a list, with None for a result that it
+leaves out. Or it raises `Unsupported` with a reason; the call then runs in PyTorch.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from ansor.graph.ir import Array, Attribute, Graph, Node, Value, moves_nothing, 
 
 
 class Unsupported(Exception):
-    """This call has no translation into core nodes; the text says why."""
+    """This call has no translation into nodes; the text says why."""
 
 
 class StaysWhole(Unsupported):
-    """It must not be decomposed into parts either."""
+    """This call must not be decomposed into parts either."""
 
 
 class Ref(str):
-    """The name of an array, among arguments that may also be text."""
+    """The name of an array. A type of its own, because arguments may also be plain text."""
 
 
 Result = str | list[str | None]
@@ -59,7 +59,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 @dataclass(frozen=True)
 class AtenCall:
-    """One call: arguments by their names in the operator's schema (arrays as `Ref`), what is known about its results, and which of several are `used`."""
+    """One call: arguments by their names in the operator's schema (arrays as `Ref`), the results' shapes and dtypes, and the numbers of the `used` results."""
 
     operator: str
     name: str
@@ -120,7 +120,7 @@ class AtenCall:
         return bool(self.arguments.get(key))
 
     def required(self, reason: str, **expected: object) -> None:
-        """Unsupported unless the given arguments have these values."""
+        """Raises Unsupported unless these arguments, if given, have these values."""
         for key, value in expected.items():
             if self.arguments.get(key, value) != value:
                 raise Unsupported(f"{reason} ({key}={self.arguments[key]!r})")
@@ -135,7 +135,7 @@ class Integers:
 
 
 class Builder:
-    """A graph being written. Names are unique; shapes and dtypes are known from the moment a node is added."""
+    """A graph under construction. Names are unique; shapes and dtypes are known as soon as a node is added."""
 
     def __init__(self) -> None:
         self.inputs: dict[str, Value] = {}
@@ -175,7 +175,7 @@ class Builder:
         return dict(self.constants), dict(self.nodes), dict(self.values), dict(self.integers)
 
     def restore(self, state: tuple[dict[str, Array], dict[str, Node], dict[str, Value], dict[str, Integers]]) -> None:
-        """Forgets what has been written since."""
+        """Discards what has been written since `state` was called."""
         self.constants, self.nodes, self.values, self.integers = state
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -196,7 +196,7 @@ class Builder:
         return found
 
     def reshape(self, name: str, shape: Sequence[int], hint: str = "") -> str:
-        """The same elements under another shape; nothing happens when it has that shape."""
+        """The same elements in another shape; the array itself if it already has that shape."""
         wanted = tuple(shape)
         assert prod(wanted) == self.values[name].size
         if self.shape(name) == wanted:
@@ -218,7 +218,7 @@ class Builder:
         shape = self.shape(name)
         array = self.known(name)
         if array is not None:
-            return self.constant(f"{name}_transposed", array.transpose(order))  # whoever packs or copies it reads it in that order
+            return self.constant(f"{name}_transposed", array.transpose(order))  # a view: packing or copying it reads it in that order
         if moves_nothing(shape, order):
             return self.reshape(name, [shape[axis] for axis in order], hint)
         return self.add("transpose", [name], [shape[axis] for axis in order], self.dtype(name), hint, axes=order)
@@ -237,7 +237,7 @@ class Builder:
         return self.add(op, [name], self.shape(name), self.dtype(name), hint, **attributes)
 
     def binary(self, op: str, left: str, right: str | float, hint: str = "", dtype: str | None = None, reverse: bool = False) -> str:
-        """An elementwise node of two operands of one dtype, broadcast. A number on the right is an attribute; `reverse` swaps it to the left."""
+        """An elementwise node of two operands of one dtype, broadcast. A number on the right becomes an attribute; `reverse` moves it to the left."""
         if not isinstance(right, str):
             return self.add(op, [left], self.shape(left), dtype or self.dtype(left), hint, scalar=right, scalar_first=reverse)
         shape = np.broadcast_shapes(self.shape(left), self.shape(right))
@@ -248,14 +248,14 @@ class Builder:
 
 
 def check_values(values: Sequence[Value]) -> None:
-    """Unsupported unless kernels can hold arrays like these."""
+    """Raises Unsupported unless kernels support arrays like these."""
     for value in values:
         if value.dtype not in OF_KERNELS:
             raise Unsupported(f"networks have no kernels of dtype {value.dtype}")
         if value.size == 0:
-            raise Unsupported(f"kernels have no arrays without elements (shape {value.shape})")
+            raise Unsupported(f"kernels do not support arrays without elements (shape {value.shape})")
 
 
 def is_of_kernels(value: Value) -> bool:
-    """Whether kernels can hold such an array."""
+    """Whether kernels support such an array."""
     return value.dtype in OF_KERNELS and value.size > 0

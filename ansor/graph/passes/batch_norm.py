@@ -2,7 +2,7 @@
 
     conv(x, w) ─► batch_norm      becomes      conv(x, w * scale, b * scale + shift)
 
-The products are taken in double precision and rounded once. A batch norm with nothing to fold into becomes `x * scale + shift`.
+The products are computed in double precision and rounded once. A batch norm with nothing to fold into becomes `x * scale + shift`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _scaled(weight: Array, scale: Doubles, node: Node) -> Array:
 
 
 def _product(one: Array, other: Doubles, dtype: str) -> Array:
-    """In double precision, which NumPy holds of a few elements at a time, and rounded once."""
+    """The product, computed in double precision and rounded once. NumPy holds only a few elements at a time in double precision."""
     made: Array = np.empty(np.broadcast_shapes(one.shape, other.shape), dtype)
     np.multiply(one, other, out=made, dtype=np.float64, casting="unsafe")
     return made

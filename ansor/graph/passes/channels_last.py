@@ -1,13 +1,13 @@
-"""Convolutions and pools run with channels last: NHWC data, HWIO weights.
+"""Makes convolutions and pools run with channels last: NHWC data, HWIO weights.
 
 Each array of the old graph is channels first, by PyTorch's convention. The pass keeps a channels-last twin, in addition to it or instead of it:
 
     input ─► transpose ─► conv ─► relu ─► pool ─► … ─► mean ─► dense
     NCHW                  NHWC    NHWC    NHWC         NC
 
-Convolutions and pools read the twin and make one. Elementwise work, concatenation, slices, padding and reductions make one if an operand has one.
-Everything else reads the array itself, which a transposition makes from the twin; if that moves only dimensions of extent 1 it is a reshape, which costs
-nothing. Weights are permuted here, once. One and three spatial dimensions work the same way.
+Convolutions and pools read the twin and make one. Elementwise nodes, concatenation, slices, padding, expansion, softmax and reductions make one if an operand
+has only a twin. Everything else reads the array itself, which a transposition makes from the twin. A transposition that moves only dimensions of extent 1 is a
+reshape, which costs nothing. Weights are permuted here, once. One and three spatial dimensions work the same way.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _ChannelsLast:
     # The two forms of an array
 
     def as_first(self, name: str) -> str:
-        """The array as it was, in the new graph."""
+        """The array in its original layout, in the new graph."""
         if name not in self.first:
             shape = self.graph.value(name).shape
             self.first[name] = self._transposed(self.last[name], to_first(len(shape)), f"{name}_channels_first")

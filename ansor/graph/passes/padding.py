@@ -1,4 +1,4 @@
-"""Moves separate zero padding into the convolution that reads it: pad(x) ─► conv(padding=p) becomes conv(x, padding=p + pad)."""
+"""Moves zero padding into the convolution that reads it: pad(x) ─► conv(padding=p) becomes conv(x, padding=p + pad)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passes that run before a graph is divided into tasks, in order, each from graph to graph."""
+"""The passes that run before a graph is divided into tasks, in order. Each maps a graph to a graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moves reshapes below elementwise operators, so that these directly follow the node that computes their operand.
+"""Moves reshapes below elementwise operators, so that an operator directly follows the node that computes its operand.
 
     dense ─► reshape ─► gelu ─► …      becomes      dense ─► gelu ─► reshape ─► …
 
@@ -32,7 +32,7 @@ def sink_reshapes(graph: Graph) -> Graph:
 
 
 def _reshape(write: Rewriter, node: Node, sources: dict[str, str]) -> None:
-    """A reshape of a reshape becomes one reshape; back to the original shape, none."""
+    """Merge a reshape of a reshape into one; drop it if it restores the original shape."""
     source = sources.get(node.inputs[0], write.now(node.inputs[0]))
     sources[node.name] = source
     if write.values[source].shape == node.shape:
@@ -50,7 +50,7 @@ def _fits(write: Rewriter, node: Node, source: str) -> bool:
 
 
 def _operand_fits(operand: tuple[int, ...], old: tuple[int, ...], new: tuple[int, ...]) -> bool:
-    """Equal to the result's shape, a single element, or one value per last dimension, which both shapes have."""
+    """True for an operand of the result's shape, a single element, or a vector along the last dimension, if both shapes have the same one."""
     return operand == old or operand in ((), (1,)) or (len(operand) == 1 and operand == old[-1:] == new[-1:])
 
 

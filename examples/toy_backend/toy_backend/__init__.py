@@ -1,1 +1,1 @@
-"""A backend for a machine that does not exist: what somebody writes who has one that we never heard of."""
+"""A backend for a fictitious machine, as a package outside of ansor."""

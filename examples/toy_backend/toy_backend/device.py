@@ -1,4 +1,4 @@
-"""The device `toy-machine`: a child process that interprets toy programs and counts cycles, the same each time."""
+"""The device `toy-machine`: a child process that interprets toy programs and counts cycles, which are the same in every run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toy_backend.target import CYCLES, FORM
 
 
 class ToyMachine:
-    """Runs one program at a time; the child is started when the first one comes, and again when it is gone."""
+    """Runs one program at a time. The first program starts the child; if the child has ended, the next program restarts it."""
 
     name, model, unit, form, alone = "toy-machine", "toy-machine", CYCLES, FORM, False
 
@@ -58,10 +58,10 @@ class ToyMachine:
                 line = child.stdout.readline() if waiting.select(seconds) else None
         except OSError as error:
             self.close()
-            return Failure("link_lost", f"the toy is gone: {error}")
+            return Failure("link_lost", f"the toy machine's process is gone: {error}")
         if not line:
             self.close()
-            return Failure("timeout", f"no answer in {seconds:g} s") if line is None else Failure("link_lost", "the toy ended")
+            return Failure("timeout", f"no answer in {seconds:g} s") if line is None else Failure("link_lost", "the toy machine's process ended")
         return json.loads(line)
 
 

@@ -1,16 +1,16 @@
-"""The toy itself: `python -m toy_backend.machine`, one JSON line in, one out. It runs a reference and a program on the same inputs and compares."""
+"""The toy machine: `python -m toy_backend.machine` answers each JSON line with one. It runs a reference and a program on the same inputs, and compares them."""
 
 import json
 import sys
 
 import numpy as np
 
-LINES, LINE, MISS = 16, 8, 20  # lines of the cache, numbers in one, cycles that a miss costs
+LINES, LINE, MISS = 16, 8, 20  # cache lines, numbers per line, cycles per miss
 OPERATIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum, "min": np.minimum}
 
 
 class Machine:
-    """Memory, and a count of cycles."""
+    """One run of a program: memory, cache, and a count of cycles."""
 
     def __init__(self, path, inputs, kind):
         with open(path) as file:
@@ -61,7 +61,7 @@ class Machine:
 
     def touch(self, place, at):
         if not 0 <= at < len(self.memory[place]):
-            raise IndexError(f"element {at} of buffer {place}, which has {len(self.memory[place])}")
+            raise IndexError(f"access to element {at} of buffer {place}, which has {len(self.memory[place])} elements")
         line = (place, at // LINE)
         self.cycles += 1 if line in self.cache else MISS
         self.cache.pop(line, None)
@@ -80,7 +80,7 @@ def answer(job):
         return {"failure": ["out_of_bounds", str(error)]}
     for right, found in zip(wide.outputs, tried.outputs, strict=True) if wide else ():
         if not np.allclose(tried.memory[found], wide.memory[right], rtol=1e-4, atol=1e-4):
-            return {"failure": ["wrong_answer", f"output {found} differs by {np.nanmax(abs(tried.memory[found] - wide.memory[right])):g} at most"]}
+            return {"failure": ["wrong_answer", f"output {found} differs by up to {np.nanmax(abs(tried.memory[found] - wide.memory[right])):g}"]}
     return {"cycles": tried.cycles}
 
 

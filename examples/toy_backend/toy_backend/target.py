@@ -1,4 +1,4 @@
-"""The target `toy`: its programs are JSON, and what counts is how often they touch memory that was not touched just before."""
+"""The target `toy`: its programs are JSON, and cache misses are their main cost."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ OPERATIONS = ("add", "sub", "mul", "div", "max", "min")
 
 
 def default(mcpu: str) -> Target:
-    """One toy is like another: no vectors, eight numbers in registers, a cache of 512 bytes."""
+    """All toy machines are alike: no vectors, eight registers, a cache of 512 bytes."""
     hardware = Hardware(threads=1, vector_bytes=4, vector_registers=8, caches=Caches(l1_bytes=512))
     return Target("toy", mcpu, hardware, rules=RULES, prior=PRIOR)
 
 
-# One thing after the other: a number read or computed in a cycle, and 20 cycles for a line of 32 bytes that is not in the cache.
+# No overlap: one cycle to read or compute a number, 20 cycles to load a line of 32 bytes that is not in the cache.
 PRIOR = Prior(Issue(arithmetic=0.5, loads=1.0, latency=1.0, window=1.0), Overhead(result=2.0, spill=2.0, loop=4.0), Traffic((1.6, 1.6, 1.6), way_bytes=512))
 RULES = ("always_inline", "multi_level_tiling", "skip_stage")
-OPTIONS = (MCPU, Option("threads", "hardware.threads", "count", "threads that run a program: the toy has one", Bounds(most=1), always=True))
+OPTIONS = (MCPU, Option("threads", "hardware.threads", "count", "threads that run a program: the toy machine has one", Bounds(most=1), always=True))
 
 
 def emit(target: Target, loops: Loops, entry: str) -> CSource:
@@ -67,7 +67,7 @@ def _node(node: Node, places: dict[Buffer, int]) -> list[object]:
 
 
 def _place(buffer: Buffer, index: Sequence[Linear]) -> list[object]:
-    """Where an element is, as one sum."""
+    """The flat index of an element, as one sum."""
     flat = Linear()
     for part, stride in zip(index, buffer.strides, strict=True):
         flat = flat + part * int(stride)
@@ -78,7 +78,7 @@ def _index(linear: Linear) -> list[object]:
     terms: list[object] = [int(linear.const)]
     for atom, factor in linear.terms:
         if not isinstance(atom, Var):
-            raise ScheduleError("asked the toy for an index that is divided; it only adds: choose another loop order")
+            raise ScheduleError("asked for a toy program with a division in an index; the toy machine can only add: choose another loop order")
         terms.append([atom.name, int(factor)])
     return terms
 
@@ -92,11 +92,11 @@ def _value(value: Expr, places: dict[Buffer, int]) -> list[object]:
         return ["load", places[value.buffer], _place(value.buffer, value.index)]
     if isinstance(value, Binary) and value.op in OPERATIONS:
         return [value.op, _value(value.left, places), _value(value.right, places)]
-    raise ScheduleError(f"asked the toy for {type(value).__name__}, which it does not compute; it has {', '.join(OPERATIONS)}")
+    raise ScheduleError(f"asked for a toy program with {type(value).__name__}, which the toy machine cannot compute; use {', '.join(OPERATIONS)}")
 
 
 class ToyToolchain:
-    """There is nothing to build: the text is the program."""
+    """Builds nothing: the text is the program."""
 
     version, flags = "toy 1", ()
 

@@ -1,4 +1,4 @@
-/* The monitor as a process: signals are its traps, and an alarm ends what does not end. */
+/* The monitor as a process: its traps are signals, and an alarm ends programs that do not end. */
 #define _GNU_SOURCE
 #include "arch.h"
 
@@ -13,7 +13,7 @@ volatile uint8_t arch_armed;
 volatile uint32_t arch_cause;
 volatile uintptr_t arch_pc;
 
-static char spare[1 << 16]; /* programs may have any stack */
+static char spare[1 << 16]; /* the stack of signal handlers: a program's stack pointer may be anything */
 static char fresh[1 << 16] __attribute__((aligned(16)));
 
 static uintptr_t place(const ucontext_t *context)
@@ -33,7 +33,7 @@ static void trapped(int signal, siginfo_t *info, void *context)
     if (!arch_armed) {
         if (signal == SIGALRM) return;
         struct sigaction usual = {.sa_handler = SIG_DFL};
-        sigaction(signal, &usual, NULL); /* a fault of the monitor's own: it comes again */
+        sigaction(signal, &usual, NULL); /* a fault of the monitor itself: it recurs */
         return;
     }
     arch_armed = 0;

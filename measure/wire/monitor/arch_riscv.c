@@ -46,7 +46,7 @@ __attribute__((naked, noreturn, used)) static void arch_restore(int how)
     __asm__ volatile("la t0, arch_place\n" REGISTERS(LOAD) "ret\n");
 }
 
-/* Where the jump at `stop` goes. */
+/* The target of the jump at `stop`. */
 __attribute__((naked, aligned(4))) static void back(void) { __asm__ volatile("li a0, 1\nj arch_restore\n"); }
 
 __attribute__((used, noreturn)) static void trapped(uintptr_t cause, uintptr_t pc)
@@ -60,7 +60,7 @@ __attribute__((used, noreturn)) static void trapped(uintptr_t cause, uintptr_t p
 __attribute__((naked, aligned(4))) static void trap_entry(void)
 {
     __asm__ volatile(
-        "la sp, stack_top\n" /* the program's may be anything */
+        "la sp, stack_top\n" /* the program's stack pointer may be anything */
         "addi sp, sp, -256\n"
         "csrr a0, mcause\n"
         "csrr a1, mepc\n"

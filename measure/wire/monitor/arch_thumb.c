@@ -1,4 +1,4 @@
-/* Cortex-M: ARMv6-M, ARMv7-M, ARMv8-M. Faults come as exceptions, and the way out of one is to return from it to code of our own. */
+/* Cortex-M: ARMv6-M, ARMv7-M, ARMv8-M. Faults are exceptions; the monitor leaves one by an exception return to its own code. */
 #include "arch.h"
 #include "bare.h"
 
@@ -70,16 +70,16 @@ __attribute__((naked, noreturn, used)) static void arch_restore(int how)
         "bx lr\n");
 }
 
-/* Goes on in arch_restore(how), out of an exception where there is one. */
+/* Continues in arch_restore(how), and leaves the exception if there is one. */
 __attribute__((used, noreturn)) static void leave(int how, uint32_t exception)
 {
-    uint32_t *frame = (uint32_t *)((uintptr_t)arch_place[8] - 256); /* below what is saved on the monitor's own stack */
+    uint32_t *frame = (uint32_t *)((uintptr_t)arch_place[8] - 256); /* below the data saved on the monitor's own stack */
     if (!exception) arch_restore(how);
 #if __ARM_ARCH > 6
     REGISTER(0xE000ED24) &= ~0xFFFFu;      /* no other exception is active */
-    REGISTER(0xE000ED28) = 0xFFFFFFFF;     /* faults are taken note of */
+    REGISTER(0xE000ED28) = 0xFFFFFFFF;     /* clear the fault status */
     REGISTER(0xE000ED2C) = 0xFFFFFFFF;
-    REGISTER(0xE000EF34) &= ~1u;           /* no registers of floating point are left to be saved */
+    REGISTER(0xE000EF34) &= ~1u;           /* no floating-point registers remain to be saved */
 #endif
     frame[0] = (uint32_t)how;
     frame[6] = (uint32_t)arch_restore & ~1u;
@@ -95,7 +95,7 @@ __attribute__((used, noreturn)) static void leave(int how, uint32_t exception)
     __builtin_unreachable();
 }
 
-/* Where the jump at `stop` goes: perhaps out of the program's own handler of faults. */
+/* The target of the jump at `stop`, which may come from the program's own fault handler. */
 __attribute__((naked, aligned(4))) static void back(void)
 {
     __asm__ volatile(
@@ -119,7 +119,7 @@ __attribute__((used, noreturn)) static void trapped(uintptr_t frame, uint32_t ex
     arch_pc = 0;
 #if __ARM_ARCH > 6
     cause = REGISTER(0xE000ED28); /* CFSR */
-    if (cause & 0x1010) frame = 0; /* the registers were not saved: the program's stack is no memory */
+    if (cause & 0x1010) frame = 0; /* the registers were not saved: the program's stack is not in memory */
     if (!cause) cause = exception;
 #endif
     if (frame) arch_pc = ((uint32_t *)frame)[6];
@@ -132,7 +132,7 @@ __attribute__((naked)) static void trap_entry(void)
     __asm__ volatile(
         "cpsid i\n"
         "mov r1, lr\n"
-        "lsls r1, r1, #29\n" /* which stack has the registers */
+        "lsls r1, r1, #29\n" /* which stack holds the registers */
         "mrs r0, msp\n"
         "bpl 1f\n"
         "mrs r0, psp\n"
@@ -150,10 +150,10 @@ void arch_after(void)
     arch_armed = 0;
     __asm__ volatile("cpsid i" ::: "memory");
     REGISTER(0xE000E010) = 0;                                                   /* SysTick */
-    for (uint32_t i = 0; i < 32; i += 4) REGISTER(0xE000E180 + i) = 0xFFFFFFFF; /* interrupts: none may come, none is waiting */
+    for (uint32_t i = 0; i < 32; i += 4) REGISTER(0xE000E180 + i) = 0xFFFFFFFF; /* interrupts: none enabled, none pending */
     for (uint32_t i = 0; i < 32; i += 4) REGISTER(0xE000E280 + i) = 0xFFFFFFFF;
-    REGISTER(0xE000ED04) = 0x0A000000;                                          /* nor SysTick's or PendSV's */
-    REGISTER(0xE000ED08) = (uint32_t)vectors;                                   /* ARMv6-M without that register has them at 0 */
+    REGISTER(0xE000ED04) = 0x0A000000;                                          /* neither SysTick's nor PendSV's */
+    REGISTER(0xE000ED08) = (uint32_t)vectors;                                   /* on ARMv6-M without that register, the vectors are at 0 */
     arch_barrier();
 }
 
@@ -161,7 +161,7 @@ void arch_setup(void) { arch_after(); }
 
 void arch_barrier(void) { __asm__ volatile("dsb\nisb" ::: "memory"); }
 
-/* ldr r0, =back; bx r0. The address is in the next whole word. */
+/* ldr r0, =back; bx r0. The address follows in the next aligned word. */
 unsigned arch_jump(uint8_t code[16], uintptr_t at)
 {
     uint32_t odd = at & 2, target = (uint32_t)back | 1;

@@ -1,4 +1,4 @@
-/* What the boards without an operating system have in common: registers of devices, and what the linker says of the memory. */
+/* Common to boards without an operating system: device registers, and the memory as the linker script defines it. */
 #ifndef BARE_H
 #define BARE_H
 
@@ -7,7 +7,7 @@
 #define REGISTER(address) (*(volatile uint32_t *)(uintptr_t)(address))
 #define BYTE_REGISTER(address) (*(volatile uint8_t *)(uintptr_t)(address))
 
-extern char free_start[], free_end[]; /* of the linker script */
+extern char free_start[], free_end[]; /* from the linker script */
 
 #define FACTS(abilities)                                                                                             \
     const struct board_facts *monitor_facts(void)                                                                    \

@@ -21,7 +21,7 @@ static size_t out_put;
 
 void monitor_setup(void)
 {
-    /* A place that is the same in every process, so that what was linked for it stays good after a reset. */
+    /* The same address in every process, so that programs linked for it stay valid after a reset. */
     memory = mmap((void *)0x40000000, memory_bytes, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
         perror("no memory for programs");

@@ -1,4 +1,4 @@
-/* The words that a process was started with: megabytes of memory. Before anything else. */
+/* Takes the command line of the process: megabytes of memory. Call it first. */
 #ifndef BOARD_PROCESS_H
 #define BOARD_PROCESS_H
 

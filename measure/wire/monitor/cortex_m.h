@@ -1,4 +1,4 @@
-/* What all Cortex-M have: a reset, and a timer that counts down. */
+/* Common to all Cortex-M cores: a reset, and a timer that counts down. */
 #ifndef CORTEX_M_H
 #define CORTEX_M_H
 

@@ -1,4 +1,4 @@
-/* Frames in, frames out. Nothing is initialised but constants, so that there is no data to copy at the start. */
+/* Receives frames and answers them. Only constants are initialised, so no data must be copied at the start. */
 #include "monitor.h"
 #include "board.h"
 
@@ -21,14 +21,14 @@ struct frame {
 static struct {
     uint8_t ring[MONITOR_RING];
     uint32_t put, taken;
-    uint8_t head[HEAD + 4];            /* header, and the sum that comes last */
-    uint32_t position, sum;            /* of the frame that is coming: bytes so far, and their sum */
+    uint8_t head[HEAD + 4];            /* header, and the checksum at the end */
+    uint32_t position, sum;            /* of the frame being received: bytes so far, and their checksum */
     uint8_t inside, escaped;
     uint32_t boot, session, last;
     struct frame asked, answer;
 } m;
 
-/* Sums */
+/* Checksums */
 
 static const uint32_t sums[16] = {
     0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4, 0x4DB26158, 0x5005713C,
@@ -57,7 +57,7 @@ static void put64(uint8_t *at, uintptr_t value)
     put32(at + 4, (uint32_t)((uint64_t)value >> 32));
 }
 
-/* 1 where it is an address of this processor. */
+/* Returns 1 if it is an address of this processor. */
 static int get_address(const uint8_t *at, uintptr_t *address)
 {
     uint64_t whole = get32(at) | (uint64_t)get32(at + 4) << 32;
@@ -65,7 +65,7 @@ static int get_address(const uint8_t *at, uintptr_t *address)
     return *address == whole;
 }
 
-/* The line. What comes while something else is done is kept in the ring: most boards have room for one byte. */
+/* The line. Bytes that arrive during other work are kept in the ring: most boards can hold one byte only. */
 
 static void pump(void)
 {
@@ -107,7 +107,7 @@ static void send_frame(uint8_t kind, uint32_t session, uint32_t number, const ui
     monitor_flush();
 }
 
-/* Memory: a fault ends the access, not the monitor. */
+/* Memory. A fault ends the access, not the monitor. */
 
 static int copied(volatile uint8_t *to, const volatile uint8_t *from, uint32_t size, uintptr_t mask)
 {
@@ -118,7 +118,7 @@ static int copied(volatile uint8_t *to, const volatile uint8_t *from, uint32_t s
     arch_armed = 1;
     for (uint32_t i = 0; i < size;) {
         uint32_t end = size - i < STRIDE ? size : i + STRIDE;
-        if (mask & 3) /* registers of devices want whole words */
+        if (mask & 3) /* device registers need whole words, so only unaligned data are copied by bytes */
             for (; i < end; i++) to[i] = from[i];
         else
             for (; i < end; i += 4) *(volatile uint32_t *)(to + i) = *(const volatile uint32_t *)(from + i);
@@ -131,7 +131,7 @@ static int copied(volatile uint8_t *to, const volatile uint8_t *from, uint32_t s
 
 static int range_summed(const volatile uint8_t *from, uint32_t size, uint32_t *result)
 {
-    static uint32_t sum; /* static: an access that faults comes back to where locals may be anything */
+    static uint32_t sum; /* static: after a fault, local variables may hold anything */
     sum = 0xFFFFFFFF;
     if (arch_save()) {
         arch_after();
@@ -147,7 +147,7 @@ static int range_summed(const volatile uint8_t *from, uint32_t size, uint32_t *r
     return 1;
 }
 
-/* Requests: each fills in the answer. */
+/* Requests. Each fills in the answer. */
 
 static void failed(uint8_t code)
 {
@@ -174,7 +174,7 @@ static void write_memory(uintptr_t at)
     if (!copied((uint8_t *)at, m.asked.body + 8, size, at | size)) failed(FAULT_MEMORY);
 }
 
-/* What packing.py made: bytes as they are, and copies of what stands shortly before. 0: a fault. What is cut off ends there: its sum tells. */
+/* Unpacks data of packing.py: literal bytes, and copies of bytes shortly before. Returns 0 after a fault. Truncated data end early: the checksum tells. */
 static int unpacked(volatile uint8_t *to, const uint8_t *from, uint32_t size)
 {
     if (arch_save()) {
@@ -274,15 +274,15 @@ static void carry_out(void)
     }
 }
 
-/* Sessions. One begins with the number behind that of the last, so that no request of an old one is ever taken for one of the new. */
+/* Sessions. Each has the number after that of the last, so that a request of an old session is never mistaken for one of the new. */
 
 static void hello(void)
 {
     const struct board_facts *facts = monitor_facts();
     const char *name = facts->name;
-    static uint8_t body[36 + NAME_BYTES]; /* not the last answer's place: it may be asked for again */
+    static uint8_t body[36 + NAME_BYTES]; /* separate from the last answer, which may be requested again */
     uint32_t size = 36;
-    if (!m.boot) { /* the host gives what is random about it */
+    if (!m.boot) { /* its randomness comes from the host */
         uint32_t mixed = (m.asked.session ^ monitor_now() * 0x9E3779B1u) * 0x85EBCA6Bu;
         m.boot = (mixed ^ mixed >> 15) | 1;
         m.session = m.boot * 0xC2B2AE35u;
@@ -337,7 +337,7 @@ static void work(void)
     }
 }
 
-/* Receiving: a start marker begins a frame, wherever it comes. */
+/* Receiving. A start marker begins a frame wherever it occurs. */
 
 static void take(uint8_t byte)
 {

@@ -1,4 +1,4 @@
-/* A process that is a board: the monitor runs in it. */
+/* A process as a board: it runs the monitor. */
 #include "board_process.h"
 #include "monitor.h"
 

@@ -1,5 +1,5 @@
-/* 16550 and its like. UART: address; UART_STEP: bytes from register to register; UART_DIVISOR: of the clock for the speed, 0 to leave it.
- * RESET_AT, RESET_WORD: what is written where to reset the board. */
+/* 16550 and compatible UARTs. UART: address; UART_STEP: bytes from register to register; UART_DIVISOR: clock divisor for the line speed, 0 to keep it.
+ * RESET_AT, RESET_WORD: writing the word to this address resets the board. */
 #include "bare.h"
 
 #ifndef UART_STEP
@@ -19,7 +19,7 @@ void monitor_setup(void)
         PORT(1) = (uint8_t)(UART_DIVISOR >> 8);
     }
     PORT(3) = 3; /* 8 bits, no parity */
-    PORT(2) = 7; /* queues on, and empty */
+    PORT(2) = 7; /* FIFOs on, and empty */
 }
 
 int monitor_getc(void) { return PORT(5) & 1 ? PORT(0) : -1; }

@@ -1,4 +1,4 @@
-/* The UART of ARM's CMSDK, as MPS2 boards have it. UART: address; DIVISOR: of the clock, 25 MHz by default. */
+/* The UART of ARM's CMSDK, as on MPS2 boards. UART: address; DIVISOR: clock divisor, by default for a clock of 25 MHz. */
 #include "cortex_m.h"
 
 #ifndef DIVISOR

@@ -1,4 +1,4 @@
-/* nRF51 and nRF52: the UART without DMA, 115,200 bits a second. TX_PIN, RX_PIN: pins of port 0. */
+/* nRF51 and nRF52: the UART without DMA, 115,200 bits per second. TX_PIN, RX_PIN: pins of port 0. */
 #include "cortex_m.h"
 
 enum { UART0 = 0x40002000 };
@@ -7,7 +7,7 @@ static uint8_t sending;
 
 void monitor_setup(void)
 {
-    REGISTER(0x50000508) = 1u << TX_PIN; /* high, and an output */
+    REGISTER(0x50000508) = 1u << TX_PIN; /* set the pin high and make it an output */
     REGISTER(0x50000518) = 1u << TX_PIN;
     REGISTER(UART0 + 0x50C) = TX_PIN;
     REGISTER(UART0 + 0x514) = RX_PIN;

@@ -1,4 +1,5 @@
-/* RP2040: UART0 on pins 0 and 1, from the ring oscillator (about 6 MHz) or whatever CLOCK says. Started by a loader, or from RAM by the debug port. BAUD: bits a second. */
+/* RP2040: UART0 on pins 0 and 1. CLOCK: its clock in Hz (the ring oscillator has about 6 MHz). BAUD: bits per second.
+ * Started by a loader, or in RAM through the debug port. */
 #include "cortex_m.h"
 
 #ifndef BAUD
@@ -19,7 +20,7 @@ void monitor_setup(void)
     REGISTER(PINS + 12) = 2;
     REGISTER(UART0 + 0x24) = divisor >> 6;
     REGISTER(UART0 + 0x28) = divisor & 63;
-    REGISTER(UART0 + 0x2C) = 0x70; /* 8 bits, queues */
+    REGISTER(UART0 + 0x2C) = 0x70; /* 8 bits, FIFOs on */
     REGISTER(UART0 + 0x30) = 0x301;
     start_clock();
 }

@@ -1,4 +1,4 @@
-/* STM32F4: USART2 on PA2 and PA3, which is the USB line of Nucleo boards. CLOCK: of the bus, Hz (16 MHz after a reset). BAUD: bits a second. */
+/* STM32F4: USART2 on PA2 and PA3, which is the USB line of Nucleo boards. CLOCK: of the bus, in Hz (16 MHz after a reset). BAUD: bits per second. */
 #include "cortex_m.h"
 
 #ifndef BAUD
@@ -18,7 +18,7 @@ void monitor_setup(void)
     start_clock();
 }
 
-int monitor_getc(void) { return REGISTER(USART2) & 0x28 ? (int)(REGISTER(USART2 + 4) & 0xFF) : -1; } /* a byte, or one that was overrun */
+int monitor_getc(void) { return REGISTER(USART2) & 0x28 ? (int)(REGISTER(USART2 + 4) & 0xFF) : -1; } /* a byte was received, or overrun */
 
 int monitor_putc(int byte)
 {

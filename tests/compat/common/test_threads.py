@@ -42,7 +42,7 @@ def test_bound_schedules_have_no_program() -> None:
 
 def test_thread_axes() -> None:
     s, (*_, c) = bound()
-    with pytest.raises(ScheduleError, match="asked for the threads 'warp'; there are blockIdx.x, .*vthread"):
+    with pytest.raises(ScheduleError, match="asked for the threads 'warp'; tags are blockIdx.x, .*vthread"):
         te.thread_axis("warp")
     with pytest.raises(ScheduleError, match="asked to bind a loop of stage C to 'threadIdx.x'; give te.thread_axis"):
         s[c].bind(s[c].leaf_iter_vars[-1], "threadIdx.x")
@@ -54,5 +54,5 @@ def test_targets_of_other_devices_can_be_inspected() -> None:
     assert [keys[-1] for keys in found] == [*["gpu"] * 5, "cpu"] and found[2][0] == "mali" and found[5][0] == "arm_cpu"
     assert tvm.target.cuda("v100", "sm_70", "-max_num_threads=1024") == "cuda -arch=sm_70 -model=v100 -max_num_threads=1024"
     assert tvm.target.arm_cpu("rasp4b64").mcpu == "cortex-a72"
-    with pytest.raises(TargetError, match="asked for the ARM board 'pi'; there are unknown, rasp4b64, rk3399"):
+    with pytest.raises(TargetError, match="asked for the ARM board 'pi'; boards are unknown, rasp4b64, rk3399"):
         tvm.target.arm_cpu("pi")

@@ -40,8 +40,8 @@ def test_memory_behind_a_controller_of_trustzone_is_memory() -> None:
     [
         (Memory("ram", 0x2000_0000, 0x1_8000), ""),
         (Memory("flash", 0, 0x4_0000, flash=True), ""),
-        (Memory("ram", 0x2000_0000, 0x2_0000), "0x20020000, and what qemu-system-arm has there ends at 0x20018000; check size of the memory 'ram'"),
-        (Memory("ram", 0x3000_0000, 0x1000), r"has none at 0x30000000; it has 0x0 to 0x40000 \(read only\), 0x20000000 to 0x20018000; check start of"),
+        (Memory("ram", 0x2000_0000, 0x2_0000), "0x20020000, but the memory of qemu-system-arm there ends at 0x20018000; check size of the memory 'ram'"),
+        (Memory("ram", 0x3000_0000, 0x1000), r"has no memory at 0x30000000; it has 0x0 to 0x40000 \(read only\), 0x20000000 to 0x20018000; check start of"),
         (Memory("low", 0, 0x1000), "this memory is read-only; check flash of the memory 'low'"),
     ],
 )

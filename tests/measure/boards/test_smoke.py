@@ -47,10 +47,10 @@ def test_counts_that_grow_with_the_work_are_believed() -> None:
         (M4, (7, 7, 7), "does not grow.*7, 7, 7"),
         (M4, (32000, 64000, 128000 - 65536), "does not grow.*counter.bits"),
         (RV32, (2**64 - 5, 2**64 - 10, 2**64 - 20), "runs backwards"),
-        (RV32, (80000, 160000, 320000), r"minstret says 16 instructions of a pass.*counter.scale \(0.125 .*-icount of run.command, which is shift=0"),
-        (RVSIM, (1000000, 2000000, 4000000), "says 200 cycles of a pass"),
-        (replace(M4, counter=replace(M4.counter, hertz=1e6)), (32105, 64106, 128105), r"hertz and step say 0.256.*counter.hertz \(2.5e\+07"),
-        (replace(M4, run=replace(M4.run, step=0.0)), (32105, 64106, 128105), r"ticks 6.4 times in a pass.*run.step, which is missing: 1.28e-07 would be"),
+        (RV32, (80000, 160000, 320000), r"minstret counts 16 instructions per pass.*counter.scale \(0.125 .*-icount of run.command, which is shift=0"),
+        (RVSIM, (1000000, 2000000, 4000000), "counts 200 cycles per pass"),
+        (replace(M4, counter=replace(M4.counter, hertz=1e6)), (32105, 64106, 128105), r"hertz and step imply 0.256.*counter.hertz \(2.5e\+07"),
+        (replace(M4, run=replace(M4.run, step=0.0)), (32105, 64106, 128105), r"ticks 6.4 times per pass.*run.step, which is missing: 1.28e-07 would be"),
     ],
 )
 def test_counters_that_are_wrong(board: Board, counts: Sequence[int], text: str) -> None:
@@ -129,8 +129,8 @@ def broken(tmp_path: Path, name: str, before: str, after: str) -> tuple[Simulato
     ("name", "before", "after", "text"),
     [
         ("mps2-an386", "    [0x4000_0000, 1],\n", "", "does not count.*counter.setup"),
-        ("mps2-an386", "scale = 0.3125", "scale = 1.0", r"6.4 instructions of a pass.*0.3125 would be right"),
-        ("mps2-an386", "start = 0x2000_0000", "start = 0x3000_0000", "qemu-system-arm has none at 0x30000000; it has .*; check start of the memory 'ram'"),
+        ("mps2-an386", "scale = 0.3125", "scale = 1.0", r"6.4 instructions per pass.*0.3125 would be right"),
+        ("mps2-an386", "start = 0x2000_0000", "start = 0x3000_0000", "qemu-system-arm has no memory at 0x30000000; it has .*; check start of the memory 'ram'"),
         ("mps2-an386", "ready = 0\n", "ready = 1\n", "printed nothing: .*console.ready"),
         ("qemu-riscv32", '"-icount", "shift=0",', "", "run.command, which lacks -icount|printed nothing"),
     ],

@@ -66,7 +66,7 @@ def test_memory_as_the_file_says() -> None:
 @pytest.mark.parametrize(
     ("behind", "start", "text"),
     [
-        ("mirrors", START, "is smaller: what is .* is found at .*: it repeats after 32768 bytes or fewer; check size of"),
+        ("mirrors", START, "is smaller: data written at .* appear at .*, so it repeats after 32768 bytes or fewer; check size of"),
         ("holes", START, "does not keep what is written at 0x8000fff0, its end; check size of the memory 'ram'"),
         ("refused", START, r"cannot be written at 0x8000fff0, its end \(memory: no memory there\); check size"),
         ("holes", START - 0x1000, "does not keep what is written at 0x7ffff000, its start; check start of the memory 'ram'"),

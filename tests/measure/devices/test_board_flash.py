@@ -205,7 +205,7 @@ def test_flash_that_cannot_be_written_is_said_and_given_up(artifacts: dict[str, 
 def test_a_server_that_reports_no_flash_at_the_place_of_the_code(artifacts: dict[str, Artifact]) -> None:
     """QEMU's own has no memory map; another has flash elsewhere, or its blocks are too large."""
     other, large = (FlashRegion(0x90000000, 0x10000, 0x1000),), (FlashRegion(FLASH.start, 4 * FLASH.size, 4 * FLASH.size),)
-    none = "the server there reports none that it can write"
+    none = "the GDB server reports no writable flash"
     for regions, words in (((), none), (other, "but 0x90000000 to 0x90010000"), (large, "reaches beyond its memory 'flash'")):
         with behind(regions) as proxy, opened(proxy) as device:
             with pytest.raises(DeviceError, match=words):

@@ -227,7 +227,7 @@ def test_processors_as_the_emulator_calls_them() -> None:
 def test_what_is_missing_is_said_with_the_cure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert missing("aarch64") == "" and find_kind("qemu-arm:max").missing() == ""
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert missing("arm") == "there is no program qemu-arm; install it with `apt-get update && apt-get install -y qemu-user` (qemu-user-static does not count)"
+    assert missing("arm") == "there is no program qemu-arm; install it with `apt-get update && apt-get install -y qemu-user` (qemu-user-static lacks plugins)"
 
 
 def test_doctor_says_what_is_missing_and_how_it_is_installed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

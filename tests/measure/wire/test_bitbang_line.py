@@ -57,7 +57,7 @@ def test_garbage_is_an_error_that_shows_it(garbage: bytes) -> None:
 def test_nobody_there_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with pytest.raises(WireError, match="is it started, with this port"):
+    with pytest.raises(WireError, match="is it running, on this port"):
         BitbangLine("127.0.0.1", port)
 
 

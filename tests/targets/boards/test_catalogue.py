@@ -46,7 +46,7 @@ def test_numbers_of_a_board_make_sense(name: str) -> None:
         (("guard = 4096", "guard = 100"), r"the guard of 100 bytes has to be a power of two"),
         (('unit = "instructions"', 'unit = "apples"'), r"the counter's unit 'apples' is unknown; units are seconds"),
         (("start = 0x8000_0000\n", ""), r"memories lacks 'start'"),
-        (("size = 0x0400_0000", "size = 0x0400_0000\nflash = true"), r"no memory that can be written"),
+        (("size = 0x0400_0000", "size = 0x0400_0000\nflash = true"), r"no memory is writable"),
         (("generic_rv32+m", "generic-rv32+m"), r"core.mcpu is 'generic-rv32.m.a.c'; .*did you mean 'generic_rv32.m.a.c'"),
         (("width = 8", "width = 7"), r"console.width is 7; registers have 8, 16, 32 bits"),
         (("rate = 2e8", "rate = 0"), r"run.rate is 0; give a number above 0"),

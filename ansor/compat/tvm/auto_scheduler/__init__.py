@@ -1,4 +1,4 @@
-"""`tvm.auto_scheduler`: ours. `ansor.compat.tvm.modules` adds the names of its modules."""
+"""`tvm.auto_scheduler`: the names of `ansor.compat.auto_scheduler`. `ansor.compat.tvm.modules` adds its modules."""
 
 from ansor.compat.auto_scheduler import *  # noqa: F403  # all of its names
 from ansor.compat.tvm.auto_scheduler import _ffi_api as _ffi_api

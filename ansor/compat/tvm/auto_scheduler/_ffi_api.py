@@ -1,4 +1,4 @@
-"""Functions of TVM's core that scripts and tests use: queries on states, and tasks as text. Source: TVM 0.9, `search_policy/utils.h`."""
+"""Functions of TVM's core that scripts and tests use: queries about states, and tasks as text. Source: TVM 0.9, `search_policy/utils.h`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def SerializeSearchTask(task: SearchTask) -> str:  # TVM's name
 
 
 def DeserializeSearchTask(record: str) -> SearchTask:
-    """The task of such a text. Raises RecordError for any other text, DeclarationError for a workload that is not registered here."""
+    """The task from a text of `SerializeSearchTask`. Raises RecordError for any other text, DeclarationError for a workload that is not registered here."""
     inp, _ = log_line.load_record_from_string(f'{{"i": [{record}, [[], []]], "r": [[0.0], 0, 0.0, 0], "v": "v0.6"}}')
     return recovered_task(inp.task)
 
@@ -41,7 +41,7 @@ def SearchPolicyUtilsHasCrossThreadReduction(state: State | StateObject, stage_i
 
 
 def _made_by(kind: type[LoggedStep], state: State | StateObject, stage_id: int) -> bool:
-    """Whether a step of that kind was applied to a stage. Before a step that inserted a stage, the numbers of later stages were smaller by one."""
+    """Whether a step of that kind was applied to a stage. Walks backwards: before a step that inserted a stage, later stages had smaller numbers by one."""
     for step in reversed(state.transform_steps):
         if isinstance(step, kind) and step.stage_id == stage_id:
             return True

@@ -21,7 +21,7 @@ def array_mean(arr: Sequence[float]) -> float:
 
 
 def to_str_round(x: object, decimal: int = 6) -> str:
-    """Numbers rounded to that many digits, also inside lists and dicts."""
+    """A value as text, with floats rounded to that many decimals, including those inside lists and dicts."""
     if isinstance(x, str):
         return x
     if isinstance(x, list | tuple):

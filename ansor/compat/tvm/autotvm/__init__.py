@@ -1,4 +1,4 @@
-"""`tvm.autotvm`: ours."""
+"""`tvm.autotvm`: the names of `ansor.compat.autotvm`. `ansor.compat.tvm.modules` adds its modules."""
 
 from ansor.compat.autotvm import *  # noqa: F403  # all of its names
 from ansor.compat.autotvm.base_tuner import Tuner as Tuner

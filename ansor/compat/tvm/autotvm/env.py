@@ -6,7 +6,7 @@ import logging
 
 
 class AutotvmGlobalScope:
-    """`silent`: whether the logger `autotvm` is silent. `in_tuning`: kept for code that reads it."""
+    """`silent`: whether the logger `autotvm` is disabled. `in_tuning`: always False; kept for code that reads it."""
 
     def __init__(self) -> None:
         self.in_tuning = False

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Executor(ABC):
-    """Base class for your own executors, for a LocalRunner's `executor`. Programs run in their own processes in any case."""
+    """Base class for the `executor` of a LocalRunner. Programs always run in their own processes."""
 
     @abstractmethod
     def submit(self, func: Callable[..., object], *args: object, **kwargs: object) -> object:

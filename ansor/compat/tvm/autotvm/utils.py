@@ -27,7 +27,7 @@ def get_rank(values: NDArray[np.generic]) -> NDArray[np.intp]:
 def sample_ints(low: int, high: int, m: int) -> list[int]:
     """`m` different integers from `low` to `high`, exclusive. Raises ArgumentError if there are not enough."""
     if m > high - low:
-        raise ArgumentError(f"asked for {m} different integers from {low} to {high}; there are only {max(high - low, 0)}: ask for fewer")
+        raise ArgumentError(f"asked for {m} different integers from {low} to {high}; only {max(high - low, 0)} exist: ask for fewer")
     return random.sample(range(low, high), m)
 
 

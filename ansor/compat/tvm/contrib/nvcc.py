@@ -1,4 +1,4 @@
-"""`tvm.contrib.nvcc`: queries about the GPU. There is none, so every answer is no."""
+"""`tvm.contrib.nvcc`: queries about the GPU. There is none, so all of them return False."""
 
 from __future__ import annotations
 

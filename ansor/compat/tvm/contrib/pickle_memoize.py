@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 def memoize(key: str, save_at_exit: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: calls with equal arguments return the first result. `key` and `save_at_exit` are ignored."""
+    """Return a decorator: later calls with equal arguments return the first result. `key` and `save_at_exit` are ignored."""
 
     def remembering(function: Callable[P, R]) -> Callable[P, R]:
         known: dict[bytes, R] = {}

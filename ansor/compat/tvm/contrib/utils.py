@@ -26,7 +26,7 @@ class TempDirectory(AbstractContextManager["TempDirectory"]):
         return os.listdir(self.temp_dir)
 
     def remove(self) -> None:
-        """Delete it now."""
+        """Delete the folder now."""
         self._folder.cleanup()
 
     def __truediv__(self, name: str) -> Path:

@@ -1,6 +1,6 @@
-"""`tvm.topi.generic`, and the schedules of `tvm.topi.x86`: all of them compute stage after stage, as declared.
+"""`tvm.topi.generic`, and the schedules of `tvm.topi.x86`: all of them compute one stage after another, as declared.
 
-Tuning finds fast schedules; these are for scripts that need any schedule.
+They are for scripts that need any schedule; tuning finds fast ones.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ def default_schedule(outs: Tensor | Sequence[Tensor]) -> Schedule:
 
 
 def schedule_injective_from_existing(sch: Schedule, out: Tensor) -> Schedule:
-    """Returns the schedule unchanged."""
+    """Return the schedule unchanged."""
     return sch
 
 
 def __getattr__(name: str) -> Callable[..., Schedule]:
-    """`schedule_softmax` and the like: functions of output tensors. A configuration before them and a layout after them are ignored."""
+    """`schedule_softmax` and the like: functions of output tensors. They ignore a configuration before the tensors and a layout after them."""
     if not name.startswith("schedule_"):
         return of_topi(f"generic.{name}")
 

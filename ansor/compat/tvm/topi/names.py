@@ -1,4 +1,4 @@
-"""What `from tvm.topi import *` and `dir(tvm.topi)` give, and those of `tvm.topi.nn`: most operators exist only once they are asked for."""
+"""The names that `import *` and `dir` give for `tvm.topi` and `tvm.topi.nn`: most operators are created on first access."""
 
 from __future__ import annotations
 

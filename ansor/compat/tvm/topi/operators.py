@@ -1,4 +1,4 @@
-"""Operators under TVM's names that are ours by another name: tables of our operator, and of what TVM calls its arguments."""
+"""Operators of TVM that have another name or other arguments here: tables from TVM's name to our operator and TVM's arguments."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ RENAMED: Mapping[str, Renamed] = {
     "pool_grad": Renamed("pool_grad", "grads data kernel stride padding pool_type ceil_mode=False layout='NCHW' count_include_pad=True"),
     "adaptive_pool3d": Renamed("adaptive_pool", "data output_size pool_type layout='NCDHW'"),
 }  # fmt: skip
-"""TVM's name -> our operator. By default, convolutions of channels-last data return float32, as TVM's do, and the others the dtype of the data."""
+"""TVM's name -> our operator. By default, convolutions of channels-last data return float32, as in TVM; the others return the dtype of the data."""
 
 OF_TWO: Mapping[str, tuple[Callable[[Expr, Expr], Expr], str]] = {
     "add": (operator.add, "lhs + rhs."),
@@ -74,9 +74,9 @@ OF_TWO: Mapping[str, tuple[Callable[[Expr, Expr], Expr], str]] = {
     "floor_divide": (scalar.floordiv, "lhs / rhs rounded towards minus infinity."),
     "mod": (scalar.truncmod, "The remainder with the sign of lhs."),
     "floor_mod": (scalar.floormod, "The remainder with the sign of rhs."),
-    "maximum": (scalar.max, "The greater of both."),
-    "minimum": (scalar.min, "The lesser of both."),
-    "power": (scalar.power, "lhs to the power rhs, for floats."),
+    "maximum": (scalar.max, "The greater of the two."),
+    "minimum": (scalar.min, "The lesser of the two."),
+    "power": (scalar.power, "lhs to the power of rhs, for floats."),
     "left_shift": (operator.lshift, "lhs << rhs."),
     "right_shift": (operator.rshift, "lhs >> rhs; keeps the sign."),
     "greater": (operator.gt, "lhs > rhs: bool."),
@@ -101,7 +101,7 @@ def of_topi(name: str) -> Operator:
 
 
 def of_nn(name: str) -> Operator:
-    """The same for `tvm.topi.nn`."""
+    """The operator of that name in `tvm.topi.nn`. Raises AttributeError if there is none."""
     return _ours(name, f"nn.{name}")
 
 

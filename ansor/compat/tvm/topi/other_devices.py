@@ -19,6 +19,6 @@ def __getattr__(name: str) -> Callable[..., NoReturn]:
         raise AttributeError(name)
 
     def call(*args: object, **kwargs: object) -> NoReturn:
-        raise OtherDeviceError(f"asked for {name} of another device; programs are made for processors: use topi.nn and topi.generic with the target 'llvm'")
+        raise OtherDeviceError(f"asked for {name} of another device; only CPUs are supported: use topi.nn and topi.generic with the target 'llvm'")
 
     return call

@@ -1,4 +1,4 @@
-"""One of our operators with the arguments that TVM gives it."""
+"""One of our operators with TVM's arguments."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Operator = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Renamed:
-    """Our operator, TVM's arguments, and those of ours that TVM's name says already.
+    """Our operator `ours` with TVM's arguments. given: values of our arguments that TVM's name implies.
 
-    takes: `name` or `name=default` in TVM's order, by default our own arguments. Each is our argument with that name, or else the one at that place;
-    `name:ours` is another one of ours, and `name:` is ignored.
+    takes: `name` or `name=default` in TVM's order; by default our own arguments. Each stands for our argument of that name, or else for the one at that
+    position; `name:ours` stands for our argument `ours`, and `name:` is ignored.
     """
 
     ours: str
@@ -56,7 +56,7 @@ class Renamed:
 
 
 def _parsed(takes: str, own: list[str]) -> tuple[list[Parameter], dict[str, str]]:
-    """TVM's parameters, and our name of each that is not ignored."""
+    """TVM's parameters, and our name for each that is not ignored."""
     parameters, meant = list[Parameter](), dict[str, str]()
     for place, word in enumerate(takes.split()):
         told, _, default = word.partition("=")
@@ -68,7 +68,7 @@ def _parsed(takes: str, own: list[str]) -> tuple[list[Parameter], dict[str, str]
 
 
 def _translated(arguments: Mapping[str, object]) -> dict[str, object]:
-    """Values that mean something else in TVM: without `out_dtype` the result has the dtype of the data, and see `_sides`."""
+    """Values with another meaning in TVM: without `out_dtype`, the result has the dtype of the data; for `ceil_mode`, see `_sides`."""
     found: dict[str, object] = {}
     if "out_dtype" in arguments and arguments["out_dtype"] is None:
         found["out_dtype"] = cast(Tensor, arguments["data"]).dtype
@@ -79,9 +79,9 @@ def _translated(arguments: Mapping[str, object]) -> dict[str, object]:
 
 
 def _sides(padding: Padding, stride: Sizes, layout: str) -> Padding:
-    """The padding of each side with `ceil_mode`: more at the end, so that the last window is complete.
+    """The padding of each side for `ceil_mode`: more at the end, so that the last window is complete.
 
-    As in TVM, but not in PyTorch and `nn`, this includes windows that start after the data, in the padding.
+    As in TVM, but unlike PyTorch and `nn`, this includes windows that start in the padding after the data.
     """
     count = len(spatial_of("pooling", "layout", layout))
     pairs = paddings("pooling", padding, (1,) * count)

@@ -6,7 +6,7 @@ ELEMWISE, BROADCAST, INJECTIVE = "elemwise", "broadcast", "injective"
 
 
 def is_broadcast(tag: str) -> bool:
-    """Whether an operation reads its operands elementwise, perhaps with broadcasting."""
+    """Whether an operation reads its operands elementwise, with or without broadcasting."""
     return tag in (ELEMWISE, BROADCAST) or tag.startswith((f"{ELEMWISE},", f"{BROADCAST},"))
 
 

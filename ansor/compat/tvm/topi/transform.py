@@ -1,4 +1,4 @@
-"""`tvm.topi`'s operators that do more than ours of the same name, and all others."""
+"""Operators of `tvm.topi` that do more than ours of the same name. `operators` provides all others."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def strided_slice(
     a: Tensor, begin: Sequence[int | None], end: Sequence[int | None], strides: Sequence[int] | None = None, axes: Sequence[int] | None = None,
     slice_mode: str = "end",
 ) -> Tensor:  # fmt: skip
-    """`nn.strided_slice`. Missing strides at the end are 1. With slice_mode "size", `end` holds extents; -1 means up to the end.
+    """`nn.strided_slice`. Missing strides at the end are 1. With slice_mode "size", `end` holds extents, -1 means up to the end, and strides are ignored.
 
     Raises DeclarationError for tensors as bounds: the shape of the result would depend on their values.
     """
@@ -57,12 +57,12 @@ def strided_slice(
         end = [None if size is None or size < 0 else (first or 0) + size for first, size in zip(begin, end, strict=True)]
         steps = [1] * len(begin)
     elif slice_mode != "end":
-        raise DeclarationError(f"asked for strided_slice of {a.name} with slice_mode {slice_mode!r}; it is 'end' or 'size'")
+        raise DeclarationError(f"asked for strided_slice of {a.name} with slice_mode {slice_mode!r}; give 'end' or 'size'")
     return nn.strided_slice(a, begin, end, steps, axes)
 
 
 def take(a: Tensor, indices: Tensor, axis: int | None = None, batch_dims: int = 0, mode: str = "clip") -> Tensor:
-    """`nn.take`. Mode "fast", in which TVM does not check indices, is "clip" here. Raises DeclarationError if `batch_dims` is given."""
+    """`nn.take`. Mode "fast", which skips checks of indices in TVM, is "clip" here. Raises DeclarationError if `batch_dims` is given."""
     if batch_dims:
         raise DeclarationError(f"asked for take of {a.name} with batch_dims={batch_dims}; use topi.gather, or te.compute")
     return nn.take(a, indices, axis, "clip" if mode == "fast" else mode)

@@ -32,7 +32,7 @@ def get_const_tuple(in_tuple: Iterable[SupportsIndex | Expr]) -> tuple[int, ...]
 
 
 def traverse_inline(s: Schedule, final_op: Operation, callback: Callable[[Operation], object]) -> None:
-    """Call `callback` on every operation that `final_op` depends on, including itself, and inline those that only move or combine elements."""
+    """Call `callback` on `final_op` and every operation that it depends on, and inline all others that have no reduction."""
     seen: set[int] = set()
 
     def visit(op: Operation) -> None:
@@ -50,7 +50,7 @@ def traverse_inline(s: Schedule, final_op: Operation, callback: Callable[[Operat
 
 
 def is_injective(op: Operation) -> bool:
-    """Whether an operation has no reduction and reads every operand by its own indices, as `topi.tag.is_injective` decides by tags."""
+    """Whether an operation computes a tensor without a reduction. TVM decides this by tags, as `topi.tag.is_injective` does."""
     return not op.reduce_axis and not op.tensor.is_placeholder
 
 
@@ -65,7 +65,7 @@ def nchw_xc_layout(layout_info: str) -> bool:
 
 
 class InvalidShapeError(ValueError):
-    """A shape that an operator cannot take, for scripts that raise or expect it. Our operators raise DeclarationError, which is also a ValueError."""
+    """A shape that an operator does not accept, for scripts that raise or catch it. Our operators raise DeclarationError, which is also a ValueError."""
 
 
 def get_const_float(expr: Const | float) -> float:
@@ -90,7 +90,7 @@ def prod(x: Iterable[int]) -> int:
 
 
 def simplify(expr: Simple) -> Simple:
-    """Returns the expression: it was simplified when it was built."""
+    """Return the expression unchanged: it was simplified when it was built."""
     return expr
 
 

@@ -16,7 +16,7 @@ def winograd_transform_matrices(tile_size: int, kernel_size: int, out_dtype: str
     """A [m + 2, m], B [m + 2, m + 2] and G [m + 2, 3] for tiles of m x m outputs. Raises DeclarationError unless tiles are 2 or 4 and kernels 3."""
     method = next((method for method in METHODS if (method.m, 3) == (tile_size, kernel_size)), None)
     if method is None:
-        raise DeclarationError(f"asked for Winograd matrices for tiles of {tile_size} and kernels of {kernel_size}; tiles of 2 and 4 exist, for kernels of 3")
+        raise DeclarationError(f"asked for Winograd matrices for tiles of {tile_size} and kernels of {kernel_size}; give tiles of 2 or 4, and kernels of 3")
     return _tensor(_flipped(method.a), out_dtype, "A"), _tensor(_flipped(method.b), out_dtype, "B"), _tensor(method.g, out_dtype, "G")
 
 
@@ -27,7 +27,7 @@ def _tensor(matrix: Matrix, dtype: str, name: str) -> Tensor:
             for b, value in enumerate(row):
                 if value:
                     found = select(all_of(i == a, j == b), const(float(value), dtype), found)
-        return cast(dtype, found)  # a choice between bfloat16 numbers is a float32
+        return cast(dtype, found)  # select on bfloat16 numbers gives a float32
 
     return compute((len(matrix), len(matrix[0])), chosen, name=name, attrs={"const_matrix": True})
 

@@ -1,4 +1,4 @@
-"""`tvm.topi.nn`'s operators that do more than ours of the same name."""
+"""Operators of `tvm.topi.nn` that do more than ours of the same name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def matmul(
     tensor_a: Tensor, tensor_b: Tensor, bias: Tensor | None = None, out_dtype: str | None = None, transpose_a: bool = False, transpose_b: bool = False,
     auto_scheduler_rewritten_layout: str = "", meta_schedule_original_shape: object = None,
 ) -> Tensor:  # fmt: skip
-    """`nn.matmul`, plus `bias` [columns] on every row. The last two arguments are ignored: layouts are rewritten inside the program."""
+    """`nn.matmul`, with `bias` [columns] added to every row. The last two arguments are ignored: layouts are rewritten inside the program."""
     found = nn.matmul(tensor_a, tensor_b, transpose_a, transpose_b, out_dtype or tensor_a.dtype)
     return found if bias is None else nn.bias_add(found, bias, -1)
 
@@ -34,7 +34,7 @@ def batch_matmul(
     """`nn.batch_matmul`. The last two arguments are ignored. Raises DeclarationError if `oshape` is not the result's shape."""
     found = nn.batch_matmul(tensor_a, tensor_b, transpose_a, transpose_b, out_dtype or tensor_a.dtype)
     if oshape is not None and tuple(oshape) != found.shape:
-        raise DeclarationError(f"asked for a batch_matmul of shape {tuple(oshape)}, but its operands give {found.shape}; leave out oshape")
+        raise DeclarationError(f"asked for a batch_matmul of shape {tuple(oshape)}, but its operands give {found.shape}; omit oshape")
     return found
 
 

@@ -18,7 +18,7 @@ def get_pad_tuple(padding: Padding, kernel: Sequence[int]) -> tuple[int, ...]:
 
 
 get_pad_tuple1d = get_pad_tuple3d = get_pad_tuple
-"""The same for kernels of one and of three dimensions."""
+"""The same function, for kernels of one and of three dimensions."""
 
 
 def get_pad_tuple_generic(padding: Padding, kernel: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -22,7 +22,7 @@ class NamedModel:
     mark: str
 
 
-def judge_of(target: Target, unit: str, asked: CostModel | str | None = None, *, seed: int = 0, here: bool = True) -> NamedModel:
+def scoring_model(target: Target, unit: str, asked: CostModel | str | None = None, *, seed: int = 0, here: bool = True) -> NamedModel:
     """The model that ranks programs of a target with costs in a unit. here: programs are measured on this machine, so that a model fitted to it may be used.
 
     asked: a model, PACKAGE, or None for the best available one.
@@ -37,7 +37,7 @@ def judge_of(target: Target, unit: str, asked: CostModel | str | None = None, *,
     return NamedModel(first_model(target.prior.family, unit, seed), "the package's model", _package_mark(target.prior.family))
 
 
-def mark_of(target: Target, unit: str, asked: str | None = None) -> str:
+def model_mark(target: Target, unit: str, asked: str | None = None) -> str:
     """The mark of the model that a text asks for, without loading it where it is the package's."""
     if not knows(target.prior.family, unit):
         return ESTIMATE
