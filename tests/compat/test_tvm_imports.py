@@ -55,6 +55,18 @@ def test_modules_by_their_paths(path: str, name: str, ours: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "names"),
+    [("topi.broadcast", {"add", "maximum", "logical_and", "broadcast_to"}), ("autotvm.task.space", {"ConfigSpace", "FallbackConfigEntity"})],
+)
+def test_everything_of_a_module_at_once(path: str, names: set[str]) -> None:
+    given: dict[str, object] = {}
+    exec(f"from ansor.compat.tvm.{path} import *", given)
+    assert names <= set(given) and not {name for name in given if name.startswith("_")} - {"__builtins__"}
+    module = importlib.import_module(f"ansor.compat.tvm.{path}")
+    assert all(given[name] is getattr(module, name) for name in names)
+
+
+@pytest.mark.parametrize(
     ("root", "table"),
     [("compat.auto_scheduler", modules.AUTO_SCHEDULER), ("compat.autotvm", modules.AUTOTVM), ("compat.tvm.topi", modules.TOPI)],
 )
@@ -67,7 +79,7 @@ def test_their_missing_names_say_what_to_use() -> None:
     for path in ("autotvm.task.space", "auto_scheduler.measure", "auto_scheduler.cost_model.xgb_model"):
         module = importlib.import_module(f"ansor.compat.tvm.{path}")
         assert not hasattr(module, "bogus") and not hasattr(module, "__wrapped__")
-        with pytest.raises(AttributeError, match=rf"asked for tvm\.{path}\.bogus, which is not here; "):
+        with pytest.raises(AttributeError, match=rf"asked for tvm\.{path}\.bogus, which is not available; "):
             _ = module.bogus
 
 
@@ -83,7 +95,7 @@ def test_their_missing_names_say_what_to_use() -> None:
     ],
 )  # fmt: skip
 def test_missing_imports_say_what_to_use(statement: str, words: str) -> None:
-    with pytest.raises(ImportError, match=rf"asked for tvm\.[\w.]+, which is not here; .*{words}") as raised:
+    with pytest.raises(ImportError, match=rf"asked for tvm\.[\w.]+, which is not available; .*{words}") as raised:
         exec(statement, {})
     assert isinstance(raised.value, MissingModuleError) and isinstance(raised.value, AnsorError)
 
@@ -116,7 +128,7 @@ def test_unchanged_scripts_run(tmp_path: Path) -> None:
     script.write_text(SCRIPT)
     run = subprocess.run([sys.executable, "-m", "ansor.compat.tvm", str(script), "--fast"], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert "asked for tvm.relay, which is not here" in run.stdout and "__main__ ['--fast'] (4, 5)" in run.stdout
+    assert "asked for tvm.relay, which is not available" in run.stdout and "__main__ ['--fast'] (4, 5)" in run.stdout
     run = subprocess.run([sys.executable, "-m", "ansor.compat.tvm"], capture_output=True, text=True)
     assert run.returncode == 2 and "usage" in run.stderr
 
@@ -135,7 +147,7 @@ def test_tvm_itself_is_not_replaced() -> None:
         "from ansor.compat.tvm import alias\ntry: alias.install()\nexcept RuntimeError as error: print(error)\n"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "there.py is already imported; call install() first" in run.stdout
+    assert "there.py is already imported; call install() before it" in run.stdout
 
 
 def test_a_custom_rule() -> None:

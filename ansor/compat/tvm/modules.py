@@ -1,12 +1,12 @@
 """Creates the modules of `tvm.auto_scheduler` and `tvm.autotvm` under TVM's paths: `tvm.autotvm.task.space`, `tvm.auto_scheduler.cost_model.xgb_model`.
 
-Each has the names of the modules of ours listed here, then those of its package. They are created on import of `ansor.compat.tvm`.
+Each has the names of our modules listed here, then those of its package. Importing `ansor.compat.tvm` creates them.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
 
@@ -47,7 +47,7 @@ TOPI: Mapping[str, tuple[str, ...]] = {
 """Module of `tvm.topi` -> modules of `ansor.compat.tvm.topi`."""
 
 FLAT = (nd, runtime, target, te, testing, tir, topi.generic, topi.tag, topi.transform, topi.utils, topi.x86, transform)
-"""Modules without contents here: `missing` has the messages for their names."""
+"""Modules without submodules here: importing one raises an error with a message from `missing`."""
 
 
 def _module(name: str, sources: tuple[str, ...], package: ModuleType) -> ModuleType:
@@ -55,6 +55,8 @@ def _module(name: str, sources: tuple[str, ...], package: ModuleType) -> ModuleT
     made = ModuleType(HERE + name, f"`tvm.{name}`: the names of {', '.join(sources)}.")
 
     def __getattr__(wanted: str) -> object:
+        if wanted == "__all__":
+            return _listed([*map(import_module, sources)], package)
         for place in () if wanted.startswith("__") else (*map(import_module, sources), package):
             if wanted in vars(place) or place is not package and hasattr(place, wanted):
                 return getattr(place, wanted)
@@ -63,6 +65,12 @@ def _module(name: str, sources: tuple[str, ...], package: ModuleType) -> ModuleT
     get: Callable[[str], object] = __getattr__
     vars(made).update(__path__=[], __getattr__=get)
     return made
+
+
+def _listed(sources: Iterable[ModuleType], package: ModuleType) -> list[str]:
+    """The names for `import *`: the public names of the sources, and those in the package's `__all__`, some of which are created on first access."""
+    public = (name for place in sources for name in getattr(place, "__all__", vars(place)) if not name.startswith("_"))
+    return list(dict.fromkeys([*public, *getattr(package, "__all__", ())]))
 
 
 def _put(package: ModuleType, ours: str, modules: Mapping[str, tuple[str, ...]]) -> None:
