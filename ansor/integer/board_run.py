@@ -18,14 +18,14 @@ from ansor.measure.wire.opening import open_wire, wire_forms, wire_kind
 from ansor.support.text import clip
 
 _SAID = re.compile(r"selftest ([0-9a-f]+)\s+layers([0-9a-f ]+)\s+board ([0-9a-f]+) ([0-9a-f]+) stack ([0-9a-f]+)")
-SAID_BYTES = 1 << 16  # the most that is read of a self-test's output
+SAID_BYTES = 1 << 16  # the most bytes of a self-test's output that are read
 
 
 @dataclass(frozen=True)
 class BoardRun:
-    """wrong: 0 if every byte of the self-test is right; cost: of one run, in `unit`; layers: cost of each layer, including reading the counter.
+    """wrong: 0 if every byte of the self-test is right; cost: cost of one run, in `unit`; layers: cost of each layer, including reading the counter.
 
-    stack_bytes: the largest stack that was used.
+    stack_bytes: the most stack that was used.
     """
 
     wrong: int
@@ -36,19 +36,19 @@ class BoardRun:
 
 
 def wire_of(board: Board, device: str = "") -> str:
-    """The wire to a board: the one that is named, else its own; "" for a simulator. Raises DeviceError for a device that is not a wire."""
+    """The wire to a board: `device` if it is given, else the board's own; "" for a simulator. Raises DeviceError if `device` is not a wire."""
     if device and wire_kind(device) is None:
         raise DeviceError(f"asked to run on {device}, which is not a wire to a board; write {wire_forms()}, or leave it out to simulate {board.name}")
     return device or ("" if board.run.command else board.run.device)
 
 
 def run_firmware(firmware: Firmware, wire: str = "") -> BoardRun:
-    """Run it in the board's simulator, or on the board behind a wire. Raises DeviceError for a board with neither, and for a run without an answer."""
+    """Run firmware in the board's simulator, or on the board behind a wire. Raises DeviceError if there is neither, or the run ends without an answer."""
     text = _over_wire(firmware, wire) if wire else _simulated(firmware)
     board, found = firmware.board, _SAID.search(text)
     if found is None:
         said = clip(" ".join(text.split()), 300) or "nothing"
-        raise DeviceError(f"asked to run {firmware.path} on {wire or board.name}, which ended without an answer; it said: {said}")
+        raise DeviceError(f"asked to run {firmware.path} on {wire or board.name}, which ended without an answer; its output was: {said}")
     layers, scale = tuple(int(word, 16) * board.counter.scale for word in found[2].split()), board.counter.scale
     wrong, start, end, stack = (int(found[place], 16) for place in (1, 3, 4, 5))
     return BoardRun(wrong, (end - start) * scale, board.counter.unit, stack, layers)
@@ -62,12 +62,12 @@ def _simulated(firmware: Firmware) -> str:
     try:
         ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=SECONDS)
     except subprocess.TimeoutExpired as error:
-        raise DeviceError(f"asked to run {firmware.path}: still running after {SECONDS:.0f} s") from error
+        raise DeviceError(f"asked to run {firmware.path}, which is still running after {SECONDS:.0f} s") from error
     return f"{ran.stdout} {ran.stderr}"
 
 
 def _over_wire(firmware: Firmware, text: str) -> str:
-    """Write the program to the board's memory, run it to its end, and read what it left there."""
+    """Write the program to the board's memory, run it to its end, and read the output that it left there."""
     board, image = firmware.board, read_image(firmware.path)
     in_ram, in_flash = parts_of(image.segments, board)
     wire = open_wire(text)

@@ -1,4 +1,4 @@
-"""An integer network as a board's whole program, as text: start-up code, main program, linker script, and a script that builds them without this package."""
+"""Writes an integer network as a board's whole program: start-up code, main program, linker script, and a script that builds them without this package."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SETTINGS = f"{FOLDER}/settings.h"
 FIRMWARE, SCRIPT = "firmware.c", "firmware.ld"
 
 MAIN = """\
-/* The network as the whole program of a board. It prints the self-test's answer, the cost of each layer, the counter before and after one run, and bytes of
- * stack: on the console; without one, or behind a wire (FIRMWARE_BEHIND_WIRE), to memory, at ansor_answer. */
+/* The network as the whole program of a board. It prints the self-test's result, the cost of each layer, the counter before and after one run, and the bytes
+ * of stack used. It prints on the console; without a console, or behind a wire (FIRMWARE_BEHIND_WIRE), it writes to memory at ansor_answer. */
 #include "bare.h"
 #include "net.h"
 #include "trial/system.h"
@@ -92,7 +92,7 @@ case "$said" in *"selftest 0"*) echo "{name}: right" ;; *) echo "{name}: wrong";
 
 
 def board_files(code: NetworkCode, board: Board) -> dict[str, str]:
-    """The texts for the board by their paths in the network's folder, in addition to those of the network."""
+    """The files for the board by their paths in the network's folder, in addition to the files of the network."""
     name = c_name(code)
     sources = [path for path in harness.sources(board) if path.name != "trial.c"]
     headers = [path for path in sorted(harness.FOLDER.glob("*.h"))]
@@ -106,7 +106,7 @@ def board_files(code: NetworkCode, board: Board) -> dict[str, str]:
 
 
 def settings_text(code: NetworkCode, board: Board) -> str:
-    """What the start-up code has to know about the board, and the function that the network calls after each layer."""
+    """The header with the board's parameters for the start-up code, and the function that the network calls after each layer."""
     lines = ["TRIAL_SMALL", "TRIAL_SELECTED", f"{c_name(code).upper()}_AFTER firmware_after"]
     lines += [one.removeprefix("-D").replace("=", " ", 1) for one in harness.defines(board, apart=False)]
     return "\n".join([f"/* {board.name}: {board.about} */", *(f"#define {line}" for line in lines), ""])

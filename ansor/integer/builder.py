@@ -1,4 +1,4 @@
-"""Integer networks from what readers find in models: tensors in the order of models ([N, C, H, W]) go in, operators on stored tensors come out."""
+"""Builds integer networks for the readers of models: shapes go in with the model's order of dimensions ([N, C, H, W]), operators on stored tensors come out."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class Builder:
         self.left_out: list[str] = []
 
     def input(self, name: str, shape: Sequence[int], quantisation: Quantisation, unsigned: bool = False) -> str:
-        """An input of the network, of a shape in the model's order."""
+        """Add an input of the network; returns its name. shape: in the model's order."""
         axes = CHANNELS_LAST if len(shape) == 4 else ()
         self.tensors[name] = IntegerTensor(name, tuple(shape[axis] for axis in axes) or tuple(shape), quantisation, axes, unsigned)
         self.inputs.append(name)
         return name
 
     def add(self, operator: Operator, quantisation: Quantisation) -> str:
-        """Adds an operator; returns the name of the tensor that it makes. Raises ModelError if the operator does not fit its inputs."""
+        """Add an operator; returns the name of the tensor that it makes. Raises ModelError if the operator does not fit its inputs."""
         shapes = [self.tensors[name].shape for name in operator.inputs]
         shape = operator.shape(shapes)
         if not shape or min(shape) < 1:
             given = " and ".join(str(list(one)) for one in shapes)
-            raise ModelError(f"asked for the {operator.kind} {operator.output} of {given}, whose shape does not fit; check the model's shapes")
+            raise ModelError(f"asked for the {operator.kind} {operator.output} of {given}, which does not fit these shapes; check the model's shapes")
         self.tensors[operator.output] = IntegerTensor(operator.output, shape, quantisation, CHANNELS_LAST if len(shape) == 4 else ())
         self.operators.append(operator)
         return operator.output
@@ -52,7 +52,7 @@ class Builder:
         return tuple(tensor.shape[axis] for axis in np.argsort(tensor.axes)) if tensor.axes else tensor.shape
 
     def reshaped(self, name: str, shape: Sequence[int]) -> str:
-        """The elements of a tensor in the model's order, under another shape of that order."""
+        """Reshape a tensor; returns the name of the result. Both shapes, and the order of the elements, are the model's."""
         if prod(shape) != self.tensors[name].size:
             raise ModelError(f"asked to reshape {name} of shape {list(self.shape(name))} to {list(shape)}, which has a different number of elements")
         if tuple(shape) == self.shape(name):
@@ -61,7 +61,7 @@ class Builder:
         return self._stored(plain, tuple(shape))
 
     def _stored(self, name: str, shape: tuple[int, ...]) -> str:
-        """A tensor in the model's order under another shape, with the channels of an image last."""
+        """Reshape a tensor that is stored in the model's order, and move the channels of an image last."""
         made = self._renamed(name, shape)
         return made if len(shape) != 4 else self._moved(made, CHANNELS_LAST)
 
@@ -71,7 +71,7 @@ class Builder:
     def _moved(self, name: str, axes: tuple[int, ...]) -> str:
         shape = self.tensors[name].shape
         kept = [axis for axis in axes if shape[axis] != 1]
-        if kept == sorted(kept):  # only dimensions of one element change places
+        if kept == sorted(kept):  # only dimensions of extent 1 move
             moved = self._renamed(name, tuple(shape[axis] for axis in axes))
         else:
             moved = self._plain(Transpose(self._fresh(name, "transpose"), (name,), axes))
@@ -90,7 +90,7 @@ class Builder:
         return found
 
     def network(self, outputs: Sequence[str]) -> IntegerNetwork:
-        """The network, without what no output needs."""
+        """The network after all passes, without anything that no output needs. Raises ModelError if it is not consistent."""
         made = IntegerNetwork(self.name, tuple(self.inputs), tuple(outputs), dict(self.tensors), tuple(self.operators), tuple(self.left_out))
         return improved(made).checked()
 

@@ -1,4 +1,4 @@
-"""An integer network as C: the texts of its files. Free-standing C99 (with GNU vectors): nothing but a compiler is needed, no library, no heap."""
+"""Writes an integer network as C files: free-standing C99 with GNU vectors, which needs only a compiler, no library and no heap."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def c_name(program: NetworkCode) -> str:
 
 
 def header_text(program: NetworkCode) -> str:
-    """net.h: sizes, where inputs and outputs lie and what they mean, the entry points."""
+    """net.h: sizes, the offsets and quantisation of inputs and outputs, and the entry points."""
     network, name = program.network, c_name(program)
     word = name.upper()
     lines = [f"/* {network.name} for {program.target}: {counted(len(program.calls), 'layer')}, {network.macs} multiplications."]
@@ -46,12 +46,12 @@ def header_text(program: NetworkCode) -> str:
         for number, tensor in enumerate(names):
             suffix = "" if len(names) == 1 else str(number)
             lines += [*_tensor_lines(program, network.tensors[tensor], f"{word}_{role}{suffix}"), ""]
-    lines += ["/* If you define it: a function that is called after each layer, with its number from 0. */", f"#ifdef {word}_AFTER"]
+    lines += ["/* Optional macro: the name of a function that is called after each layer, with the layer's number from 0. */", f"#ifdef {word}_AFTER"]
     lines += [f"void {word}_AFTER(int layer);", "#endif", ""]
-    lines += ["/* Fill the inputs in the arena, run, read the outputs there. The arena is aligned to the bytes above, and keeps nothing between runs. */"]
+    lines += ["/* Fill the inputs in the arena, run, and read the outputs from it. The arena has the alignment above, and keeps no state between runs. */"]
     lines += [f"void {name}_run(unsigned char *arena);", *_parallel_lines(program), ""]
-    lines += ["/* 0: the outputs for a known input are correct. Otherwise 1 or more: the position of the first wrong byte. */"]
-    lines += [f"int {name}_selftest(unsigned char *arena);", "", "/* Its parts: before a run, and after it. */"]
+    lines += ["/* Returns 0 if the outputs for a known input are correct, else the position, from 1, of the first wrong byte (the start of a long output). */"]
+    lines += [f"int {name}_selftest(unsigned char *arena);", "", "/* The parts of the self-test: before a run, and after it. */"]
     lines += [f"void {name}_selftest_fill(unsigned char *arena);", f"int {name}_selftest_check(unsigned char *arena);", "", "#endif", ""]
     return "\n".join(lines)
 
@@ -74,7 +74,7 @@ void {name}_run_parallel(unsigned char *arena, {loops}) {{"""
 
 
 def is_parallel(program: NetworkCode) -> bool:
-    """Whether its kernels are for several threads."""
+    """Whether its kernels run on several threads."""
     return program.target.dialect.pool and program.target.threads > 1
 
 
@@ -85,7 +85,7 @@ def _parallel_lines(program: NetworkCode) -> list[str]:
 def _tensor_lines(program: NetworkCode, tensor: IntegerTensor, word: str) -> list[str]:
     shape = ", ".join(map(str, tensor.shape))
     order = " in the order [N, H, W, C]" if tensor.axes else ""
-    offset = ". The model has them 128 greater, as unsigned char" if tensor.unsigned else ""
+    offset = ". The model's numbers are unsigned char, 128 greater" if tensor.unsigned else ""
     scale, zero = tensor.quantisation.scale, tensor.quantisation.zero_point
     return [
         f"/* {tensor.name}: signed char[{shape}]{order}; q stands for {scale!r} * (q - {zero}){offset}. */".replace("- -", "+ "),
@@ -97,7 +97,7 @@ def _tensor_lines(program: NetworkCode, tensor: IntegerTensor, word: str) -> lis
 
 
 def network_text(program: NetworkCode) -> str:
-    """net.c: the calls of kernels, with their places in the arena."""
+    """net.c: the calls of kernels, with the offsets of their arguments in the arena."""
     name = c_name(program)
     word = name.upper()
     lines = ['#include "net.h"', '#include "weights.h"', ""]
@@ -134,7 +134,7 @@ def _comment(operator: Operator) -> str:
 
 
 def weights_header(program: NetworkCode) -> str:
-    """weights.h: the constants' names."""
+    """weights.h: the declarations of the constants."""
     word = f"ANSOR_{c_name(program).upper()}_WEIGHTS_H"
     declared = [f"extern {_array(program, name, array)};" for name, array in program.constants.items()]
     return "\n".join([f"#ifndef {word}", f"#define {word}", "", *declared, "", "#endif", ""])
@@ -165,12 +165,12 @@ def _numbers(array: NDArray[np.generic]) -> list[str]:
 
 
 def kernel_text(kernel: NetworkKernel) -> str:
-    """kernels/NAME.c, without math.h: integers do not need it, and free-standing compilers do not have it."""
+    """kernels/NAME.c, without math.h: integer kernels do not need it, and free-standing compilers do not have it."""
     return kernel.code.text.replace("#include <math.h>\n", "", 1)
 
 
 def build_text(program: NetworkCode) -> str:
-    """build.sh: builds with whatever C compiler CC names."""
+    """build.sh: builds with the C compiler that CC names."""
     name, machine = c_name(program), shlex.join(_machine_flags(program))
     compiler = "cc" if program.target.dialect.hosted else "python -m ziglang cc"
     sources = " ".join(("net", "weights", "selftest", *(f"{KERNELS}/{one.code.entry}" for one in program.kernels)))
@@ -203,7 +203,7 @@ def _machine_flags(program: NetworkCode) -> tuple[str, ...]:
 
 
 def files_of(program: NetworkCode, tests: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """All texts by their paths in the folder; `tests` are those of the self-test."""
+    """All files by their paths in the folder; `tests`: those of the self-test."""
     found = {"net.h": header_text(program), "net.c": network_text(program), "weights.h": weights_header(program), "weights.c": weights_text(program)}
     found |= {f"{KERNELS}/{one.code.entry}.c": kernel_text(one) for one in program.kernels}
     return found | dict(tests) | {"build.sh": build_text(program)}

@@ -1,4 +1,4 @@
-"""From an integer network to kernels: a task for each different operator, which is tuned, or chosen from records or by the model."""
+"""Compiles an integer network to kernels. Each distinct operator is a task: its program is tuned, taken from records, or picked by the model."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from ansor.te.tensor import Tensor
 
 NO_LIMITS = Limits()
 LEAST = 1024
-"""Bytes of workspace that every kernel may have, even if the arena grows for it; with an operating system, the size of the second cache if that is larger."""
+"""Bytes of workspace that every kernel may have, even if the arena has to grow. With an operating system, it is the size of the L2 cache if that is larger."""
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """An operator and its task. in_place: the tensors of its declaration over which its kernel writes."""
+    """An operator and its task. in_place: the inputs of its declaration that its kernel overwrites."""
 
     operator: Operator
     task: SearchTask
@@ -50,13 +50,13 @@ class Step:
 
     @property
     def key(self) -> tuple[str, tuple[str, ...]]:
-        """Equal for steps that share a kernel."""
+        """A key that is equal for steps that share a kernel."""
         return self.task.workload_key, self.in_place
 
 
 def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, reporter: Reporter, limits: Limits = NO_LIMITS) -> NetworkCode:
-    """The program. Tunes its kernels if `asked` says so. Weights have 16 bits where that is faster and the limits allow it; workspaces get the
-    free part of the arena that the limits allow."""
+    """Compile a network. Tunes its kernels if `asked` says so. Weights have 16 bits if that is faster and the limits allow it. Workspaces may use the free
+    part of the arena within the limits."""
     network, target = _suited(network, target, limits)
     steps = _steps(network, target, limits.arena_bytes)
     states = recorded_states([(task, float(weight)) for task, weight in _tasks(steps)], asked.records)
@@ -68,13 +68,13 @@ def compiled(network: IntegerNetwork, target: Target, asked: RunOptions, reporte
 
 
 def _suited(network: IntegerNetwork, target: Target, limits: Limits) -> tuple[IntegerNetwork, Target]:
-    """The network in the form that is compiled for a target, and that target with as many threads as its programs can have."""
+    """The network in the form that is compiled for a target, and the target, with one thread if its programs cannot use more."""
     target = target if target.dialect.pool else _on_one_thread(target)
     return fuse_additions(in_form(narrow(network), target, limits)), target
 
 
 def as_declared(network: IntegerNetwork, target: Target) -> NetworkCode:
-    """The program whose kernels are the plain loops of their declarations: untuned, and on bytes."""
+    """The program whose kernels are the plain loops of their declarations, untuned and on bytes."""
     network = narrow(network)
     steps = _steps(network, _on_one_thread(target))
     bests = {step.task.workload_key: Best(Sketch(step.task.dag), (), math.inf) for step in steps}
@@ -86,12 +86,12 @@ def _on_one_thread(target: Target) -> Target:
 
 
 def tuning_tasks(network: IntegerNetwork, target: Target, limits: Limits = NO_LIMITS) -> list[tuple[SearchTask, int]]:
-    """The tasks of what `compiled` makes of a network, also those that are not worth tuning, and how often each runs."""
+    """The tasks of the kernels that `compiled` makes for a network, including those not worth tuning, and how often each runs."""
     return tasks_of(*_suited(network, target, limits), limits.arena_bytes)
 
 
 def tasks_of(network: IntegerNetwork, target: Target, arena_bytes: int = 0) -> list[tuple[SearchTask, int]]:
-    """A task for each different operator, in the order of their first runs, and how often it runs. arena_bytes: as in `Limits`."""
+    """A task for each distinct operator, in the order of their first runs, and how often it runs. arena_bytes: as in `Limits`."""
     return _tasks(_steps(network, target, arena_bytes))
 
 
@@ -101,8 +101,8 @@ def _tasks(steps: Sequence[Step]) -> list[tuple[SearchTask, int]]:
 
 
 def _steps(network: IntegerNetwork, target: Target, arena_bytes: int = 0) -> list[Step]:
-    """Every step with its task. A workspace gets what is free in the arena while its step runs, at least `LEAST`, within the target's limit.
-    arena_bytes: the size of an arena that is larger than the tensors need."""
+    """Every step with its task. A workspace may use what is free in the arena while its step runs, but at least `LEAST`, within the target's limit.
+    arena_bytes: the size of the arena, if that is larger than the tensors need."""
     roots, operators = roots_of(network), steps_of(network)
     plan = arena_of(network, [0] * len(operators), target.alignment)
     tensors = [_declared(one, network) for one in operators]
@@ -120,7 +120,7 @@ def _steps(network: IntegerNetwork, target: Target, arena_bytes: int = 0) -> lis
 
 
 def _declared(operator: Operator, network: IntegerNetwork) -> list[Tensor]:
-    """Its declaration, on bytes as they are stored."""
+    """The declaration of an operator, with the stored dtypes of its tensors."""
     inputs, output = [network.tensors[name] for name in operator.inputs], network.tensors[operator.output]
     return declaration(operator, [one.shape for one in inputs], [one.dtype for one in (*inputs, output)])
 
@@ -132,8 +132,8 @@ def _limited(target: Target, workspace: int) -> Target:
 
 
 def _chosen(state: TaskState, target: Target, asked: RunOptions) -> Best:
-    """The program of a task, chosen for a network if none was measured. If none fits the limit on its workspace, the limit is raised in steps, and in the end
-    only the target's own limit applies."""
+    """The program of a task: the best measured one, or else the model's pick. If none fits the limit on its workspace, the limit is raised in steps; in the
+    end only the target's own limit applies."""
     limit = state.task.target.hardware.memory.workspace_bytes
     for wider in (state.task.target, *(_limited(target, limit * more // 4) for more in (5, 6, 8, 16))):
         state.task = SearchTask(tensors=state.task.tensors, target=_for_network(wider), name=state.task.name)
@@ -144,12 +144,12 @@ def _chosen(state: TaskState, target: Target, asked: RunOptions) -> Best:
 
 
 def _for_network(target: Target) -> Target:
-    """The target without the room that measuring a program alone takes: a network may keep weights in flash."""
+    """The target without the memory limits of measuring a single program: a network may keep weights in flash."""
     return replace(target, hardware=replace(target.hardware, memory=replace(target.hardware.memory, measured=False)))
 
 
 def _name(operator: Operator, network: IntegerNetwork) -> str:
-    """Such as convolution_3x3_16_32_16x16_s2: window, channels of input and output, size of the output, strides."""
+    """A name such as convolution_3x3_16_32_16x16_s2x2: window, channels of input and output, size of the output, strides."""
     shapes = [network.tensors[name].shape for name in (*operator.inputs[:1], operator.output)]
     parts = [operator.kind]
     if isinstance(operator, (Convolution, AveragePool, MaxPool)):

@@ -1,9 +1,9 @@
-"""An operator of an integer network as a declaration, for one kernel: inputs, then constants, then the result.
+"""Declares an operator of an integer network as tensors, for one kernel: inputs, then constants, then the result.
 
-Numbers of a layer that a processor takes as immediates (zero points, limits, the shift) are in the declaration, and arrays are constants. So layers with the
-same geometry and numbers share one kernel, and one task to tune.
+The declaration contains the numbers of a layer that a processor takes as immediates (zero points, limits, the shift); arrays are constants. Layers with the
+same geometry and numbers therefore share one kernel and one tuning task.
 
-Stored bytes are int8, or uint8 where they are 128 more: operators read and write both.
+Bytes are stored as int8, or as uint8 with 128 added. Operators read and write both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ansor.te.tensor import Tensor
 
 
 def declaration(operator: Operator, shapes: Sequence[Shape], dtypes: Sequence[str] = ()) -> list[Tensor]:
-    """The tensors of an operator on inputs of these shapes. dtypes: of the inputs and of the output as they are stored, int8 by default."""
+    """The tensors of an operator on inputs of these shapes. dtypes: the stored dtypes of the inputs and of the output, int8 by default."""
     *given, made = dtypes or ("int8",) * (len(shapes) + 1)
     inputs = [te.placeholder(shape, dtype, name=name) for shape, dtype, name in zip(shapes, given, _names(operator), strict=True)]
     constants = [te.placeholder(array.shape, str(array.dtype), name=name, constant=True) for name, array in operator.constants.items()]
@@ -29,7 +29,7 @@ def declaration(operator: Operator, shapes: Sequence[Shape], dtypes: Sequence[st
 
 
 def _names(operator: Operator) -> list[str]:
-    """Of its inputs."""
+    """The names of an operator's inputs."""
     if isinstance(operator, Concat):
         return [f"part{place}" for place in range(len(operator.inputs))]
     return ["left", "right"] if isinstance(operator, Add) else ["data", "added"][: len(operator.inputs)]
@@ -37,7 +37,7 @@ def _names(operator: Operator) -> list[str]:
 
 @singledispatch
 def result(operator: Operator, inputs: Sequence[Tensor], constants: Sequence[Tensor], dtype: str) -> Tensor:
-    """What an operator makes, stored as `dtype`."""
+    """The result of an operator, stored as `dtype`."""
     raise TypeError(f"the operator {operator.kind} has no declaration: write one here, with @result.register")
 
 
@@ -144,12 +144,12 @@ def _(operator: Transpose, inputs: Sequence[Tensor], constants: Sequence[Tensor]
 
 
 def _as_stored(data: Tensor, dtype: str) -> Tensor:
-    """The data in the dtype they are read in, copied if they are stored in another one: each element is read many times."""
+    """The data in the dtype in which they are read. They are copied if they are stored in another one, as each element is read many times."""
     return data if dtype == data.dtype else te.compute(data.shape, lambda *at: _as(data[at], dtype), name=f"{data.name}_{dtype}", attrs={KEPT: True})
 
 
 def _as(value: Expr, dtype: str) -> Expr:
-    """A byte as int16, or as a byte of the other kind, 128 more or less."""
+    """A stored byte as int16, or as the other byte dtype with 128 added or subtracted."""
     if dtype == value.dtype:
         return value
     if dtype == "int16":
@@ -158,12 +158,12 @@ def _as(value: Expr, dtype: str) -> Expr:
 
 
 def _more(dtype: str) -> int:
-    """How much greater numbers are stored."""
+    """The number that is added to values stored in this dtype."""
     return 128 if dtype == "uint8" else 0
 
 
 def _padded(data: Tensor, window: Window, value: int, dtype: str, count: int = 0) -> Tensor:
-    """The image that windows slide over. count: its channels, as many as the data has by default; those beyond are multiplied with weights of 0."""
+    """The padded image that windows slide over. count: its channels, by default those of the data; further channels are multiplied by weights of 0."""
     top, left, bottom, right = window.padding
     batch, height, width, channels = data.shape
     count = count or channels
@@ -180,7 +180,7 @@ def _padded(data: Tensor, window: Window, value: int, dtype: str, count: int = 0
 
 
 def _rows(operator: Convolution, data: Tensor) -> Tensor:
-    """What the windows of a convolution by rows are moved over: columns and channels are one dimension, as they lie in memory."""
+    """The padded image that the windows of a convolution by rows slide over: columns and channels are one dimension, as they are contiguous in memory."""
     window, dtype = operator.window, operator.form.dtype
     top, left, bottom, right = window.padding
     batch, height, width, channels = data.shape

@@ -1,4 +1,4 @@
-"""The tuning tasks of an int8 network, for runs of several networks or boards."""
+"""Extracts the tuning tasks of an int8 network, to tune several networks or boards in one run."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ def extract_int8_tasks(
     model: object, calibration: Sequence[object] = (), target: str | Target | None = None, *, ram_bytes: int | None = None, flash_bytes: int | None = None,
     arena_bytes: int = 0,
 ) -> ExtractedTasks:  # fmt: skip
-    """The tasks that `compile_int8` tunes when it is called with the same arguments, and how often the network runs each. `tune_tasks` takes them, also with
-    those of other boards: `compile_int8` with its `records` then uses the programs.
+    """The tasks that `compile_int8` tunes when it is called with the same arguments, and how often the network runs each. `tune_tasks` tunes them, alone or
+    together with those of other boards; `compile_int8` with the same `records` then uses the programs that it found.
 
-    Tasks that cannot be measured on the target, for lack of memory, are left out with a warning. Raises ModelError for a model that cannot be read or does
-    not fit.
+    Tasks that the target has too little memory to measure are left out, with a warning. Raises ModelError if the model cannot be read or does not fit.
     """
     target = parse_target("cpu -threads=1" if target is None else target)
     limits = limits_of(target, ram_bytes, flash_bytes, arena_bytes)

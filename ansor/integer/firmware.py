@@ -1,4 +1,4 @@
-"""An integer network as the whole program of a board: start-up code, network, self-test. It prints the self-test's result on the board's console."""
+"""Builds an integer network as the whole program of a board: start-up code, network, self-test. It prints the self-test's result on the board's console."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Firmware:
-    """An ELF file for a board. flash_bytes: code and constants; ram_bytes: arena, the harness's own data, and the stack that the board's file sets aside.
+    """An ELF file for a board. flash_bytes: code and constants; ram_bytes: arena, the harness's own data, and the stack that the board's file reserves.
 
-    code_bytes: of each kernel, by the name of its function.
+    code_bytes: code size of each kernel, by the name of its function.
     """
 
     path: Path
@@ -51,7 +51,7 @@ def board_of(code: NetworkCode) -> Board:
 
 
 def limits_of(target: Target, ram_bytes: int | None = None, flash_bytes: int | None = None, arena_bytes: int = 0) -> Limits:
-    """The memory that networks for a target may use: as given, or else what its board has. If code is in RAM, constants count there, too."""
+    """The memory that networks for a target may use: as given, or else all that its board has. If code is in RAM, constants count there, too."""
     if not isinstance(arena_bytes, int):
         raise ModelError(f"asked for arena_bytes={arena_bytes!r}; give a number of bytes")
     toolchain, together = target.toolchain(), 0
@@ -64,7 +64,7 @@ def limits_of(target: Target, ram_bytes: int | None = None, flash_bytes: int | N
 
 
 def build_firmware(code: NetworkCode, folder: str | Path, *, behind_wire: bool = False) -> Firmware:
-    """Write the network as C, and build the board's program, `firmware.elf`. behind_wire: it leaves its output in memory.
+    """Write the network as C, and build the board's program, `firmware.elf`. behind_wire: the program leaves its output in memory.
 
     Raises ToolchainError if it does not build, ModelError if it does not fit.
     """
@@ -87,9 +87,9 @@ def build_firmware(code: NetworkCode, folder: str | Path, *, behind_wire: bool =
         said = too_large(code, board, larger) if measured.ok else clip(" ".join(made.text.split()), 300)
         unbounded.unlink()
         larger.unlink(missing_ok=True)
-        raise ModelError(f"{code.network.name} with its code is larger than the memories of {board.name}: {said}")
+        raise ModelError(f"{code.network.name} with its code does not fit into the memory of {board.name}: {said}")
     if not made.ok:
-        raise ToolchainError(f"asked to build {code.network.name} for {board.name}, which fails: {made.text}")
+        raise ToolchainError(f"asked to build {code.network.name} for {board.name}, but the build failed: {made.text}")
     image = read_image(path)
     flash = sum(len(one.content) for one in image.segments)
     ram = image.symbols["ansor_bss_end"] - board.data.start + board.run.stack

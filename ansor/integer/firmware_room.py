@@ -1,4 +1,4 @@
-"""How much of each memory a network's firmware needs on a board that is too small for it, and what would have to become smaller."""
+"""Explains why a network's firmware does not fit on a board: how much of each memory it needs, and which part to make smaller."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansor.codegen.image.elf import read_image
 from ansor.integer.network_code import NetworkCode
 
 NO_ROOM = ("does not fit", "do not fit")
-"""What the linker script's bounds say when they are exceeded."""
+"""Parts of the linker script's messages when a bound is exceeded."""
 
 _BOUND = re.compile(r"^.*ASSERT\(\w+ <= .*$\n", re.MULTILINE)
 
@@ -21,7 +21,7 @@ def without_bounds(script: str) -> str:
 
 
 def too_large(code: NetworkCode, board: Board, linked: Path) -> str:
-    """For each memory that is too small: what firmware that was linked without bounds needs, and what the board has."""
+    """For each memory that is too small: what the firmware needs, measured after linking without bounds, and what the board has."""
     image = read_image(linked)
     stored = sum(len(one.content) for one in image.segments)
     kept = [("code and self-test", stored - code.constant_bytes), ("constants", code.constant_bytes)]
@@ -35,7 +35,7 @@ def too_large(code: NetworkCode, board: Board, linked: Path) -> str:
         _of_memory(board.code.name, room, kept) if stored > room else "",
         _of_memory(board.data.name, board.data.size, changing) if end > board.heap_end - board.data.start else "",
     ]
-    return "; ".join(filter(None, said)) or "alignment needs the rest"
+    return "; ".join(filter(None, said)) or "alignment takes up the remaining space"
 
 
 CURES = {
@@ -47,9 +47,9 @@ CURES = {
 
 
 def _of_memory(name: str, size: int, parts: list[tuple[str, int]]) -> str:
-    """One memory: the sum, each part, and how many bytes are too many."""
+    """The sentence about one memory: its size, the bytes needed, each part, and the excess."""
     needs = sum(one for _, one in parts)
     listed = ", ".join(f"{one:,} of {part}" for part, one in parts)
     largest = max((part for part in parts if part[0] in CURES), key=lambda part: part[1])[0]
     over = f"{needs - size:,} bytes too many" if needs > size else "the gaps between them do not fit"
-    return f"its {name} has {size:,} bytes, and {needs:,} are needed: {listed}; {over}, and the largest part is {largest} ({CURES[largest]})"
+    return f"its {name} has {size:,} bytes, but {needs:,} are needed: {listed}; {over}, and the largest part is {largest} ({CURES[largest]})"

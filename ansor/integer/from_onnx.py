@@ -1,4 +1,4 @@
-"""ONNX models in QDQ format as integer networks: QuantizeLinear and DequantizeLinear around the operators, as quantisers write them."""
+"""Reads ONNX models in QDQ format as integer networks. Quantisers write this format: it has QuantizeLinear and DequantizeLinear around the operators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ansor.integer.rescale import Doubles
 
 
 def from_onnx(path: str | Path) -> IntegerNetwork:
-    """Reads a file. Raises ModelError, in one sentence, for a damaged one and for each operator that is not supported."""
+    """Read a file. Raises ModelError if it is damaged, or an operator is not supported."""
     return network_of_graph(read_file(path), str(path))
 
 
@@ -30,7 +30,7 @@ def network_of_graph(graph: OnnxGraph, source: str) -> IntegerNetwork:
     except AnsorError:
         raise
     except (KeyError, IndexError, ValueError, TypeError, AttributeError, ArithmeticError) as error:  # sizes and attributes that contradict each other
-        raise ModelError(f"asked to read {source}, which is inconsistent: {' '.join(str(error).split())[:200]}; write it again") from error
+        raise ModelError(f"asked to read {source}, which is inconsistent: {' '.join(str(error).split())[:200]}; export it again") from error
 
 
 class _Reader(Values):
@@ -48,7 +48,7 @@ class _Reader(Values):
             elif node.op in OPERATORS:
                 self.known[node.outputs[0]] = OPERATORS[node.op](self, node)
             else:
-                raise ModelError(f"the model has {node}, which is not supported; supported are QuantizeLinear, DequantizeLinear, {', '.join(OPERATORS)}")
+                raise ModelError(f"the model has {node}, which is not supported; supported operators: QuantizeLinear, DequantizeLinear, {', '.join(OPERATORS)}")
         return self.build.network([self._output(name) for name in self.graph.outputs])
 
     def _quantise(self, node: OnnxNode) -> None:
@@ -68,7 +68,7 @@ class _Reader(Values):
             if scales.size > 1:
                 shape[axis] = scales.size
             if zeros.dtype not in (np.int8, np.uint8):
-                raise ModelError(f"the {node} makes {zeros.dtype} of a constant; constants are quantised to int8 or uint8")
+                raise ModelError(f"the {node} quantises a constant to {zeros.dtype}; only int8 and uint8 are supported")
             low = 0 if zeros.dtype == np.uint8 else -128
             wide = np.rint(value.astype(np.float64) / scales.reshape(shape)) + zeros.astype(np.float64).reshape(shape)
             self.known[result] = np.asarray(np.clip(wide, low, low + 255)).astype(zeros.dtype)
@@ -83,7 +83,7 @@ class _Reader(Values):
         self.known[result] = IntegerValue(made)
 
     def _input(self, name: str, quantisation: Quantisation, unsigned: bool) -> str:
-        """The integer tensor of an input that was reshaped before it is quantised."""
+        """The integer tensor of an input that is reshaped before it is quantised. Raises ModelError if the input is quantised in two ways."""
         known = self.known.get(name)
         if known is None:
             known = self.known[name] = IntegerValue(self.build.input(name, self.graph.inputs[name][0], quantisation, unsigned))
@@ -92,7 +92,7 @@ class _Reader(Values):
         return known.tensor
 
     def _made(self, node: OnnxNode, source: str, result: str, quantisation: Quantisation) -> str:
-        """The integer tensor of a value that is quantised."""
+        """The integer tensor of a quantised value."""
         value = self.known.get(source)
         if isinstance(value, Pending):
             return value.quantised(self.build, result, quantisation)
@@ -111,36 +111,36 @@ class _Reader(Values):
         if value is None and source in self.graph.inputs:
             shape, dtype = self.graph.inputs[source]
             if dtype not in ("int8", "uint8"):
-                raise ModelError(f"the input {source} has dtype {dtype} and is dequantised; give int8, uint8, or float32 that is quantised")
+                raise ModelError(f"the input {source} has dtype {dtype} and is dequantised; give int8 or uint8, or quantise a float32 input")
             quantisation, unsigned = self._parameters(node)
             self.known[source] = value = IntegerValue(self.build.input(source, shape, quantisation, unsigned))
         if not isinstance(value, (IntegerValue, Padded, CallerComputed)):
-            raise ModelError(f"the {node} reads {source}, which nothing quantised")
+            raise ModelError(f"the {node} reads {source}, which is not quantised")
         if not isinstance(value, CallerComputed):
             self._check_same(node, value.tensor)
         self.known[result] = value
 
     def _check_same(self, node: OnnxNode, tensor: str) -> None:
-        """Raises ModelError where the node has another scale or zero point than the tensor."""
+        """Raises ModelError if the scale or zero point of the node differs from that of the tensor."""
         if self._parameters(node)[0] != self.build.quantisation(tensor):
             raise ModelError(f"the {node} has a different scale or zero point from the quantised values before it; give both the same")
 
     def _scales(self, node: OnnxNode) -> tuple[Doubles, Array, int]:
         scales = self.constant(node, 1).astype(np.float64).reshape(-1)
         if not scales.size or not np.all(np.isfinite(scales)) or np.any(scales < 0):
-            raise ModelError(f"the {node} has the scale {scales.tolist()!r:.60}; scales are numbers above 0")
+            raise ModelError(f"the {node} has the scale {scales.tolist()!r:.60}; scales have to be finite and not negative")
         has_zeros = len(node.inputs) > 2 and node.inputs[2]
         zeros = self.constant(node, 2).reshape(-1) if has_zeros else np.zeros(scales.shape, np.uint8 if node.op == "QuantizeLinear" else np.int32)
         if node.attributes.get("block_size", 0):
-            raise ModelError(f"the {node} has scales of blocks; only one scale, or one for each channel, is supported")
+            raise ModelError(f"the {node} has block-wise scales; only one scale, or one for each channel, is supported")
         return scales, zeros, int(node.number("axis", 1))
 
     def _parameters(self, node: OnnxNode) -> tuple[Quantisation, bool]:
-        """The quantisation of a tensor (one scale, and a zero point of 8 bits), and whether the model has it unsigned."""
+        """The quantisation of a tensor (one scale and one 8-bit zero point), and whether the tensor is unsigned in the model."""
         scales, zeros, _ = self._scales(node)
         if scales.size != 1 or zeros.size != 1 or zeros.dtype not in (np.int8, np.uint8) or scales[0] <= 0:
             what = f"{scales.size} scales and zero points of dtype {zeros.dtype}"
-            raise ModelError(f"the {node} has {what}; tensors are int8 or uint8 with one scale: quantise with 8 bits, per tensor for activations")
+            raise ModelError(f"the {node} has {what}; tensors have to be int8 or uint8 with one scale: quantise with 8 bits, per tensor for activations")
         unsigned = zeros.dtype == np.uint8
         return Quantisation(float(scales[0]), int(zeros[0]) - (128 if unsigned else 0)), unsigned
 

@@ -1,4 +1,4 @@
-"""Graphs that PyTorch's PT2E quantisation made (`prepare_pt2e`, `convert_pt2e`) as integer networks: translated to ONNX's operators, and read like those."""
+"""Reads graphs that PyTorch's PT2E quantisation made (`prepare_pt2e`, `convert_pt2e`) as integer networks, by translating them to ONNX operators first."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MARK = "quantized_decomposed."
 
 
 def is_pt2e(model: object) -> TypeGuard[ExportedProgram | torch.fx.GraphModule]:
-    """Whether the model is a graph with PT2E's operators: it is quantised already, and takes no calibration."""
+    """Whether the model is a graph with PT2E's operators, which is already quantised and takes no calibration."""
     graph = model.graph if isinstance(model, (ExportedProgram, torch.fx.GraphModule)) else None
     return graph is not None and any(node.op == "call_function" and str(node.target).startswith(MARK) for node in graph.nodes)
 
 
 def from_pt2e(model: ExportedProgram | torch.fx.GraphModule, name: str = "network") -> IntegerNetwork:
-    """The network of what `convert_pt2e` returned, or of its export. Raises ModelError, in one sentence, for each operator that is not supported."""
+    """The network of a graph that `convert_pt2e` returned, or of its export. Raises ModelError if an operator is not supported."""
     program = model if isinstance(model, ExportedProgram) else _exported(model)
     return network_of_graph(graph_of(program, name), f"the graph {name}")
 
@@ -34,7 +34,7 @@ def _exported(model: torch.fx.GraphModule) -> ExportedProgram:
     values = [node.meta.get("val") for node in model.graph.nodes if node.op == "placeholder"]
     inputs = [torch.zeros(value.shape, dtype=value.dtype) for value in values if isinstance(value, torch.Tensor) and _is_fixed(value)]
     if len(inputs) != len(values):
-        raise ModelError("asked to read a quantised graph whose inputs have no fixed shapes; give its torch.export.export(graph, inputs)")
+        raise ModelError("asked to read a quantised graph whose inputs have no fixed shapes; give the result of torch.export.export(graph, inputs)")
     try:
         with torch.no_grad(), known_warnings_silenced(), logs_silenced(), prints_held():
             return torch.export.export(model, tuple(inputs), strict=False)

@@ -1,7 +1,7 @@
-"""PyTorch modules as integer networks: post-training quantisation from the ranges observed in a calibration.
+"""Quantises PyTorch modules to integer networks after training, from the value ranges observed in a calibration.
 
-Weights are int8, symmetric, with a scale for each output; biases int32; activations int8 with a scale and a zero point for each tensor, from its least and
-greatest value in the calibration. Batch norms are folded into the weights first.
+Weights are int8 and symmetric, with a scale for each output. Biases are int32. Activations are int8, with a scale and a zero point for each tensor, computed
+from its least and greatest values in the calibration. Batch norms are folded into the weights first.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from ansor.support.text import with_article
 FREE = (-math.inf, math.inf)
 LEFT_OUT = ("softmax", "log_softmax")
 SPREAD = 3
-"""The most bits between the scales of one layer's outputs, if scales are powers of two: sums are shifted by them, and have to stay within 32."""
+"""The largest ratio of a layer's output scales, in bits, if scales are powers of two. Sums are shifted by up to this many bits and have to fit into 32."""
 
 
 def from_torch(model: object, calibration: Sequence[object], name: str = "network", *, powers_of_two: bool = False) -> IntegerNetwork:
     """Quantise a module.
 
-    calibration: its inputs, each a tensor or a tuple of tensors, like those in use; the first one gives the shapes. powers_of_two: all scales are powers of
-    two and all zero points 0, so that rescaling is a shift. Raises ModelError, in one sentence, without inputs and for each operator that is not supported.
+    calibration: sample inputs like those in use, each a tensor or a tuple of tensors; the first one sets the shapes. powers_of_two: make all scales powers of
+    two and all zero points 0, so that rescaling is a shift. Raises ModelError if there are no inputs, or an operator is not supported.
     """
     samples = _samples(calibration)
     read = graph_of(model, samples[0])
@@ -49,7 +49,7 @@ def from_torch(model: object, calibration: Sequence[object], name: str = "networ
 
 
 def _samples(calibration: Sequence[object]) -> list[tuple[torch.Tensor, ...]]:
-    """The inputs of each calibration run. Raises ModelError for anything but a list of tensors, or of tuples of tensors."""
+    """The inputs of each calibration run. Raises ModelError unless they are a list of tensors, or of tuples of tensors."""
     wanted = "give a list of tensors, or of tuples of tensors, like those in use"
     if isinstance(calibration, torch.Tensor):
         raise ModelError(f"asked to quantise a model with one tensor as calibration inputs; {wanted}")
@@ -112,7 +112,7 @@ class _Quantiser:
         return self.build.network([self.stored[name] for name in outputs])
 
     def _take(self, node: Node, made: Pending) -> None:
-        """Keep a result as it is if only a rectifier reads it, and quantise any other."""
+        """Leave a result pending if a ReLU or a clip is its only reader; quantise any other."""
         readers = self.consumers.get(node.name, [])
         if len(readers) == 1 and readers[0].op in ("relu", "clip") and node.name not in self.graph.outputs:
             self.pending[node.name] = made
@@ -124,7 +124,7 @@ class _Quantiser:
     def _source(self, node: Node, place: int = 0) -> str:
         name = node.inputs[place]
         if name not in self.stored:
-            what = "a constant" if name in self.graph.constants else "a softmax" if name not in self.pending else "shared with a rectifier"
+            what = "a constant" if name in self.graph.constants else "a softmax" if name not in self.pending else "also read by a rectifier"
             raise ModelError(f"asked to quantise the {node.op} {node.name}, which reads {name}, {what}; this is not supported")
         return self.stored[name]
 
@@ -158,18 +158,18 @@ class _Quantiser:
         sources = (self._source(node, 0), self._source(node, 1)) if len(node.inputs) == 2 else ()
         shapes = {self.graph.value(name).shape for name in node.inputs}
         if not sources or len(shapes) != 1:
-            raise ModelError(f"asked to quantise the addition {node.name} of {' and '.join(map(str, shapes))}; supported are two tensors of one shape")
+            raise ModelError(f"asked to quantise the addition {node.name} of {' and '.join(map(str, shapes))}; only two tensors of one shape are supported")
         return Sum(sources, *FREE, sign)
 
     def _weighted(self, node: Node) -> Pending:
         if any(name not in self.graph.constants for name in node.inputs[1:]):
-            raise ModelError(f"asked to quantise the {node.op} {node.name}, whose weights are computed; supported are constants")
+            raise ModelError(f"asked to quantise the {node.op} {node.name}, whose weights are computed; only constant weights are supported")
         weights, scales = quantised_weights(self.graph.constants[node.inputs[1]], self.powers)
         bias = self.graph.constants[node.inputs[2]].astype(np.float64) if len(node.inputs) > 2 else np.zeros(len(weights))
         source = self._source(node)
         if node.op == "dense":
             if len(node.shape) != 2:
-                raise ModelError(f"asked to quantise the dense layer {node.name} of {len(node.shape)} dimensions; supported are 2")
+                raise ModelError(f"asked to quantise the dense layer {node.name} of {len(node.shape)} dimensions; only 2 are supported")
             return WeightedSum((source,), *FREE, np.ascontiguousarray(weights.T), scales, bias)
         groups, channels = node.integer("groups"), self.graph.value(node.inputs[0]).shape[1]
         depthwise = groups > 1 and groups == channels
@@ -184,11 +184,11 @@ class _Quantiser:
         window = _window(node, (kernel[0], kernel[1]))
         height, width = self.graph.value(node.inputs[0]).shape[2:]
         if window.output(height, width) != node.shape[2:]:
-            raise ModelError(f"asked to quantise the pool {node.name} with ceil_mode, whose windows leave the image; supported are windows inside it")
+            raise ModelError(f"asked to quantise the pool {node.name} with ceil_mode, whose windows extend beyond the image; only windows inside are supported")
         if node.text("kind") == "max":
             return Maximum((source,), *FREE, window)
         if any(window.padding) and not node.attributes["count_include_pad"] or window.dilation != (1, 1):
-            raise ModelError(f"asked to quantise the pool {node.name}, whose padding does not count in its means; supported is count_include_pad=True")
+            raise ModelError(f"asked to quantise the pool {node.name}, whose means leave out the padding; only count_include_pad=True is supported")
         return Average((source,), *FREE, window)
 
 

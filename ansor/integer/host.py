@@ -1,4 +1,4 @@
-"""An integer network in C, loaded into this process: runs the exported files on given inputs."""
+"""Builds the exported C files of an integer network, loads them into this process, and runs them on given inputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECONDS = 600.0
 
 
 class HostNetwork:
-    """Built from the files that `save` writes. Raises TargetError for other machines' programs, and ToolchainError when they do not build."""
+    """A network built from the files that `save` writes. Raises TargetError if it is for another machine, and ToolchainError if it does not build."""
 
     def __init__(self, program: NetworkCode) -> None:
         check_loads_here(program.target)
@@ -36,16 +36,16 @@ class HostNetwork:
 
     @property
     def arena(self) -> NDArray[np.uint8]:
-        """The arena of this object."""
+        """The arena, aligned for the target."""
         return self._memory[self._start : self._start + self.program.arena_bytes]
 
     def run(self, inputs: Mapping[str, NDArray[np.int8]]) -> dict[str, NDArray[np.int8]]:
-        """The outputs for inputs as they are stored."""
-        self.arena[:] = 0xA5  # nothing may depend on what was there
+        """Run on stored inputs; returns the stored outputs."""
+        self.arena[:] = 0xA5  # results must not depend on previous contents
         return self.run_again(inputs)
 
     def run_again(self, inputs: Mapping[str, NDArray[np.int8]]) -> dict[str, NDArray[np.int8]]:
-        """The same without clearing the arena first. This is what is timed."""
+        """The same without overwriting the arena first. Timing uses this."""
         for name in self.program.network.inputs:
             self._place(name)[:] = inputs[name].reshape(-1)
         self._call()
@@ -56,7 +56,7 @@ class HostNetwork:
         if not is_parallel(self.program):
             self._library[f"{name}_run"](arena)
             return
-        pool = shared_pool(self.program.target.threads)  # asked for each time: a forked process has its own
+        pool = shared_pool(self.program.target.threads)  # looked up each time: a forked process has its own pool
         self._library[f"{name}_run_parallel"](arena, ctypes.c_void_p(pool.parallel_for), ctypes.c_void_p(pool.handle))
 
     def selftest(self) -> int:
@@ -74,5 +74,5 @@ def _built(program: NetworkCode, folder: Path) -> Path:
     sources = [folder / f"{name}.c" for name in ("net", "weights", "selftest")] + sorted((folder / KERNELS).glob("*.c"))
     made = compile_files(toolchain.compiler, sources, folder / "network.so", (*toolchain.flags, f"-I{folder}"), timeout=SECONDS)
     if not made.ok:
-        raise ToolchainError(f"asked to build {program.network.name} for {program.target}, which fails: {made.text}")
+        raise ToolchainError(f"asked to build {program.network.name} for {program.target}, but the build failed: {made.text}")
     return folder / "network.so"

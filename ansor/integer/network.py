@@ -1,6 +1,6 @@
-"""An integer network as a value: operators on 8-bit tensors, in an order that can be run.
+"""An integer network: operators on 8-bit tensors, in an order in which they can run.
 
-Images are stored with their channels last ([N, H, W, C]), whatever the model does. A stored number q stands for `scale * (q - zero_point)`.
+Images are stored with their channels last ([N, H, W, C]), whatever layout the model has. A stored number q represents `scale * (q - zero_point)`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CHANNELS_LAST = (0, 2, 3, 1)
 
 @dataclass(frozen=True)
 class Quantisation:
-    """q stands for `scale * (q - zero_point)`; zero_point from -128 to 127."""
+    """A stored number q represents `scale * (q - zero_point)`; zero_point is from -128 to 127."""
 
     scale: float
     zero_point: int
@@ -32,12 +32,12 @@ class Quantisation:
         return int(ends[0]), int(ends[1])
 
     def quantised(self, values: NDArray[np.generic]) -> NDArray[np.int8]:
-        """Real values as stored numbers: to the nearest one, halves to the even one."""
+        """Real values as stored numbers, rounded to the nearest, halves to even."""
         found: NDArray[np.int8] = np.clip(np.rint(values.astype(np.float64) / self.scale) + self.zero_point, -128, 127).astype(np.int8)
         return found
 
     def real(self, stored: NDArray[np.int8]) -> NDArray[np.float64]:
-        """The real numbers that stored ones stand for."""
+        """The real numbers that stored numbers represent."""
         return self.scale * (stored.astype(np.float64) - self.zero_point)
 
 
@@ -45,8 +45,8 @@ class Quantisation:
 class IntegerTensor:
     """An int8 array of `shape`.
 
-    axes: the order in which the model's dimensions are stored, () for the model's own; unsigned: the model has uint8 here, 128 more than what is stored.
-    dtype: of the bytes in the arena; uint8 if kernels pass each of them on with 128 added.
+    axes: the order in which the model's dimensions are stored, () for the model's own; unsigned: whether the model has uint8 here, 128 more than is stored;
+    dtype: dtype of the bytes in the arena, uint8 if kernels store them with 128 added.
     """
 
     name: str
@@ -58,7 +58,7 @@ class IntegerTensor:
 
     @property
     def size(self) -> int:
-        """Elements, which are bytes."""
+        """The number of elements, which is also the number of bytes."""
         return prod(self.shape)
 
     def stored(self, values: NDArray[np.generic]) -> NDArray[np.int8]:
@@ -72,9 +72,9 @@ class IntegerTensor:
 
 @dataclass(frozen=True, eq=False)
 class IntegerNetwork:
-    """inputs, outputs: names of tensors; operators: in an order that can be run; each makes the tensor that it is named after.
+    """inputs, outputs: names of tensors; operators: in an order in which they can run, each named after the tensor that it makes.
 
-    left_out: what the model computes after the outputs, and is left to the caller: `softmax`.
+    left_out: operators after the outputs that are left to the caller, such as `softmax`.
     """
 
     name: str
@@ -95,7 +95,7 @@ class IntegerNetwork:
         return sum(array.nbytes for one in self.operators for array in one.constants.values())
 
     def checked(self) -> IntegerNetwork:
-        """The network itself. Raises ModelError unless every tensor is made once, before it is read, by an operator that makes its shape."""
+        """The network itself. Raises ModelError unless every tensor is made once, in its shape, before it is read."""
         known = set(self.inputs)
         for one in self.operators:
             missing = [name for name in one.inputs if name not in known]

@@ -1,4 +1,4 @@
-"""Which values the arrays of a network take: the graph run by PyTorch in single precision, on the inputs of a calibration."""
+"""Observes the ranges of the arrays of a network: PyTorch runs the graph in single precision on the calibration inputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ranges = dict[str, tuple[float, float]]
 
 
 def observed(graph: Graph, samples: Iterable[Sequence[torch.Tensor]]) -> Ranges:
-    """The least and the greatest value of every array over all samples; 0 is always among them. Raises ModelError for values that are not numbers."""
+    """The least and the greatest value of every array over all samples, as a range that includes 0. Raises ModelError for values that are not finite."""
     ranges: Ranges = {}
     for sample in samples:
         for name, value in evaluated(graph, sample).items():
@@ -27,13 +27,13 @@ def observed(graph: Graph, samples: Iterable[Sequence[torch.Tensor]]) -> Ranges:
 
 
 def evaluated(graph: Graph, inputs: Sequence[torch.Tensor]) -> Values:
-    """The inputs and what every node makes of them."""
+    """The inputs, and the results of all nodes. Raises ModelError for operators that are not supported."""
     found: Values = {name: torch.from_numpy(array) for name, array in graph.constants.items()}
     found |= dict(zip(graph.inputs, inputs, strict=True))
     with torch.no_grad():
         for node in graph:
             if node.op not in _FLOATS:
-                raise ModelError(f"asked to quantise the {node.op} {node.name}, which is not supported; supported are {', '.join(_FLOATS)}")
+                raise ModelError(f"asked to quantise the {node.op} {node.name}, which is not supported; supported operators: {', '.join(_FLOATS)}")
             found[node.name] = _FLOATS[node.op](node, *(found[name] for name in node.inputs))
     return {name: value for name, value in found.items() if name not in graph.constants}
 
@@ -70,7 +70,7 @@ FUNCTIONS: Mapping[str, Callable[[Node, torch.Tensor], torch.Tensor]] = {
     "neg": lambda node, x: -x, "exp": lambda node, x: x.exp(), "leaky_relu": lambda node, x: functional.leaky_relu(x, node.number("slope")),
     "gelu": lambda node, x: functional.gelu(x, approximate=node.text("approximate")),
 }  # fmt: skip
-"""Functions of one number, which become tables."""
+"""Element-wise functions, which become lookup tables."""
 
 _FLOATS: Mapping[str, Callable[..., torch.Tensor]] = {
     "conv2d": _convolution, "dense": lambda node, *given: functional.linear(*given), "add": lambda node, *given: given[0] + given[1],

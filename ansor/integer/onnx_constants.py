@@ -1,4 +1,4 @@
-"""Nodes of ONNX files whose inputs are constants: what exporters write to compute shapes and paddings. They are computed when the file is read."""
+"""Computes ONNX nodes with constant inputs when a file is read. Exporters write such nodes to compute shapes and paddings."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ansor.integer.onnx_file import Array, OnnxNode
 
 FOLDED = ("ConstantOfShape", "Concat", "Slice", "Cast", "Transpose", "Reshape", "Gather", "Unsqueeze", "Squeeze", "Add", "Sub", "Mul", "Div", "Identity")
 MOST = 1 << 24
-"""The most elements of a folded constant, which is more than a board could hold."""
+"""The most elements of a folded constant: more than a board can hold."""
 
 
 def folded(node: OnnxNode, inputs: Sequence[Array]) -> Array:
-    """The value of a node of constants, by the reference of the package onnx. Raises ModelError for more elements than `MOST`."""
+    """The value of a node with constant inputs, by the reference evaluator of the package onnx. Raises ModelError for more elements than `MOST`."""
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
 

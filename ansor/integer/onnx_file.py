@@ -1,4 +1,4 @@
-"""ONNX files of int8 networks as plain values."""
+"""Reads ONNX files of int8 networks as plain values."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True, eq=False)
 class OnnxNode:
-    """An operator: its type, the names of its inputs ('' for one that is left out) and outputs, and its attributes as Python values and arrays.
+    """An operator: its type, the names of its inputs ('' for an omitted one) and outputs, and its attributes as Python values and arrays.
 
-    label: what the model calls the operator, where that is not the type.
+    label: the model's name for the operator, if that is not the type.
     """
 
     op: str
@@ -49,7 +49,7 @@ class OnnxNode:
 
 @dataclass(frozen=True, eq=False)
 class OnnxGraph:
-    """A graph in ONNX's operators. inputs: shapes and dtypes by name, 1 for a first dimension that the file leaves open; constants: initialisers."""
+    """A graph of ONNX operators. inputs: shapes and dtypes by name; a first dimension that the file leaves open is 1. constants: initialisers."""
 
     name: str
     inputs: Mapping[str, tuple[tuple[int, ...], str]]
@@ -59,7 +59,7 @@ class OnnxGraph:
 
 
 def read_file(path: str | Path) -> OnnxGraph:
-    """The graph of a file. Raises ModelError for anything but an ONNX file, and if `onnx` is not installed."""
+    """The graph of a file. Raises ModelError if it is not an ONNX file, or `onnx` is not installed."""
     return read_onnx(path, lambda model: _graph(model.graph, Path(path).stem))
 
 
@@ -95,5 +95,5 @@ def _value(one: Any) -> tuple[tuple[int, ...], str]:
     if shape and shape[0] == 0:
         shape[0] = 1
     if not shape or min(shape) < 1:
-        raise ModelError(f"the input {one.name} has the shape {shape}, and 0 stands for an open dimension; fix its shape before export")
+        raise ModelError(f"the input {one.name} has the shape {shape}, where 0 is an open dimension; fix its shape before export")
     return tuple(shape), str(np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)))

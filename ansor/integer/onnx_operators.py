@@ -1,4 +1,4 @@
-"""Operators of ONNX between DequantizeLinear and QuantizeLinear: what each makes of quantised inputs. One function for each, in the table `OPERATORS`."""
+"""Translates the ONNX operators between DequantizeLinear and QuantizeLinear. The table `OPERATORS` has a function for each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ Translation = Callable[[Values, OnnxNode], Known]
 
 
 def weights_of(read: Values, node: OnnxNode, place: int, outputs: int) -> Weights:
-    """int8 weights, whose scales run along their outputs. 128 is subtracted from uint8; zero points then have to be 0."""
+    """The int8 weights of a node, with scales along their outputs. Subtracts 128 from uint8 weights and their zero points. Raises ModelError if a zero point
+    is not 0 then, and for weights of another form."""
     found = read.known.get(node.inputs[place])
     if not isinstance(found, Weights) or found.values.dtype not in (np.int8, np.uint8):
         raise ModelError(f"the {node} has weights {node.inputs[place]} that are not 8-bit constants behind a DequantizeLinear; quantise the weights too")
@@ -37,14 +38,14 @@ def weights_of(read: Values, node: OnnxNode, place: int, outputs: int) -> Weight
 
 
 def bias_of(read: Values, node: OnnxNode, place: int, count: int) -> Doubles:
-    """The bias in real numbers, zeros where there is none."""
+    """The bias in real numbers, zeros if there is none."""
     if len(node.inputs) <= place or not node.inputs[place]:
         return np.zeros(count)
     return np.broadcast_to(read.constant(node, place).astype(np.float64).reshape(-1), (count,))
 
 
 def whole_bias(read: Values, node: OnnxNode, place: int, scales: Doubles, count: int) -> Doubles:
-    """The bias, exactly the file's whole numbers in units of `scales`: the file's own scale is rounded to single precision."""
+    """The bias in real numbers. An int32 bias becomes exact multiples of `scales`, as the file's own scale is rounded to single precision."""
     found = read.known.get(node.inputs[place]) if len(node.inputs) > place else None
     wide = np.broadcast_to(scales, (count,))
     if isinstance(found, Weights) and found.values.dtype == np.int32 and np.allclose(found.scales, wide, rtol=1e-5, atol=0) and not np.any(found.zero_points):
@@ -59,7 +60,7 @@ def convolution(read: Values, node: OnnxNode) -> Pending:
     found = weights_of(read, node, 1, 0)
     shape = read.build.shape(source)
     if len(shape) != 4 or found.values.ndim != 4:
-        raise ModelError(f"the {node} is of {len(shape) - 2} spatial dimensions; convolutions are of 2")
+        raise ModelError(f"the {node} has {len(shape) - 2} spatial dimensions; only convolutions with 2 are supported")
     groups, outputs = int(node.number("group", 1)), found.values.shape[0]
     depthwise = groups > 1 and groups == shape[1] and found.values.shape[1] == 1
     if groups < 1 or outputs % groups or found.values.shape[1] * groups != shape[1]:
@@ -81,13 +82,13 @@ def pad(read: Values, node: OnnxNode) -> Known:
     has_axes = len(node.inputs) > 3 and node.inputs[3]
     plain = not has_axes and node.attributes.get("mode", "constant") == "constant" and not any(value)
     if not plain or len(given) != 8 or any(given[place] for place in (0, 1, 4, 5)) or min(given) < 0:
-        raise ModelError(f"the {node} pads by {given} with {value}; supported are zeros around images [N, C, H, W], before a convolution")
+        raise ModelError(f"the {node} pads by {given} with {value}; only zeros around images [N, C, H, W] before a convolution are supported")
     return Padded(source, (int(given[2]), int(given[3]), int(given[6]), int(given[7])))
 
 
 def gemm(read: Values, node: OnnxNode) -> Pending:
     if (node.number("alpha", 1), node.number("beta", 1), node.number("transA", 0)) != (1, 1, 0):
-        raise ModelError(f"the {node} has alpha, beta or transA; supported is x times W plus b, W transposed or not")
+        raise ModelError(f"the {node} has alpha, beta or transA; only x times W plus b is supported, with W transposed or not")
     transposed = bool(node.number("transB", 0))
     return dense(read, node, weights_of(read, node, 1, 0 if transposed else 1), transposed)
 
@@ -100,7 +101,7 @@ def dense(read: Values, node: OnnxNode, found: Weights, transposed: bool) -> Pen
     source = read.stored(node)
     shape = read.build.shape(source)
     if len(shape) != 2 or found.values.ndim != 2:
-        raise ModelError(f"the {node} is of shapes {list(shape)} and {list(found.values.shape)}; supported are two matrices, the second one constant")
+        raise ModelError(f"the {node} has shapes {list(shape)} and {list(found.values.shape)}; only two matrices are supported, the second one constant")
     weights = np.ascontiguousarray(found.values.T if transposed else found.values).astype(np.int8)
     bias = whole_bias(read, node, 2, found.scales * read.build.quantisation(source).scale, weights.shape[1])
     return WeightedSum((source,), *FREE, weights, found.scales, bias)
@@ -115,11 +116,11 @@ def add(read: Values, node: OnnxNode) -> Pending:
 
 
 def two(sign: int, read: Values, node: OnnxNode) -> Pending:
-    """Two tensors, added or subtracted."""
+    """The sum or difference of two tensors."""
     sources = (read.stored(node, 0), read.stored(node, 1))
     shapes = [read.build.shape(source) for source in sources]
     if shapes[0] != shapes[1]:
-        raise ModelError(f"the {node} is of tensors of shapes {list(shapes[0])} and {list(shapes[1])}; supported are tensors of one shape")
+        raise ModelError(f"the {node} reads tensors of shapes {list(shapes[0])} and {list(shapes[1])}; only tensors of one shape are supported")
     return Sum(sources, *FREE, sign)
 
 
@@ -128,14 +129,14 @@ def concat(read: Values, node: OnnxNode) -> Pending:
     shapes = [read.build.shape(source) for source in sources]
     axis = int(node.number("axis", 1)) % len(shapes[0])
     if len({(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}) != 1:
-        raise ModelError(f"the {node} joins tensors of shapes {' and '.join(map(str, map(list, shapes)))} along {axis}, where the others have to be equal")
+        raise ModelError(f"the {node} joins tensors of shapes {' and '.join(map(str, map(list, shapes)))} along {axis}; all others have to be equal")
     return Concatenation(sources, *FREE, axis)
 
 
 def _with_bias(node: OnnxNode, before: WeightedSum, constant: Array) -> Pending:
     outputs = before.bias.size
     if constant.size not in (1, outputs) or (before.low, before.high) != FREE or before.window is not None and constant.size > 1 and constant.ndim < 3:
-        raise ModelError(f"the {node} adds a constant of shape {list(constant.shape)}; supported is one number for each of the {outputs} outputs before it")
+        raise ModelError(f"the {node} adds a constant of shape {list(constant.shape)}; only one number for each of the {outputs} outputs is supported")
     return replace(before, bias=before.bias + np.broadcast_to(constant.astype(np.float64).reshape(-1), (outputs,)))
 
 
@@ -144,13 +145,13 @@ def batch_norm(read: Values, node: OnnxNode) -> Pending:
     gamma, beta, mean, variance = (read.constant(node, place).astype(np.float64).reshape(-1) for place in range(1, 5))
     shape = read.build.shape(source)
     if len(shape) not in (2, 4) or not gamma.size == beta.size == mean.size == variance.size == shape[1] or node.number("training_mode", 0):
-        raise ModelError(f"the {node} is of a tensor of shape {list(shape)}; supported are [N, C] and [N, C, H, W], with statistics for each channel")
+        raise ModelError(f"the {node} reads a tensor of shape {list(shape)}; only [N, C] and [N, C, H, W] are supported, with statistics for each channel")
     factors = gamma / np.sqrt(variance + node.number("epsilon", 1e-5))
     return Affine((source,), *FREE, factors, beta - mean * factors)
 
 
 def limited(low: float, high: float, read: Values, node: OnnxNode) -> Known:
-    """A value limited to a range: at no cost for a pending result, by a table for a tensor."""
+    """A value limited to a range: at no cost for a pending result, by a lookup table for a tensor."""
     value = read.known.get(node.inputs[0])
     return value.limited(low, high) if isinstance(value, Pending) else Function((read.stored(node),), low, high, lambda values: values)
 
@@ -167,7 +168,7 @@ def average_pool(read: Values, node: OnnxNode) -> Pending:
     source = read.stored(node)
     window = window_of(node, read.build.shape(source)[2:], None)
     if any(window.padding) and not node.number("count_include_pad", 0):
-        raise ModelError(f"the {node} has padding that does not count in its means; supported is count_include_pad=1, or no padding")
+        raise ModelError(f"the {node} has means that leave out the padding; only count_include_pad=1, or no padding, is supported")
     return Average((source,), *FREE, window)
 
 
@@ -181,14 +182,14 @@ def reduce_mean(read: Values, node: OnnxNode) -> Known:
     given = read.constant(node, 1).tolist() if len(node.inputs) > 1 and node.inputs[1] else node.numbers("axes", ())
     shape = read.build.shape(source)
     if len(shape) != 4 or sorted(axis % 4 for axis in given) != [2, 3]:
-        raise ModelError(f"the {node} is the mean of {list(shape)} over {list(given)}; supported is that of images over height and width")
+        raise ModelError(f"the {node} is the mean of {list(shape)} over {list(given)}; only the mean of images over height and width is supported")
     return Average((source,), *FREE, Window(_image(read, node, source)), flat=not node.number("keepdims", 1))
 
 
 def _image(read: Values, node: OnnxNode, source: str) -> tuple[int, int]:
     shape = read.build.shape(source)
     if len(shape) != 4:
-        raise ModelError(f"the {node} is of a tensor of shape {list(shape)}; supported are images [N, C, H, W]")
+        raise ModelError(f"the {node} reads a tensor of shape {list(shape)}; only images [N, C, H, W] are supported")
     return shape[2], shape[3]
 
 
@@ -230,7 +231,7 @@ def unsqueeze(read: Values, node: OnnxNode) -> Known:
 
 
 def _shape(read: Values, node: OnnxNode) -> tuple[int, ...]:
-    """The shape of what is reshaped: a tensor, a function of each of its elements, or an input that is not quantised yet."""
+    """The shape of the value to reshape: a tensor, an element-wise function of one, or an input that is not quantised yet."""
     value = read.known.get(node.inputs[0], read.raw(node.inputs[0]))
     if isinstance(value, RealInput):
         return value.shape
@@ -241,7 +242,7 @@ def _reshaped(read: Values, node: OnnxNode, shape: Sequence[int]) -> Known:
     value = read.known.get(node.inputs[0], read.raw(node.inputs[0]))
     if isinstance(value, RealInput):
         return replace(value, shape=tuple(shape))
-    if isinstance(value, Function):  # the same of the reshaped tensor
+    if isinstance(value, Function):  # the same function of the reshaped tensor
         return replace(value, sources=(read.build.reshaped(value.sources[0], tuple(shape)),))
     return IntegerValue(read.build.reshaped(read.stored(node), tuple(shape)))
 
@@ -276,9 +277,9 @@ def hard_sigmoid(read: Values, node: OnnxNode) -> Known:
 
 
 def window_of(node: OnnxNode, image: Sequence[int], kernel: tuple[int, int] | None) -> Window:
-    """The window that the node's attributes describe; `kernel`: that of its weights, None for a pool."""
+    """The window that the node's attributes describe; `kernel`: the kernel size of its weights, None for a pool."""
     if len(image) != 2:
-        raise ModelError(f"the {node} is of {len(image)} spatial dimensions; supported are 2")
+        raise ModelError(f"the {node} has {len(image)} spatial dimensions; only 2 are supported")
     taps = _pair(node, "kernel_shape", kernel)
     strides, dilation = _pair(node, "strides", (1, 1)), _pair(node, "dilations", (1, 1))
     padding = node.numbers("pads", (0, 0, 0, 0))
@@ -291,7 +292,7 @@ def window_of(node: OnnxNode, image: Sequence[int], kernel: tuple[int, int] | No
     elif auto == "VALID":
         found = replace(found, padding=(0, 0, 0, 0))
     if node.number("ceil_mode", 0) and any((size + sum(found.padding[k::2]) - (taps[k] - 1) * dilation[k] - 1) % strides[k] for k, size in enumerate(image)):
-        raise ModelError(f"the {node} has ceil_mode, and windows that leave the image; supported are windows inside it")
+        raise ModelError(f"the {node} has ceil_mode, and windows that extend beyond the image; only windows inside it are supported")
     return found
 
 
@@ -321,4 +322,4 @@ OPERATORS: dict[str, Translation] = {
     "HardSigmoid": hard_sigmoid, "HardSwish": partial(function, lambda x: x * np.clip(x / 6 + 0.5, 0, 1)), "Abs": partial(function, np.abs),
     "Neg": partial(function, np.negative), "Exp": partial(function, np.exp),
 }  # fmt: skip
-"""By the type of the node."""
+"""Translations by the type of the node."""

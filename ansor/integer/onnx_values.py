@@ -1,7 +1,7 @@
 """What is known about the values of an ONNX graph while it is read.
 
-Each is one of these: a constant; constants with scales (weights); a stored integer tensor, or the real numbers that it stands for; a real result that is not
-quantised yet (`pending`); a padded tensor; or what comes after the outputs and is left to the caller (softmax).
+Each value is one of these: a constant; constants with scales (weights); a stored integer tensor, or the real numbers that it represents; an input or a result
+that is not quantised yet (`RealInput`, `Pending`); a padded tensor; or a result that the caller computes from an output (softmax).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ansor.integer.rescale import Doubles
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Quantised constants: `values` stand for scales * values; scales along `axis`, or one."""
+    """Quantised constants, which represent scales * (values - zero_points). scales, zero_points: one for each index along `axis`, or one for all."""
 
     values: Array
     scales: Doubles
@@ -28,7 +28,7 @@ class Weights:
 
     @property
     def real(self) -> Doubles:
-        """What they stand for."""
+        """The real numbers that they represent."""
         shape = [1] * self.values.ndim
         if self.scales.size > 1:
             shape[self.axis] = self.scales.size
@@ -38,14 +38,14 @@ class Weights:
 
 @dataclass(frozen=True)
 class IntegerValue:
-    """A value that is an integer tensor, or the real numbers that it stands for."""
+    """A value that is an integer tensor, or the real numbers that it represents."""
 
     tensor: str
 
 
 @dataclass(frozen=True)
 class CallerComputed:
-    """A value that the caller has to compute from the tensor, by `operator`."""
+    """A value that the caller has to compute from the tensor with `operator`."""
 
     tensor: str
     operator: str
@@ -53,7 +53,7 @@ class CallerComputed:
 
 @dataclass(frozen=True)
 class Padded:
-    """A tensor with zeros around its images, which only convolutions read; padding: top, left, bottom, right."""
+    """A tensor with zeros around its images, which only convolutions can read. padding: top, left, bottom, right."""
 
     tensor: str
     padding: tuple[int, int, int, int]
@@ -61,7 +61,7 @@ class Padded:
 
 @dataclass(frozen=True)
 class RealInput:
-    """An input of the graph that is not quantised yet, under another shape."""
+    """An input of the graph that is not quantised yet. shape: after the reshapes so far."""
 
     source: str
     shape: tuple[int, ...]
@@ -71,7 +71,7 @@ Known = Array | Weights | IntegerValue | Padded | CallerComputed | RealInput | P
 
 
 class Values:
-    """The values of one graph by their names, and the network that is built from them. Mutable, and private to one reader."""
+    """The values of one graph by name, and the network that is built from them. Mutable, and private to one reader."""
 
     def __init__(self, graph: OnnxGraph) -> None:
         self.graph = graph
@@ -79,20 +79,20 @@ class Values:
         self.known: dict[str, Known] = dict(graph.constants)
 
     def raw(self, name: str) -> RealInput | None:
-        """An input of the graph about which nothing is known yet; None for anything else."""
+        """The input of the graph with this name, if it has no value yet; otherwise None."""
         return RealInput(name, tuple(self.graph.inputs[name][0])) if name in self.graph.inputs and name not in self.known else None
 
     def constant(self, node: OnnxNode, place: int) -> Array:
-        """An input that has to be a constant."""
+        """The value of an input that has to be a constant. Raises ModelError if it is not."""
         value = self.known.get(node.inputs[place])
         if isinstance(value, Weights):
             return value.real
         if not isinstance(value, np.ndarray):
-            raise ModelError(f"the {node} reads {node.inputs[place]}, which has to be a constant of the file")
+            raise ModelError(f"the {node} reads {node.inputs[place]}, which has to be a constant in the file")
         return value
 
     def stored(self, node: OnnxNode, place: int = 0) -> str:
-        """The integer tensor that an input stands for."""
+        """The integer tensor of an input. Raises ModelError if it has none."""
         name = node.inputs[place]
         value = self.known.get(name)
         if isinstance(value, IntegerValue):
@@ -100,9 +100,9 @@ class Values:
         if isinstance(value, Pending):
             raise ModelError(f"the {node} reads {name}, which is not quantised: quantise every result (QuantizeLinear, DequantizeLinear) before it is read")
         if isinstance(value, Padded):
-            raise ModelError(f"the {node} reads {name}, which is padded; padding is supported before convolutions")
+            raise ModelError(f"the {node} reads {name}, which is padded; padding is supported only before convolutions")
         if value is None or isinstance(value, RealInput):
             quantise = "quantise the model in QDQ format (QuantizeLinear, DequantizeLinear), as onnxruntime.quantization.quantize_static does"
-            raise ModelError(f"the {node} reads {name}, which is not known, or not quantised: {quantise}")
+            raise ModelError(f"the {node} reads {name}, which is unknown or not quantised: {quantise}")
         what = f"the result of {value.operator}" if isinstance(value, CallerComputed) else "a constant"
         raise ModelError(f"the {node} reads {name}, which is {what}; this is not supported")

@@ -1,6 +1,7 @@
 """The operators of integer networks. Each makes one int8 tensor from int8 tensors; its constants are arrays by name.
 
-Zero points of inputs are not in the sums: `bias` has -zero_point * sum(weights) added, and padding writes the zero point, so the sums are exact everywhere.
+Sums do not subtract the zero points of inputs. Instead, `bias` includes -zero_point * sum(weights), and padding writes the zero point, so sums are exact
+everywhere.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True)
 class Window:
-    """How a kernel slides over an image: (height, width) each; padding: top, left, bottom, right; filling: the number that padding writes. groups: of
-    channels; each kernel of a convolution sees one. depthwise: each channel is a group of its own, whatever `groups` says."""
+    """How a kernel slides over an image. kernel, strides, dilation: (height, width); padding: top, left, bottom, right; filling: the number that padding
+    writes; groups: groups of channels (a kernel of a convolution reads one); depthwise: each channel is a group of its own, whatever `groups` is."""
 
     kernel: tuple[int, int]
     strides: tuple[int, int] = (1, 1)
@@ -32,7 +33,7 @@ class Window:
     depthwise: bool = False
 
     def output(self, height: int, width: int) -> tuple[int, int]:
-        """Height and width of the result, 0 or less where the kernel does not fit."""
+        """Height and width of the result, 0 or less if the kernel does not fit."""
         top, left, bottom, right = self.padding
         sizes = (height + top + bottom, width + left + right)
         found = [(size - (taps - 1) * apart - 1) // step + 1
@@ -57,12 +58,12 @@ class Operator:
 
     @property
     def replaced(self) -> tuple[str, ...]:
-        """The inputs in whose place its output may lie, if nobody needs them later: each of its elements needs the same element of them alone."""
+        """The inputs that the output may overwrite if nothing reads them later: each element of the output depends only on the same element of these inputs."""
         return ()
 
     @property
     def kind(self) -> str:
-        """Its name, for display."""
+        """Its name, in printed networks and in names of tasks."""
         return type(self).__name__.lower()
 
     @property
@@ -84,11 +85,11 @@ class Operator:
 
 @dataclass(frozen=True)
 class Form:
-    """How a kernel multiplies; the results are the same.
+    """How a kernel multiplies; the results are the same in every form.
 
-    wide: weights are stored as int16, and what they are multiplied with is extended first.
-    unsigned: 128 is added to what weights are multiplied with, which makes it uint8; the stored bias has -128 * sum(weights) added.
-    multiple: the channels that sums run over, or those of all columns of a kernel (`Convolution.by_rows`), are padded to a multiple of it with weights of 0.
+    wide: weights are stored as int16, and the data are extended to int16 first.
+    unsigned: 128 is added to the data, which makes them uint8; the stored bias includes -128 * sum(weights).
+    multiple: the channels that sums run over, or those of all columns of a kernel (`Convolution.by_rows`), are padded to a multiple of this with weights of 0.
     """
 
     wide: bool = False
@@ -97,7 +98,7 @@ class Form:
 
     @property
     def dtype(self) -> str:
-        """The dtype of what weights are multiplied with."""
+        """The dtype of the data that weights are multiplied by."""
         return "int16" if self.wide else "uint8" if self.unsigned else "int8"
 
 
@@ -106,8 +107,8 @@ SIGNED = Form()
 
 @dataclass(frozen=True, eq=False)
 class Convolution(Operator):
-    """weights: int8 [height, width, in / groups, out], or [height, width, channels, multiplier] where `depthwise`; bias: int32 [out]. With groups, the outputs
-    are in the order of the groups, and each sees only the inputs of its own group. added: the addition of its result and its second input.
+    """weights: int8 [height, width, in / groups, out], or [height, width, channels, multiplier] if `depthwise`; bias: int32 [out]. With groups, the outputs
+    are in the order of the groups, and each reads only the inputs of its own group. added: a fused addition of the result and the second input.
     """
 
     weights: NDArray[np.int8]
@@ -139,7 +140,7 @@ class Convolution(Operator):
 
     @property
     def by_rows(self) -> bool:
-        """Whether its kernel sees columns and channels as one dimension, so that few channels become whole groups with fewer weights of 0."""
+        """Whether its kernel treats columns and channels as one dimension, so that few channels fill whole groups with fewer weights of 0."""
         plain = not self.depthwise and self.window.groups == 1 and self.window.dilation[1] == 1 and not self.form.wide
         return plain and self.weights.shape[2] % self.form.multiple != 0
 
@@ -155,7 +156,7 @@ class Convolution(Operator):
         return prod(output) * prod(self.weights.shape[: 2 if self.depthwise else 3])
 
     def stored_channels(self, channels: int) -> int:
-        """Channels in the windows that its kernel sees, for an input with `channels`."""
+        """Channels in the windows of its kernel, including padding, for an input with `channels`."""
         return channels + -channels % self.form.multiple if channels > 1 else channels
 
     def __str__(self) -> str:
@@ -164,7 +165,7 @@ class Convolution(Operator):
 
 @dataclass(frozen=True, eq=False)
 class Dense(Operator):
-    """[rows, in] times weights int8 [in, out]; bias: int32 [out]."""
+    """Data [rows, in] times weights int8 [in, out]; bias: int32 [out]."""
 
     weights: NDArray[np.int8]
     bias: NDArray[np.int32]
@@ -183,7 +184,7 @@ class Dense(Operator):
 
 
 def _stored(weights: NDArray[np.int8], bias: NDArray[np.int32], one: Convolution | Dense) -> dict[str, Array]:
-    """Its constants, in the form in which its kernel multiplies."""
+    """The constants of a layer, in the form in which its kernel multiplies."""
     if one.form.unsigned:
         taps = (0, 1) if isinstance(one, Convolution) and one.depthwise else tuple(range(weights.ndim - 1))
         bias = (bias - 128 * weights.sum(axis=taps, dtype=np.int64).reshape(-1)).astype(np.int32)  # wraps, as the sums do
@@ -211,7 +212,7 @@ class Add(Operator):
 
 @dataclass(frozen=True, eq=False)
 class Concat(Operator):
-    """Tensors of one scale, concatenated along a dimension of the stored order."""
+    """Tensors of equal quantisation, concatenated along a dimension of the stored order."""
 
     axis: int
 
@@ -253,7 +254,7 @@ class MaxPool(Operator):
 
 @dataclass(frozen=True, eq=False)
 class Table(Operator):
-    """values[q + 128] of each q: any function of one number."""
+    """values[q + 128] for each element q: any element-wise function."""
 
     values: NDArray[np.int8]
 

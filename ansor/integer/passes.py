@@ -1,4 +1,4 @@
-"""Passes over an integer network that was read. None of them changes a number of its outputs."""
+"""Passes over an integer network. None of them changes the numbers in its outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def improved(network: IntegerNetwork) -> IntegerNetwork:
 
 
 def fold_transposes(network: IntegerNetwork) -> IntegerNetwork:
-    """Drop a transpose in front of a flatten and a dense layer: the layer's weights are reordered to match the image as it is stored."""
+    """Drop a transpose before a flatten and a dense layer, by reordering the layer's weights to match the stored image."""
     made = {one.output: one for one in network.operators}
     tensors = dict(network.tensors)
     done: list[Operator] = []
@@ -40,7 +40,8 @@ def fold_transposes(network: IntegerNetwork) -> IntegerNetwork:
 
 
 def fold_clips(network: IntegerNetwork) -> IntegerNetwork:
-    """Drop a table that only limits numbers of one scale, such as a rectifier with its own quantisation, by narrowing the operator that only it reads."""
+    """Drop a table that only clips and does not rescale, such as a ReLU with its own quantisation, by narrowing the limits of the operator before it. No
+    other operator may read that one's result."""
     readers = Counter(name for one in network.operators for name in one.inputs) + Counter(network.outputs)
     done: dict[str, Operator] = {}
     for one in network.operators:
@@ -56,7 +57,7 @@ def fold_clips(network: IntegerNetwork) -> IntegerNetwork:
 
 
 def _limits(operator: Operator, network: IntegerNetwork) -> tuple[int, int] | None:
-    """The limits of a table that clips: it keeps numbers between them, and maps others to the nearer limit. None for any other table."""
+    """The limits of a table that clips: it keeps numbers between them, and maps others to the nearer limit. None for any other operator."""
     same = isinstance(operator, Table) and network.tensors[operator.inputs[0]].quantisation == network.tensors[operator.output].quantisation
     if not isinstance(operator, Table) or not same:
         return None
@@ -65,7 +66,7 @@ def _limits(operator: Operator, network: IntegerNetwork) -> tuple[int, int] | No
 
 
 def _narrowed(operator: Operator, low: int, high: int) -> Operator | None:
-    """The operator with its results limited to this range, too; None if it has no limits."""
+    """The operator with its results also limited to this range; None if it has no limits."""
     if not isinstance(operator, Add | Convolution | Dense | AveragePool):
         return None
     if isinstance(operator, Convolution) and operator.added is not None:
@@ -79,8 +80,8 @@ def _narrowed(operator: Operator, low: int, high: int) -> Operator | None:
 
 
 def fuse_additions(network: IntegerNetwork) -> IntegerNetwork:
-    """Convolutions that add: an addition is done by the convolution that makes the later of its operands, where nobody else reads that. What compiling begins
-    with; networks are kept without it, as a device may do the one and not the other."""
+    """Fuse each addition into the convolution that makes the later of its operands, if nothing else reads that operand. Compiling does this first; networks
+    are kept unfused, as a device may support only one of the two operators."""
     readers = Counter(name for one in network.operators for name in one.inputs) + Counter(network.outputs)
     order = {one.output: place for place, one in enumerate(network.operators)}
     tensors = dict(network.tensors)
@@ -97,7 +98,7 @@ def fuse_additions(network: IntegerNetwork) -> IntegerNetwork:
 
 
 def _adding(convolution: Convolution, add: Add) -> Convolution:
-    """The convolution with the sum as its output; of the sum, what it made is the first operand."""
+    """The convolution with the addition fused in. Its own result becomes the first operand of the addition."""
     first = add.inputs[0] == convolution.output
     other, factors = (add.inputs[1], add.multipliers) if first else (add.inputs[0], (add.multipliers[1], add.multipliers[0]))
     added = replace(add, inputs=(convolution.output, other), multipliers=factors)
@@ -105,7 +106,7 @@ def _adding(convolution: Convolution, add: Add) -> Convolution:
 
 
 def pruned(network: IntegerNetwork) -> IntegerNetwork:
-    """Without operators and tensors that no output needs. Inputs stay."""
+    """The network without operators and tensors that no output needs. Inputs stay."""
     needed = set(network.outputs)
     kept: list[Operator] = []
     for one in reversed(network.operators):

@@ -1,6 +1,6 @@
-"""Results of a model that are real numbers until the model, or its calibration, says how they are quantised. Then each becomes one operator.
+"""Results of a model whose quantisation is not known yet. Each becomes operators of the network when the model, or its calibration, determines it.
 
-A rectifier or a clip after such a result narrows its limits and costs nothing.
+A ReLU or a clip after such a result narrows its limits and costs nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ansor.integer.rescale import Doubles, rescale_of
 
 P = TypeVar("P", bound="Pending")
 ADD_BITS = 21
-"""Bits of the multipliers of an addition: a stored number minus a zero point has 9 bits, and the sum of two products 31."""
+"""Bits of the multipliers of an addition. A stored number minus its zero point has 9 bits, so the sum of two products has 31."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,20 +33,20 @@ class Pending:
     high: float
 
     def limited(self: P, low: float, high: float) -> P:
-        """The same, limited to this range, too."""
+        """The same result, also limited to this range."""
         return replace(self, low=max(self.low, low), high=min(max(self.high, low), high))
 
     def quantised(self, build: Builder, name: str, output: Quantisation) -> str:
-        """The tensor `name`, and the operator that makes it."""
+        """Add the operator `name` to the network; returns the name of the tensor that holds its result."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedSum(Pending):
-    """A convolution, or a dense layer where there is no window.
+    """A convolution, or a dense layer if there is no window.
 
-    weights: int8, as `Convolution` and `Dense` have them, the last dimension being the outputs; scales: of each output's weights, [1] or [out];
-    bias: real [out], and exact where it is a whole number of `scale of the input * scales`.
+    weights: int8, in the layout of `Convolution` or `Dense`; scales: scale of each output's weights, [1] or [out]; bias: real [out], exact if it is a
+    multiple of `scale of the input * scales`.
     """
 
     weights: NDArray[np.int8]
@@ -76,7 +76,7 @@ class WeightedSum(Pending):
 
 @dataclass(frozen=True, eq=False)
 class Sum(Pending):
-    """Two tensors of one shape, added; sign: -1 to subtract the second one."""
+    """The sum of two tensors of one shape; sign: -1 to subtract the second one."""
 
     sign: int = 1
 
@@ -111,7 +111,7 @@ class Concatenation(Pending):
 
 @dataclass(frozen=True, eq=False)
 class Average(Pending):
-    """The mean over a window, in which padding counts as zeros; flat: without height and width, which are 1."""
+    """The mean over a window, with padding counted as zeros; flat: drop height and width, which are 1."""
 
     window: Window
     flat: bool = False
@@ -141,7 +141,7 @@ class Maximum(Pending):
 
 @dataclass(frozen=True, eq=False)
 class Function(Pending):
-    """A function of each element, which becomes a table."""
+    """An element-wise function, which becomes a lookup table."""
 
     function: Callable[[Doubles], Doubles]
 
@@ -154,7 +154,7 @@ class Function(Pending):
 
 @dataclass(frozen=True, eq=False)
 class Affine(Pending):
-    """A factor and an offset for each channel, as in a batch norm after a tensor that is already quantised: a depthwise 1x1 convolution."""
+    """A factor and a summand for each channel, as in a batch norm of a tensor that is already quantised. Becomes a depthwise 1x1 convolution."""
 
     factors: Doubles
     summands: Doubles

@@ -1,6 +1,7 @@
-"""Where the tensors of an integer network are: in one arena, in which those that are needed at the same time do not overlap.
+"""Places the tensors of an integer network in one arena, so that tensors that are live at the same time do not overlap.
 
-A reshaped tensor is its source. An element-wise operator writes over an operand that is not read later. The workspaces of kernels are in the arena, too.
+A reshaped tensor shares the memory of its source. An element-wise operator overwrites an operand that is not read later. Kernel workspaces are in the arena,
+too.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from ansor.integer.network import IntegerNetwork
 from ansor.integer.operators import Operator, Reshape
 
 EXCHANGES = 500
-"""How many orders of buffers are tried."""
+"""The most orders of buffers that are tried."""
 
 
 @dataclass(frozen=True)
 class ArenaPlan:
-    """offsets: bytes from the start of the arena, of every tensor; workspaces: of every step; size: of the arena; alive: bytes that each step needs."""
+    """offsets: byte offset of every tensor in the arena; workspaces: byte offset of every step's workspace; size: bytes of the arena; alive: bytes that are
+    live during each step, including its workspace."""
 
     offsets: Mapping[str, int]
     workspaces: tuple[int, ...]
@@ -28,12 +30,12 @@ class ArenaPlan:
 
 
 def steps_of(network: IntegerNetwork) -> tuple[Operator, ...]:
-    """The operators that do something, in order."""
+    """The operators that run code, which are all but the reshapes, in order."""
     return tuple(one for one in network.operators if not isinstance(one, Reshape))
 
 
 def roots_of(network: IntegerNetwork) -> dict[str, str]:
-    """Tensor -> the one whose memory it shares."""
+    """Tensor -> the tensor whose memory it uses, which may be itself."""
     last = _last_uses(network)
     roots = {name: name for name in network.inputs}
     kept = {name for name in network.outputs}
@@ -48,18 +50,18 @@ def roots_of(network: IntegerNetwork) -> dict[str, str]:
 
 
 def _last_uses(network: IntegerNetwork) -> dict[str, int]:
-    """The last operator that reads each tensor, by its place."""
+    """The index of the last operator that reads each tensor."""
     return {name: index for index, one in enumerate(network.operators) for name in one.inputs}
 
 
 def _is_free(roots: Mapping[str, str], root: str, last: Mapping[str, int], index: int, kept: set[str]) -> bool:
-    """Whether the memory at `root` is not read after this operator."""
+    """Whether nothing reads the memory of `root` after this operator."""
     there = [name for name, place in roots.items() if place == root]
     return all(last.get(name, -1) <= index and name not in kept for name in there)
 
 
 def smallest(buffers: Sequence[Buffer], alignment: int) -> Plan:
-    """A small plan: the largest buffers first, then orders with two buffers exchanged, until it is no larger than what some step needs."""
+    """A small plan. Places the largest buffers first, then tries orders with two buffers exchanged, until the plan is no larger than the peak of the steps."""
     steps = range(max((one.last for one in buffers), default=-1) + 1)
     least = max((sum(aligned(one.size, alignment) for one in buffers if one.first <= step <= one.last) for step in steps), default=0)
     best, order, chance = planned(buffers, alignment), sorted(buffers, key=lambda one: (-one.size, one.first, one.name)), random.Random(0)
@@ -76,7 +78,7 @@ def smallest(buffers: Sequence[Buffer], alignment: int) -> Plan:
 
 
 def arena_of(network: IntegerNetwork, workspaces: Sequence[int], alignment: int) -> ArenaPlan:
-    """The plan. workspaces: bytes that the kernel of each step needs, in the order of `steps_of`."""
+    """The arena plan of a network. workspaces: bytes that the kernel of each step needs, in the order of `steps_of`."""
     roots, steps = roots_of(network), steps_of(network)
     at = {one.output: index for index, one in enumerate(steps)}
     spans: dict[str, tuple[int, int, int]] = {}  # root -> bytes, first and last step

@@ -1,4 +1,4 @@
-"""An integer network for one target, as users get it: what it needs, its C, and a way to run it on this machine."""
+"""The compiled integer network that users get: the memory that it needs, its C code, and a way to run it on this machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Inputs = Mapping[str, NDArray[np.generic]]
 
 @dataclass(frozen=True, repr=False)
 class IntegerProgram:
-    """What `ansor.compile_int8` returns."""
+    """A compiled integer network, as `ansor.compile_int8` returns it."""
 
     code: NetworkCode
 
@@ -41,22 +41,22 @@ class IntegerProgram:
 
     @property
     def target(self) -> Target:
-        """The machine."""
+        """The machine that it is compiled for."""
         return self.code.target
 
     @property
     def arena_bytes(self) -> int:
-        """RAM of all tensors and workspaces."""
+        """Bytes of RAM for all tensors and workspaces."""
         return self.code.arena_bytes
 
     @property
     def stack_bytes(self) -> int:
-        """RAM of the largest local buffers. Calls and saved registers need stack in addition."""
+        """Peak bytes of local buffers. Calls and saved registers need additional stack."""
         return self.code.stack_bytes
 
     @property
     def constant_bytes(self) -> int:
-        """Flash for weights, biases, multipliers and tables, not counting the code."""
+        """Bytes of flash for weights, biases, multipliers and tables, not counting the code."""
         return self.code.constant_bytes
 
     @property
@@ -65,11 +65,12 @@ class IntegerProgram:
         return table_text(self.code)
 
     def save(self, folder: str | Path) -> Path:
-        """Write it as C with header, build script and self-test. Raises MeasureError if that is not possible."""
+        """Write the network as C, with a header, a build script and a self-test. Raises MeasureError if that is not possible."""
         return save(self.code, folder)
 
     def firmware(self, folder: str | Path) -> Firmware:
-        """Write it as `save` does, and as the whole program of the target's board, `firmware.elf`. Raises TargetError for a target that is not a board."""
+        """Write the network as `save` does, and build the whole program of the target's board, `firmware.elf`. Raises TargetError if the target is not a board,
+        ToolchainError if the program does not build, and ModelError if it does not fit."""
         return build_firmware(self.code, folder)
 
     def expected(self, inputs: Inputs) -> dict[str, NDArray[np.float64]]:
@@ -77,7 +78,7 @@ class IntegerProgram:
         return self._real(run(self.network, self._stored(inputs)))
 
     def __call__(self, inputs: Inputs) -> dict[str, NDArray[np.float64]]:
-        """The same from the C code, built for this machine. Raises TargetError for programs of other machines."""
+        """The same outputs from the C code, built for this machine. Raises TargetError if the network is compiled for another machine."""
         return self._real(self.on_host.run(self._stored(inputs)))
 
     def _stored(self, inputs: Inputs) -> dict[str, Bytes]:

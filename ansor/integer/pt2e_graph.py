@@ -1,4 +1,4 @@
-"""A program of `torch.export` with the operators quantized_decomposed, as a graph in ONNX's operators with QuantizeLinear and DequantizeLinear."""
+"""Translates a `torch.export` program with quantized_decomposed operators to a graph of ONNX operators with QuantizeLinear and DequantizeLinear."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ VIEWS = ("aten.flatten.using_ints", "aten.view.default", "aten.reshape.default",
 
 
 def graph_of(program: ExportedProgram, name: str) -> OnnxGraph:
-    """The graph of a program. Raises ModelError for calls that no integer network has, and for inputs and outputs that are not tensors of fixed shapes."""
+    """The graph of a program. Raises ModelError for calls that integer networks do not support, for inputs that are not tensors of fixed shapes, and for
+    outputs that are not tensors."""
     return _Translator(program, name).graph()
 
 
@@ -37,8 +38,8 @@ class _Translator:
         self.held: dict[str, torch.Tensor] = {}  # constants
         self.nodes: list[OnnxNode] = []
         self.constants: dict[str, Array] = {}
-        self.weights: dict[str, tuple[torch.Tensor, Call]] = {}  # dequantised constants: what they are made of
-        self.stored: dict[str, str] = {}  # calls that quantise, which get the names of what they quantise
+        self.weights: dict[str, tuple[torch.Tensor, Call]] = {}  # dequantised constants: stored values, and the call that dequantises them
+        self.stored: dict[str, str] = {}  # call that quantises -> name of its result
 
     def graph(self) -> OnnxGraph:
         self._read_inputs()
@@ -55,7 +56,7 @@ class _Translator:
         values = {node.name: node.meta.get("val") for node in self.program.graph.nodes if node.op == "placeholder"}
         for spec in self.program.graph_signature.input_specs:
             if not isinstance(spec.arg, TensorArgument):
-                raise ModelError(f"the model takes the argument {spec.arg}, which is not a tensor; export it with tensors alone")
+                raise ModelError(f"the model takes the argument {spec.arg}, which is not a tensor; export it with tensor arguments only")
             if spec.kind is InputKind.USER_INPUT:
                 value = values[spec.arg.name]
                 if not all(isinstance(extent, int) for extent in value.shape):
@@ -88,10 +89,10 @@ class _Translator:
             op, inputs, attributes = TRANSLATIONS[call.operator](call)
             self._add(op, [self._operand(one, call) for one in inputs], node.name, str(call), **attributes)
         else:
-            raise ModelError(f"the model has {call}, which is not supported in int8 networks; supported are {', '.join(TRANSLATIONS)}")
+            raise ModelError(f"the model has {call}, which is not supported in int8 networks; supported operators: {', '.join(TRANSLATIONS)}")
 
     def _operand(self, given: object, call: Call) -> str:
-        """The name of an operand: a node, None for one that is left out, or a constant that is made here."""
+        """The name of an operand: a node, None for an omitted one, or an array, which becomes a constant."""
         if given is None:
             return ""
         if isinstance(given, torch.fx.Node):
@@ -115,16 +116,16 @@ class _Translator:
             return _tensor(node.target(*arguments[0], **arguments[1]), node)
 
     def _parameters(self, call: Call) -> tuple[str, str, tuple[int, int], np.dtype[Any]]:
-        """Names of scales and zero points of a call that quantises or dequantises, its limits, and its dtype."""
+        """The names of the scales and zero points of a call that quantises or dequantises, its limits, and its dtype."""
         dtype = call.arguments["dtype"]
         if dtype not in DTYPES:
-            raise ModelError(f"the {call} is of {dtype}; tensors are int8 or uint8: quantise with 8 bits")
+            raise ModelError(f"the {call} has dtype {dtype}; tensors have to be int8 or uint8: quantise with 8 bits")
         whole = np.dtype(DTYPES[dtype])
         given = {"zero_point": call.arguments.get("zero_points"), "scale": call.arguments.get("scales"), **call.arguments}
         scales, zeros, low, high = (self._numbers(given[key], call) for key in ("scale", "zero_point", "quant_min", "quant_max"))
         ends = np.iinfo(whole)
         if zeros.min() < ends.min or zeros.max() > ends.max:
-            raise ModelError(f"the {call} has the zero point {zeros.min():g}, which is outside {whole}; quantise with zero points of {whole}")
+            raise ModelError(f"the {call} has the zero point {zeros.min():g}, which is outside the range of {whole}; quantise with {whole} zero points")
         names = self._constant(f"{call.name}_scale", scales), self._constant(f"{call.name}_zero_point", zeros.astype(whole))
         return *names, (max(int(low[0]), int(ends.min)), min(int(high[0]), int(ends.max))), whole
 
@@ -136,7 +137,7 @@ class _Translator:
         return np.asarray(given, np.float64).reshape(-1)
 
     def _quantise(self, call: Call) -> None:
-        """A QuantizeLinear, after a clip if the limits are narrower than those of the dtype."""
+        """Add a QuantizeLinear, after a Clip if the limits are narrower than those of the dtype."""
         scale, zero, (low, high), whole = self._parameters(call)
         source = call.source
         if (low, high) != (np.iinfo(whole).min, np.iinfo(whole).max):
@@ -160,7 +161,7 @@ class _Translator:
         """Replace a transpose of dequantised weights by a DequantizeLinear of the transposed weights."""
         values, before = self.weights[call.source]
         if values.ndim != 2:
-            raise ModelError(f"the {call} is of weights of shape {list(values.shape)}; supported are those of dense layers, of 2 dimensions")
+            raise ModelError(f"the {call} transposes weights of shape {list(values.shape)}; only 2-dimensional weights of dense layers are supported")
         order = call.arguments.get("dims", [1, 0]) if call.operator == "aten.permute.default" else [1, 0]
         turned = [one % 2 for one in order] == [1, 0]
         stored = self._constant(f"{call.name}_values", np.ascontiguousarray(values.numpy().T if turned else values.numpy()))
@@ -170,7 +171,7 @@ class _Translator:
 
 
 def _check_change(node: torch.fx.Node, call: Call) -> None:
-    """Raises ModelError if a call changes a tensor that is read later under another name, for which the graph has the old value."""
+    """Raises ModelError if a call changes a tensor in place and a later node reads it: in the graph, that node would read the old value."""
     if not isinstance(node.target, torch._ops.OpOverload) or not node.target._schema.is_mutable or not node.all_input_nodes:
         return
     source = node.all_input_nodes[0]

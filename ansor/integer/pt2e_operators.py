@@ -1,4 +1,4 @@
-"""Calls of ATen between dequantising and quantising, as operators of ONNX. One function for each form of arguments, in the table `TRANSLATIONS`."""
+"""Translates the ATen calls between dequantise and quantise to ONNX operators. The table `TRANSLATIONS` has a function for each form of arguments."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import torch
 from ansor.errors import ModelError
 
 Translated = tuple[str, Sequence[object], dict[str, Any]]
-"""The type of ONNX's operator; its operands: nodes, arrays, None for those left out; its attributes."""
+"""The type of the ONNX operator; its operands (nodes, arrays, None if omitted); its attributes."""
 
 
 class Call:
-    """A call in a program, with its arguments by their names in the operator's schema, defaults filled in."""
+    """A call in a program, with its arguments by their names in the operator's schema, including defaults."""
 
     def __init__(self, node: torch.fx.Node) -> None:
         self.name = node.name
@@ -40,19 +40,19 @@ class Call:
         return first.name if isinstance(first, torch.fx.Node) else ""
 
     def pair(self, name: str, default: Sequence[int] = ()) -> list[int]:
-        """An argument for height and width, which one number may stand for."""
+        """An argument for height and width, both the same if it is one number."""
         given = self.arguments.get(name)
         found = [given] if isinstance(given, int) else list(given or default)
         return found * 2 if len(found) == 1 else found
 
     def refuse(self, name: str, *allowed: object) -> None:
-        """Raises ModelError where an argument has none of the allowed values."""
+        """Raises ModelError unless an argument has one of the allowed values."""
         if self.arguments.get(name) not in allowed:
-            raise ModelError(f"the {self} has {name}={self.arguments[name]!r:.60}; supported is {' or '.join(map(str, allowed))}")
+            raise ModelError(f"the {self} has {name}={self.arguments[name]!r:.60}; only {' or '.join(map(str, allowed))} is supported")
 
 
 def _name_of(target: object) -> str:
-    """Operators that change their input have the name of those that do not."""
+    """The name of an operator. In-place operators get the names of those that return a new tensor."""
     return str(target).replace("_.", ".") if isinstance(target, torch._ops.OpOverload) else getattr(target, "__name__", str(target))
 
 
@@ -104,7 +104,7 @@ def _adaptive(call: Call) -> Translated:
     source = call.arguments["self"]
     image, wanted = tuple(source.meta["val"].shape[-2:]), call.shape[-2:]
     if any(extent % pieces for extent, pieces in zip(image, wanted, strict=True)):
-        raise ModelError(f"the {call} makes {list(wanted)} of {list(image)}; supported are sizes that divide, whose windows are equal")
+        raise ModelError(f"the {call} makes {list(wanted)} from {list(image)}; only sizes that divide the image, with equal windows, are supported")
     kernel = [extent // pieces for extent, pieces in zip(image, wanted, strict=True)]
     return "AveragePool", [source], {"kernel_shape": kernel, "strides": kernel}
 
@@ -126,7 +126,7 @@ def _pad(call: Call) -> Translated:
     call.refuse("value", None, 0)
     given = call.arguments["pad"]
     if len(given) != 4:
-        raise ModelError(f"the {call} pads by {given}; supported is padding of height and width, before a convolution")
+        raise ModelError(f"the {call} pads by {given}; only padding of height and width before a convolution is supported")
     left, right, top, bottom = given
     return "Pad", [call.arguments["self"]], {"pads": [0, 0, top, left, 0, 0, bottom, right]}
 
@@ -167,4 +167,4 @@ TRANSLATIONS: dict[str, Callable[[Call], Translated]] = {
     "aten.softmax.int": partial(_function, "Softmax"), "aten._softmax.default": partial(_function, "Softmax"),
     "aten.log_softmax.int": partial(_function, "LogSoftmax"), "aten._log_softmax.default": partial(_function, "LogSoftmax"),
 }  # fmt: skip
-"""By the name of the call."""
+"""Translations by the name of the call."""

@@ -1,4 +1,4 @@
-"""Reads whatever a user gives as an int8 network."""
+"""Reads any supported model as an int8 network."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from ansor.support.text import clip, with_article
 
 
 def network_of(model: object, calibration: Sequence[object] = (), name: str = "") -> IntegerNetwork:
-    """The path of an ONNX file in QDQ format, or of a `.pt2` that `torch.export.save` wrote; a graph that PT2E quantised (what `convert_pt2e` returned, or
-    its export), a PyTorch module with calibration inputs, or an integer network as it is; under `name` where one is given.
+    """Read a model as an integer network, called `name` if one is given.
 
-    Raises ModelError for anything else, and if it cannot be read.
+    model: the path of an ONNX file in QDQ format, or of a `.pt2` file that `torch.export.save` wrote; a graph that PT2E quantised (what `convert_pt2e`
+    returned, or its export); a PyTorch module, with calibration inputs; or an integer network. Raises ModelError for anything else, and if the model cannot
+    be read.
     """
     if isinstance(model, IntegerNetwork):
         return replace(model, name=name or model.name)
@@ -50,7 +51,7 @@ def _check_model(model: object) -> None:
 
 
 def exported(path: Path) -> tuple[object, Sequence[object], str]:
-    """A program that `torch.export.save` wrote: as it is if PT2E has quantised it, else calibrated with the inputs that it was exported with.
+    """A program that `torch.export.save` wrote, its calibration inputs (none if PT2E has quantised it, else those of its export), and the file's stem.
 
     Raises ModelError if it cannot be read.
     """
@@ -60,11 +61,11 @@ def exported(path: Path) -> tuple[object, Sequence[object], str]:
 
     try:
         program = torch.export.load(path)
-    except Exception as error:  # torch.export.load lets any error of zip files, JSON and pickle through
-        raise ModelError(f"asked to read {path}, which torch.export.load cannot: {clip(' '.join(str(error).split()), 200)}") from error
+    except Exception as error:  # torch.export.load passes on any error of zip, JSON and pickle
+        raise ModelError(f"asked to read {path}, which torch.export.load cannot load: {clip(' '.join(str(error).split()), 200)}") from error
     if is_pt2e(program):
         return program, (), path.stem
     inputs, named = program.example_inputs or ((), {})
     if not inputs or named or not all(isinstance(one, torch.Tensor) for one in inputs):
-        raise ModelError(f"asked to quantise {path}, which was exported without inputs that are tensors: export it with those to calibrate with")
+        raise ModelError(f"asked to quantise {path}, which was exported without tensors as inputs: export it with the inputs to calibrate with")
     return program, [inputs], path.stem

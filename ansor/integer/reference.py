@@ -1,4 +1,4 @@
-"""What an integer network computes, by NumPy in 64-bit integers: the oracle for its kernels. Only `Rescale` rounds."""
+"""Computes integer networks in NumPy with 64-bit integers: the oracle for their kernels. Only `Rescale` and `Add` round."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Sums = NDArray[np.int64]
 
 
 def run(network: IntegerNetwork, inputs: Mapping[str, Bytes]) -> dict[str, Bytes]:
-    """All tensors of one run by their names. Raises ArgumentError for inputs of other names, shapes or dtypes than the network's."""
+    """All tensors of one run, by name. Raises ArgumentError if an input is missing, or has the wrong shape or dtype."""
     for name in network.inputs:
         wanted = network.tensors[name].shape
         if name not in inputs or inputs[name].shape != wanted or inputs[name].dtype != np.int8:
@@ -95,7 +95,7 @@ def _(operator: Reshape, *inputs: Bytes) -> Bytes:
 
 
 def windows(image: Bytes, window: Window, pad_value: int) -> Sums:
-    """What the window sees at each place: [N, out height, out width, height, width, C]."""
+    """The elements under the window at each output position: [N, out height, out width, kernel height, kernel width, C]."""
     top, left, bottom, right = window.padding
     padded = np.pad(image.astype(np.int64), ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=pad_value)
     height, width = window.output(*image.shape[1:3])

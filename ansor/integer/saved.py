@@ -1,4 +1,4 @@
-"""An integer network in a folder, as C."""
+"""Saves an integer network to a folder as C."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ansor.support.safe_files import make_folder, write_whole
 
 
 def save(program: NetworkCode, folder: str | Path) -> Path:
-    """Write C, a build script and a self-test, which need a C compiler and nothing else; for a board also its start-up code, so that the script builds its
-    whole program. Existing files are replaced.
+    """Write C code, a build script and a self-test, which need only a C compiler. For a board, also write its start-up code, so that the script builds the
+    whole program. Replaces existing files.
 
-    Raises MeasureError for a target that is not built by a C compiler, and when the folder cannot be written to.
+    Raises MeasureError if no C compiler builds programs for the target, or if the folder cannot be written to.
     """
     place = Path(folder)
     if not isinstance(program.target.toolchain(), (CToolchain, ImageToolchain)):

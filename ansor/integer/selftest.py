@@ -1,4 +1,4 @@
-"""The self-test of a network in C: one input, made by a generator of a few lines, and the outputs of the NumPy reference for it."""
+"""The self-test of a network in C: a small generator makes one input, and the outputs are compared with those of the NumPy reference."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ansor.integer.reference import run
 SEED = 0x2545F491
 MULTIPLIER, INCREMENT = 1664525, 1013904223
 LONGEST = 1024
-"""Outputs of up to this many bytes are in the file; for longer ones there is a hash (FNV-1a)."""
+"""The file contains outputs of up to this many bytes, and an FNV-1a hash of longer ones."""
 
 
 def made_input(size: int, seed: int) -> tuple[NDArray[np.int8], int]:
-    """The top bytes of a linear congruential generator, and its state after them. The C text has the same."""
+    """The top bytes of a linear congruential generator's states, and its last state. The C code has the same generator."""
     found = np.empty(size, np.uint8)
     for place in range(size):
         seed = (seed * MULTIPLIER + INCREMENT) & 0xFFFFFFFF
@@ -25,7 +25,7 @@ def made_input(size: int, seed: int) -> tuple[NDArray[np.int8], int]:
 
 
 def fnv1a(data: bytes) -> int:
-    """The 32-bit hash."""
+    """The 32-bit FNV-1a hash."""
     value = 2166136261
     for byte in data:
         value = ((value ^ byte) * 16777619) & 0xFFFFFFFF
@@ -33,7 +33,7 @@ def fnv1a(data: bytes) -> int:
 
 
 def known_run(program: NetworkCode) -> tuple[dict[str, NDArray[np.int8]], dict[str, NDArray[np.int8]]]:
-    """The self-test's inputs, and the outputs that the reference has for them."""
+    """The self-test's inputs, and the reference's outputs for them."""
     network, seed = program.network, SEED
     inputs = {}
     for name in network.inputs:
@@ -60,7 +60,7 @@ int main(void) {{
 
 
 def selftest_texts(program: NetworkCode) -> list[tuple[str, str]]:
-    """selftest.c, and, where there is an operating system, main.c, which prints the result."""
+    """selftest.c, and main.c, which runs the self-test on an operating system and prints the result."""
     network, name = program.network, c_name(program)
     word = name.upper()
     _, outputs = known_run(program)
@@ -83,7 +83,7 @@ def selftest_texts(program: NetworkCode) -> list[tuple[str, str]]:
 
 
 def _check(wanted: NDArray[np.int8], macro: str, array: str) -> tuple[list[str], list[str]]:
-    """C that compares an output: its declarations, and its statements."""
+    """C code that compares an output: declarations, then statements."""
     data = wanted.tobytes()
     if len(data) <= LONGEST:
         numbers = ", ".join(map(str, wanted.reshape(-1).tolist()))

@@ -1,4 +1,4 @@
-"""What each layer of an integer network needs, as a table."""
+"""Tables of what each layer or kernel of an integer network needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HEAD = ("layer", "kind", "output", "MACs", "RAM alive", "workspace", "constants"
 
 
 def table_text(code: NetworkCode) -> str:
-    """A line for each layer, and the totals: bytes that are alive while it runs, including workspace, and bytes of its constants."""
+    """A line for each layer, with the bytes that are live while it runs, its workspace, and the bytes of its constants; then the totals."""
     rows: list[tuple[str, ...]] = [HEAD]
     for step, call in enumerate(code.calls):
         kernel, one = code.kernels[call.kernel], call.operator
@@ -24,9 +24,9 @@ def table_text(code: NetworkCode) -> str:
 
 
 def profile_text(code: NetworkCode, layers: Sequence[float], unit: str, code_bytes: Mapping[str, int]) -> str:
-    """A line for each kernel, the most expensive first: total cost of its calls, the most RAM alive during one, constants of all calls, bytes of its code.
+    """A line for each kernel, the most expensive first: total cost of its calls, peak RAM of a call, constants of all calls, bytes of its code.
 
-    layers: cost of each layer in `unit`; code_bytes: of each kernel, by the name of its function.
+    layers: cost of each layer in `unit`; code_bytes: code size of each kernel, by the name of its function.
     """
     rows: list[tuple[str, ...]] = [("kernel", "calls", "MACs", unit, "share", "per MAC", "RAM", "constants", "code")]
     total, shapes = sum(layers), code.network.tensors
@@ -45,7 +45,7 @@ def profile_text(code: NetworkCode, layers: Sequence[float], unit: str, code_byt
 
 
 def _lines(rows: Sequence[Sequence[str]], right: Container[int]) -> list[str]:
-    """The rows as lines with columns; `right`: the columns that are right-aligned."""
+    """The rows as lines with aligned columns; `right`: the columns that are right-aligned."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:

@@ -1,10 +1,10 @@
-"""The form in which kernels multiply, for the instructions of a target. The results are the same.
+"""Chooses the form in which kernels multiply, for the instructions of a target. The results are the same in every form.
 
-Weights have 16 bits for processors that multiply those two at a time and bytes not at all (the DSP extension of Cortex-M, without Helium). Extending bytes
-takes as many instructions as multiplying them; 16-bit weights need none, but twice the flash. What a layer reads is extended once, in its kernel.
+Weights have 16 bits for processors that multiply pairs of 16-bit numbers but no bytes (the DSP extension of Cortex-M, without Helium). Extending bytes takes
+as many instructions as multiplying them. 16-bit weights need no extension, but twice the flash. A kernel extends the inputs of its layer once.
 
-x86 multiplies unsigned bytes with signed ones (VNNI): kernels read bytes with 128 added, and the bias subtracts what that adds to the sums. All bytes between
-layers are stored in this form, so nothing is copied for it. If an instruction sums a group of bytes, channels are padded to a multiple of the group.
+x86 multiplies unsigned bytes by signed ones (VNNI): kernels read bytes with 128 added, and the bias subtracts what that adds to the sums. All bytes between
+layers are stored in this form, which avoids copies. If an instruction sums a group of bytes, channels are padded to a multiple of the group.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ansor.targets.base import Target
 
 PAIR, BYTES = ("int16", "int16"), ("int8", "int8")
 FEW = 4
-"""Instructions that sum more bytes than this at once multiply signed bytes as they are; the others need one of the forms here."""
+"""Instructions that sum more bytes than this at once multiply signed bytes directly; others need one of the forms here."""
 FOR_CODE = 4
-"""A quarter of the flash is left for code."""
+"""One part in FOR_CODE of the flash, a quarter, is reserved for code."""
 
 
 def in_form(network: IntegerNetwork, target: Target, limits: Limits) -> IntegerNetwork:
@@ -34,7 +34,7 @@ def in_form(network: IntegerNetwork, target: Target, limits: Limits) -> IntegerN
 
 
 def grouped(network: IntegerNetwork, instruction: Intrinsic) -> IntegerNetwork:
-    """The network with whole groups of channels for an instruction that multiplies bytes, in unsigned form if that saves it from flipping signs."""
+    """The network with channels padded to whole groups for an instruction that multiplies bytes, and in unsigned form if that saves flipping signs."""
     flips = instruction.offset > 0
     network = unsigned_between(network) if flips else network
 
@@ -51,7 +51,7 @@ def grouped(network: IntegerNetwork, instruction: Intrinsic) -> IntegerNetwork:
 
 
 def unsigned_between(network: IntegerNetwork) -> IntegerNetwork:
-    """The network with its tensors stored as unsigned bytes, but for inputs and outputs, and other names of their bytes."""
+    """The network with its tensors stored as unsigned bytes, except inputs, outputs and reshapes of these."""
     kept = {*network.inputs, *network.outputs}
     names = [one for one in network.operators if isinstance(one, Reshape)]
     for one in reversed(names):
@@ -63,13 +63,14 @@ def unsigned_between(network: IntegerNetwork) -> IntegerNetwork:
 
 
 def multiplies_pairs(target: Target) -> bool:
-    """Whether a target multiplies pairs of 16-bit numbers, and has no instruction that sums many bytes as they are."""
+    """Whether a target multiplies pairs of 16-bit numbers, and has no instruction that sums many signed bytes directly."""
     operands = [(one.operands, one.group > FEW) for one in target.intrinsics]
     return any(one == PAIR for one, _ in operands) and (BYTES, True) not in operands
 
 
 def widened(network: IntegerNetwork, target: Target, limits: Limits) -> IntegerNetwork:
-    """The network with 16-bit weights where the target multiplies pairs of them, as long as there is flash: most multiplications per byte first."""
+    """The network with 16-bit weights if the target multiplies them in pairs, as far as the flash allows: layers with the most multiplications per weight
+    first."""
     if not multiplies_pairs(target):
         return network
     left = float("inf") if limits.flash_bytes is None else limits.flash_bytes * (FOR_CODE - 1) / FOR_CODE - network.constant_bytes
@@ -87,7 +88,7 @@ def narrow(network: IntegerNetwork) -> IntegerNetwork:
 
 
 def _candidates(operators: Iterable[Operator]) -> list[Convolution | Dense]:
-    """Layers whose sums run over neighbours in memory, in pairs."""
+    """Layers whose sums run over pairs of neighbours in memory."""
     return [one for one in operators if isinstance(one, (Convolution, Dense)) and _in_pairs(one)]
 
 

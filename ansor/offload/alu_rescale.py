@@ -1,15 +1,15 @@
-"""Rescaling on an ALU of 32 bits that adds, multiplies and shifts: exactly the results of `integer.rescale`, or a sentence that says why not.
+"""Rescales on a 32-bit ALU that adds, multiplies and shifts. The results are exactly those of `integer.rescale`; if that is not possible, it says why.
 
     x   = sum + bias
     out = min(max(((x * m + h) >> shift) + zero_point, low), high)
 
-The power of two that all multipliers and the shift have in common is divided out, whatever h is:
+The power of two that all multipliers and the shift have in common is divided out. This holds for every h:
 
     floor((x * m * 2^k + h) / 2^(k + n)) = floor((x * m + floor(h / 2^k)) / 2^n)
 
-Scales that are powers of two leave multipliers of 1, or of a few bits, and h goes into the bias. Others take two more steps if products would not fit:
+Scales that are powers of two leave multipliers of 1, or of a few bits, and h is folded into the bias. Others take two more steps if products would not fit:
 
-    x is first limited to the range in which results are neither all `low` nor all `high`, about 2^8 / factor
+    x is first clamped to a range of about 2^8 / factor; all results below it are `low`, and all above it are `high`
     floor((x * (a * 2^t + b) + h) / 2^(t + n)) = floor((x * a + floor((x * b + h mod 2^t) / 2^t) + floor(h / 2^t)) / 2^n)
 """
 
@@ -32,7 +32,7 @@ Constants = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """(x * multipliers + added) >> shift; int32 [channels]; None for multipliers of 1 and additions of 0 only."""
+    """(x * multipliers + added) >> shift. multipliers, added: int32 [channels]; None if all multipliers are 1, or all added numbers are 0."""
 
     multipliers: Constants | None
     added: Constants | None
@@ -41,7 +41,8 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class AluRescale:
-    """bias: int32 [channels]; limits: the range that sums are limited to, [channels] each; low_part: what is added to the products of `part`."""
+    """bias: int32 [channels]; limits: the range to which sums are clamped, [channels] each; low_part: the part for the low bits of multipliers, whose result is
+    added to the products of `part`."""
 
     bias: Constants
     part: Part
@@ -66,7 +67,7 @@ class AluRescale:
 
 @dataclass(frozen=True, eq=False)
 class _RescaledSum:
-    """The computation on sums within `reach`, bias included: (x * factors + half) >> shift."""
+    """The computation (x * factors + half) >> shift on sums x, bias included, of magnitude up to `reach`."""
 
     rescale: Rescale
     bias: Numbers
@@ -111,7 +112,7 @@ def alu_rescale(rescale: Rescale, bias: NDArray[np.signedinteger], most: Numbers
     """The same rescale on the ALU, or why it is not possible. bias: [channels]; most: the greatest magnitude of each channel's sums without the bias."""
     asked = _asked(rescale, bias.astype(np.int64), most)
     if np.any(asked.reach >= LIMIT):
-        return f"its sums have up to {int(asked.reach.max()).bit_length() + 1} bits with their bias, and a core has 32"
+        return f"its sums have up to {int(asked.reach.max()).bit_length() + 1} bits with their bias, but a core has 32"
     if (part := asked.whole(asked.reach)) is not None:
         return asked.made(part)
     limits = asked.limits()
@@ -121,12 +122,12 @@ def alu_rescale(rescale: Rescale, bias: NDArray[np.signedinteger], most: Numbers
     parts = asked.split(reach)
     if parts is None:
         bits = int(np.ceil(np.log2(float(np.max(reach * asked.factors.astype(np.float64))) + 1))) + 1
-        return f"its sums have {bits} bits when they are rescaled, and a core has 32, twice: quantise with scales that are powers of two"
+        return f"its sums have {bits} bits when they are rescaled, too many for two 32-bit products: quantise with scales that are powers of two"
     return asked.made(parts[0], limits if np.any(reach < asked.reach) else None, parts[1])
 
 
 def _asked(rescale: Rescale, bias: Numbers, most: Numbers) -> _RescaledSum:
-    """The computation without common powers of two, and with the half in the bias if it divides."""
+    """The computation with common powers of two divided out, and with half folded into the bias if all factors divide it."""
     factors = np.broadcast_to(rescale.multipliers, bias.shape).astype(np.int64)
     together = int(np.bitwise_or.reduce(factors))
     out = min((together & -together).bit_length() - 1 if together else 0, rescale.shift)
@@ -137,6 +138,6 @@ def _asked(rescale: Rescale, bias: Numbers, most: Numbers) -> _RescaledSum:
 
 
 def _part(factors: Numbers, half: int, shift: int, *, plain: bool = True) -> Part:
-    """plain: multipliers of 1 may be left out."""
+    """A part with the same half for all channels. plain: whether multipliers of 1 may be left out."""
     added = np.full(factors.shape, half, np.int32) if half else None
     return Part(None if plain and np.all(factors == 1) else factors.astype(np.int32), added, shift)

@@ -1,4 +1,4 @@
-"""Which operators of a network run on the device. Every way to choose them depends on the graph only, not on the order of an operator's inputs."""
+"""Chooses the operators of a network that run on the device. Every choice depends only on the graph, not on the order of an operator's inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Names = frozenset[str]
 
 @dataclass(frozen=True)
 class Annotation:
-    """device: the operators there; refused: operators that were asked for but cannot run there, and why."""
+    """device: the operators on the device; refused: operators that were asked for but cannot run there, and why."""
 
     device: Names
     refused: Mapping[str, str]
@@ -25,7 +25,8 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Seconds:
-    """Estimated times. host, device: of each operator; written: of each tensor to the device; read: from it, including the wait for what is queued."""
+    """Estimated times in seconds. host, device: of each operator; written: of copying each tensor to the device; read: of copying it back, including the wait
+    for queued operators."""
 
     host: Mapping[str, float]
     device: Mapping[str, float]
@@ -42,7 +43,7 @@ def graph_of(network: IntegerNetwork) -> networkx.DiGraph:
 
 
 def between(network: IntegerNetwork, first: str, last: str) -> Names:
-    """Everything that `last` needs and `first` does not, including both: what is parallel to `first` in a residual block is on the device, too.
+    """Everything that `last` needs and `first` does not, including both. Operators parallel to `first` in a residual block are included, too.
 
     Raises ModelError for names that no operator has, and if `last` does not need `first`.
     """
@@ -50,7 +51,7 @@ def between(network: IntegerNetwork, first: str, last: str) -> Names:
     for name in (first, last):
         if name not in made:
             asked = f"asked to run {network.name} on a device from {first} to {last}"
-            raise ModelError(f"{asked}, and it has no operator {name}; print the network for their names")
+            raise ModelError(f"{asked}, but it has no operator {name}; print the network to see the names")
     graph = graph_of(network)
     needed = {last, *networkx.ancestors(graph, last)}
     if first not in needed:
@@ -59,7 +60,7 @@ def between(network: IntegerNetwork, first: str, last: str) -> Names:
 
 
 def middle(network: IntegerNetwork) -> Names:
-    """Everything except the first and the last layer with weights, and what comes before and after these."""
+    """Everything between the first and the last layers with weights, without these layers."""
     graph, weighted = graph_of(network), [one.output for one in network.operators if isinstance(one, Convolution | Dense)]
     before = [name for name in weighted if not any(name in networkx.descendants(graph, other) for other in weighted)]
     after = [name for name in weighted if not any(other in networkx.descendants(graph, name) for other in weighted)]
@@ -76,7 +77,7 @@ def middle(network: IntegerNetwork) -> Names:
 def cheapest(network: IntegerNetwork, seconds: Seconds) -> Names:
     """The placement for which operators and transfers take the least time in total; inputs, outputs and operators without a time on the device are on the host.
 
-    It is a minimum cut: a tensor is moved once, however many operators read it. Among equal cuts the one with the most operators on the device is taken.
+    It is a minimum cut: a tensor is moved once, however many operators read it. Of equal cuts, it is the one with the most operators on the device.
     """
     graph = networkx.DiGraph()
     graph.add_nodes_from(("host", "device"))
@@ -100,7 +101,8 @@ def cheapest(network: IntegerNetwork, seconds: Seconds) -> Names:
 
 
 def _moves(graph: networkx.DiGraph, users: tuple[object, ...], name: str, costs: tuple[int, int]) -> None:
-    """The cost of moving a tensor, paid once, if any reader is on the other side than its maker, the first of its users. costs: written, and read."""
+    """Add the cost of moving a tensor, paid once if any reader is on the other side. users: the operator that makes it, then its readers; costs: of writing
+    it to the device, and of reading it."""
     source, *readers = users
     down, up = ("down", name), ("up", name)  # from the device to the host, and the other way
     graph.add_edge(up, source, capacity=costs[0])
@@ -111,5 +113,5 @@ def _moves(graph: networkx.DiGraph, users: tuple[object, ...], name: str, costs:
 
 
 def _whole(seconds: float) -> int:
-    """In picoseconds: sums of whole numbers do not depend on their order."""
+    """Seconds in whole picoseconds, as sums of whole numbers do not depend on their order."""
     return round(seconds * 1e12)

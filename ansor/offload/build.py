@@ -1,4 +1,4 @@
-"""From an int8 network to one whose middle runs on a core of VTA: chooses the operators, their programs, the phases, and what the host runs.
+"""Places the middle of an int8 network on a VTA core: chooses the operators, their programs, the phases, and what the host runs.
 
     placed = build(network, "vta", place=lambda network: between(network, "relu_3", "add_7"))
     running = Running(placed, Queue(FunctionalDriver()))
@@ -30,8 +30,8 @@ Marked = Callable[[IntegerNetwork], Names]
 
 @dataclass(frozen=True)
 class Rates:
-    """What times that were not measured are estimated from: the core's clock, the host's multiplications and bytes per second, the bytes per second between
-    them, and the overhead in seconds of each transfer and each run. One run is counted for each tensor that the host reads."""
+    """Rates to estimate the times that were not measured: the core's clock, the host's multiplications and bytes per second, the bytes per second between
+    the two, and the overhead in seconds of each transfer and each run. Each tensor that the host reads counts as one run."""
 
     core_hertz: float = 1e8
     host_macs: float = 2e9
@@ -43,7 +43,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class ByCost:
-    """Place operators so that they and their transfers take the least time. host: seconds of measured operators (`measured_seconds`); others are estimated."""
+    """Place operators so that they and their transfers take the least time. host: measured seconds of operators (`measured_seconds`); others are estimated."""
 
     rates: Rates = Rates()
     host: Mapping[str, float] | None = None
@@ -53,12 +53,13 @@ def build(
     network: object, target: str | Target = "vta", place: Marked | ByCost = middle, asked: RunOptions | ModelKeywords | None = None,
     host: str | Target | None = None,
 ) -> PlacedNetwork:
-    """network: an integer network, or what `ansor.integer.reading.network_of` makes one of without calibration, such as the path of an ONNX file in QDQ format.
+    """Place a network on a core and a host, and compile it.
 
-    place: chooses the operators for the device, or `ByCost()`; those that a core cannot compute run on the host, and `annotation.refused` says why. asked: how
-    long to tune programs of the core, and the records, as `auto_schedule` takes them by name; without it the estimate picks. host: the target whose C the host
-    runs, such as `cpu`; None for the reference in NumPy. Raises TargetError for a target that is not a core, ArgumentError and ModelError for a place that does
-    not name operators of the network, and what compiling raises.
+    network: an integer network, or a model that `ansor.integer.reading.network_of` reads without calibration, such as the path of an ONNX file in QDQ format.
+    place: a function that chooses the operators for the device, or `ByCost()`; those that a core cannot compute run on the host, and `annotation.refused` says
+    why. asked: options such as trials and records for programs of the core, by the names that `auto_schedule` takes; without them the estimate picks programs.
+    host: the target that the host's operators are compiled for, such as `cpu`; None for the NumPy reference. Raises TargetError for a target that is not a
+    core, ArgumentError and ModelError for a place that does not name operators of the network, and whatever compiling raises.
     """
     core, ours, asked = parse_target(target), None if host is None else parse_target(host), _options(asked)
     _check_sides(core, ours)
@@ -90,13 +91,13 @@ def _options(asked: RunOptions | ModelKeywords | None) -> RunOptions:
 def _check_sides(core: Target, host: Target | None) -> None:
     """Raises TargetError unless the targets are a core, and a host that runs here."""
     if core.kind != "vta":
-        raise TargetError(f"asked to run a part of a network on {core}, which is no core; give such as 'vta -core=32', and host='cpu' for C on the host")
+        raise TargetError(f"asked to run a part of a network on {core}, which is not a core; give one such as 'vta -core=32', and host='cpu' for C on the host")
     if host is not None and not host.is_local:
         raise TargetError(f"asked for the host's part of a network as C for {host}, whose programs do not run here; give host='cpu', or None for NumPy")
 
 
 def _wanted(network: IntegerNetwork, place: Marked | ByCost) -> Names:
-    """The operators that are asked for on the device."""
+    """The operators that `place` asks for on the device."""
     made = frozenset(one.output for one in network.operators)
     if isinstance(place, ByCost):
         return made
@@ -105,15 +106,15 @@ def _wanted(network: IntegerNetwork, place: Marked | ByCost) -> Names:
         raise ArgumentError(f"asked to build a network with place={place!r:.80}; give {takes}")
     found = place(network)
     if isinstance(found, str) or not isinstance(found, Iterable):
-        raise ArgumentError(f"asked to build {network.name} with a place that gives {found!r:.80}; it has to give the names of operators")
+        raise ArgumentError(f"asked to build {network.name} with a place that returns {found!r:.80}; it has to return the names of operators")
     wanted = frozenset(found)
     for name in sorted(map(str, wanted - made))[:1]:
-        raise ModelError(f"asked to run {name} of {network.name} on a device, and it has no operator {name}; print the network for their names")
+        raise ModelError(f"asked to run {name} of {network.name} on a device, but it has no operator {name}; print the network to see the names")
     return wanted
 
 
 def seconds_of(network: IntegerNetwork, programs: Mapping[str, Compiled], place: ByCost) -> Seconds:
-    """The times of operators and transfers: cycles of the core's model there, estimates elsewhere."""
+    """The times of operators and transfers: from the core's cycle model on the device, measured or estimated elsewhere."""
     rates, sizes = place.rates, {name: tensor.size for name, tensor in network.tensors.items()}
     host = {}
     for one in network.operators:
@@ -126,8 +127,8 @@ def seconds_of(network: IntegerNetwork, programs: Mapping[str, Compiled], place:
 
 
 def _without_names_alone(network: IntegerNetwork, there: Names) -> Names:
-    """Without reshapes that are only another name of a host tensor, or that nothing on the device reads; and without those that are read there as an image with
-    rows or columns: on the device all elements are channels."""
+    """The operators on the device without some reshapes: those of a host tensor, those that nothing on the device reads, and those that the device would read
+    as an image with rows or columns, as all elements are channels there."""
     kept = set(there)
     for one in reversed(network.operators):
         if isinstance(one, Reshape):
@@ -142,12 +143,12 @@ def _without_names_alone(network: IntegerNetwork, there: Names) -> Names:
 
 
 def measured_seconds(code: NetworkCode) -> dict[str, float]:
-    """The measured seconds of a network's operators in C on the host, for `ByCost.host`: of those whose kernels were tuned, or found in records."""
+    """The measured seconds of a network's operators as C on the host, for `ByCost.host`. Only operators whose kernels were tuned, or found in records."""
     costs = [(call.operator, code.kernels[call.kernel].cost) for call in code.calls]
     found: dict[str, float] = {}
     for operator, cost in costs:
         if cost is not None and isinstance(operator, Convolution) and operator.added is not None:
-            found |= {operator.added.inputs[0]: cost, operator.output: 0.0}  # a network that is placed has them apart
+            found |= {operator.added.inputs[0]: cost, operator.output: 0.0}  # a placed network has them as two operators
         elif cost is not None:
             found[operator.output] = cost
     return found

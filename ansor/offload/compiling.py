@@ -1,4 +1,4 @@
-"""Operators of a network as programs for a core, which are tuned, or chosen from records or by the estimate."""
+"""Compiles operators of a network to programs for a core, which are tuned, taken from records, or picked by the estimate."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Compiled:
 
 
 def forms_of(network: IntegerNetwork, wanted: Names) -> tuple[dict[str, Form], dict[str, str]]:
-    """The operators that a core can compute, and for each of the others why it cannot."""
+    """Those of the wanted operators that a core can compute, and for each of the others the reason why it cannot."""
     least = least_of(network)
     forms, refused = dict[str, Form](), dict[str, str]()
     for one in network.operators:
@@ -57,7 +57,7 @@ def forms_of(network: IntegerNetwork, wanted: Names) -> tuple[dict[str, Form], d
 
 
 def compiled(forms: Mapping[str, Form], target: Target, asked: RunOptions, reporter: Reporter) -> tuple[dict[str, Compiled], dict[str, str]]:
-    """The programs, and for operators without one the reason. Operators that differ only in their constants share a task."""
+    """The programs, and the reason for each operator without one. Operators that differ only in their constants share a task."""
     tasks = {name: SearchTask(tensors=form.tensors, target=target, name=_name(form)) for name, form in forms.items() if not form.renames}
     uses = Counter(task.workload_key for task in tasks.values())
     states = recorded_states([(task, float(uses[key])) for key, task in {task.workload_key: task for task in tasks.values()}.items()], asked.records)
@@ -82,7 +82,7 @@ def _program(state: TaskState, asked: RunOptions) -> Operator | str:
         source = state.task.source(best.sketch, best.row)
     except ScheduleError as error:
         return str(error)
-    return operator_from_text(source.text) if is_operator(source) else f"no program of it fits into {state.task.target}"
+    return operator_from_text(source.text) if is_operator(source) else f"none of its programs fits on {state.task.target}"
 
 
 def _name(form: Form) -> str:
@@ -91,7 +91,7 @@ def _name(form: Form) -> str:
 
 
 def least_of(network: IntegerNetwork) -> dict[str, int]:
-    """The least number that each tensor may hold."""
+    """A lower bound on the numbers in each tensor."""
     found = dict.fromkeys(network.inputs, -128)
     for one in network.operators:
         found[one.output] = _least(one, [found[name] for name in one.inputs])

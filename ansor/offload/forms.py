@@ -1,6 +1,6 @@
-"""Operators of integer networks as declarations for a core whose tensors have their channels second; the results are equal in every byte.
+"""Declares operators of integer networks for a core. Channels are the second dimension of its tensors; the results are equal in every byte.
 
-Constants that do not fit into an instruction are tensors, with a number for each channel.
+Constants that do not fit into an instruction become tensors, with a number for each channel.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from ansor.vta.transfers import MOST_ZEROS
 Array = NDArray[np.generic]
 IMMEDIATE = (1 << 15) - 1
 STEP = 15
-"""The most bits of a shift that every core can do in one instruction."""
+"""The largest shift, in bits, that every core can do in one instruction."""
 
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """An operator for the core. tensors: inputs, constants and the result; empty if it only renames the same bytes; constants: by the names of tensors."""
+    """An operator for the core. tensors: inputs, constants and the result; empty if it only renames the same bytes; constants: by tensor name."""
 
     operator: Operator
     tensors: tuple[Tensor, ...]
@@ -44,7 +44,7 @@ class Form:
 
 @dataclass(frozen=True)
 class OperatorInput:
-    """An input of an operator: its stored shape, and the least number in it."""
+    """An input of an operator: its stored shape, and a lower bound on its numbers."""
 
     shape: Shape
     least: int
@@ -64,7 +64,7 @@ def on_device(shape: Shape) -> Shape:
 @form_of.register
 def _(operator: Convolution, given: Sequence[OperatorInput]) -> Form | str:
     if operator.added is not None:
-        return "it also adds, which is another operator for a core"
+        return "it has a fused addition, which is a separate operator for a core"
     window, weights = operator.window, operator.weights
     refused = _padding_refused(window)
     around = _borders(operator, given[0].shape)
@@ -93,7 +93,7 @@ def _(operator: Convolution, given: Sequence[OperatorInput]) -> Form | str:
 
 
 def _borders(operator: Convolution, shape: Shape) -> NDArray[np.int64] | None:
-    """What padding with numbers other than 0 adds to the sums [channels, height, width]; None for padding with 0."""
+    """The amount that padding with a number other than 0 adds to the sums, [channels, height, width]; None for padding with 0."""
     window = operator.window
     if not window.filling or not any(window.padding):
         return None
@@ -135,7 +135,7 @@ def _(operator: MaxPool, given: Sequence[OperatorInput]) -> Form | str:
     if refused := _padding_refused(operator.window):
         return refused
     if not all(np.all(one.any(axis=1)) for one in _seen(operator.window, given[0].shape)):
-        return "some of its windows see nothing but padding"
+        return "some of its windows contain only padding"
     data = te.placeholder(on_device(given[0].shape), "int8", name="data")
     found = _pooled(data, operator.window, on_device(operator.shape([given[0].shape])), te.max, 0 if given[0].least >= 0 else -128)
     return Form(operator, (data, te.compute(found.shape, lambda *at: found[at].astype("int8"), name="result")))
@@ -145,7 +145,7 @@ def _(operator: MaxPool, given: Sequence[OperatorInput]) -> Form | str:
 def _(operator: Add, given: Sequence[OperatorInput]) -> Form | str:
     shape = on_device(given[0].shape)
     if len(shape) not in (2, 4):
-        return f"its tensors have {len(shape)} dimensions, and those of a core 2 or 4"
+        return f"its tensors have {len(shape)} dimensions, but a core supports 2 or 4"
     together = operator.multipliers[0] | operator.multipliers[1]
     out = min((together & -together).bit_length() - 1 if together else 0, operator.shift)
     part = Part(None, None, operator.shift - out)
@@ -166,7 +166,7 @@ def _(operator: Reshape, given: Sequence[OperatorInput]) -> Form | str:
     shapes = given[0].shape, operator.to
     if all(len(shape) in (2, 4) and sum(extent > 1 for extent in shape[1:]) <= 1 for shape in shapes) and shapes[0][0] == shapes[1][0]:
         return Form(operator, ())
-    return f"it puts the bytes of {list(shapes[0])} in another order of channels"
+    return f"it changes the order of channels of {list(shapes[0])}"
 
 
 class _Numbers:
@@ -225,7 +225,7 @@ class _Numbers:
 
 
 def _with(operation: str, value: Expr, other: Tensor | int, at: Sequence[Axis]) -> Expr:
-    """An operation on a value with a number, or with one number for each channel."""
+    """An operation on a value and a number, or a number for each channel."""
     if isinstance(other, int):
         idle = {"add": 0, "mul": 1}.get(operation) == other
         return value if idle else _OPERATIONS[operation](value, te.const(other, "int32"))
@@ -238,7 +238,7 @@ _OPERATIONS: Mapping[str, Callable[[Expr, Expr], Expr]] = {"add": operators.add,
 def _padding_refused(window: Window) -> str:
     """Why the core cannot pad like this; '' if it can."""
     if max(window.padding) > MOST_ZEROS:
-        return f"it pads by {max(window.padding)}, and a core by up to {MOST_ZEROS}"
+        return f"it pads by {max(window.padding)}, but a core pads by at most {MOST_ZEROS}"
     return ""
 
 
@@ -253,7 +253,7 @@ def _seen(window: Window, shape: Shape) -> list[NDArray[np.bool_]]:
 
 
 def _padded(data: Tensor, window: Window, number: int = 0) -> Tensor:
-    """A number around images."""
+    """Images padded with a number."""
     top, left, bottom, right = window.padding
     if not any(window.padding):
         return data

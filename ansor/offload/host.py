@@ -1,4 +1,4 @@
-"""What a network's host runs: operators computed by the NumPy reference, or as C built for this machine."""
+"""Runs the host's operators of a network, by the NumPy reference or as C built for this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansor.targets.base import Target
 
 Int8 = NDArray[np.int8]
 Runs = Callable[[Mapping[str, Int8]], dict[str, Int8]]
-"""From the tensors that operators need to those that they make."""
+"""A function from the tensors that operators need to those that they make."""
 
 
 def by_reference(network: IntegerNetwork, operators: Sequence[Operator]) -> Runs:
@@ -46,7 +46,7 @@ def as_c(network: IntegerNetwork, operators: Sequence[Operator], target: Target,
 
 
 def part_of(network: IntegerNetwork, operators: Sequence[Operator]) -> IntegerNetwork:
-    """Some of the operators as a network, whose outputs are the tensors that others need."""
+    """Some of the operators as a network. Its outputs are the tensors that the other operators need, and the outputs of the whole network."""
     made = [one.output for one in operators]
     inside = {id(one) for one in operators}
     wanted = {name for one in network.operators if id(one) not in inside for name in one.inputs} | set(network.outputs)

@@ -1,4 +1,4 @@
-"""The order in which a network runs on two sides. They alternate: each gets what it needs from the other side, and then runs everything that it can."""
+"""The order in which a network runs on host and device. They alternate: each copies what it needs from the other, and then runs everything that it can."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ansor.offload.annotation import Names
 
 @dataclass(frozen=True)
 class Phase:
-    """What one side runs without the other. brings: tensors that are copied from the other side before it, each once, in the order of the network."""
+    """Operators that one side runs without the other. brings: tensors that are copied from the other side first, each once, in the order of the network."""
 
     on_device: bool
     operators: tuple[Operator, ...]
@@ -19,7 +19,8 @@ class Phase:
 
 
 def phases_of(network: IntegerNetwork, device: Names) -> tuple[Phase, ...]:
-    """The phases, alternately; the host begins. A last phase without operators copies outputs of the device to the host."""
+    """The phases, which alternate between the sides. The host begins, unless only the device can. If outputs are on the device, a last phase without operators
+    copies them to the host."""
     known = {True: set[str](), False: set(network.inputs)}
     order = (*network.inputs, *(one.output for one in network.operators))
     left, found, on_device = list(network.operators), list[Phase](), False

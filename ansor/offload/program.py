@@ -1,4 +1,4 @@
-"""A network that runs on two sides: its operators on the device go through a queue, and their results stay there until the host reads them."""
+"""A network that runs on host and device: operators of the device go through a queue, and their results stay there until the host reads them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PlacedNetwork:
 
     @property
     def copies(self) -> tuple[tuple[str, bool], ...]:
-        """The tensors that move, in order, and whether to the device."""
+        """The tensors that move, in order, and whether each moves to the device."""
         return tuple((name, phase.on_device) for phase in self.phases for name in phase.brings)
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class Running:
                 self._open(one.output)
 
     def run(self, inputs: Mapping[str, Int8], *, wait: bool = False) -> dict[str, Int8]:
-        """The outputs for inputs as they are stored. wait: synchronise after each operator, for comparison. Raises ArgumentError for other inputs."""
+        """Run on stored inputs; returns the stored outputs. wait: synchronise after each operator, for comparison. Raises ArgumentError for wrong inputs."""
         network = self.placed.network
         _check_names(network, inputs)
         known = {name: _checked(network, name, inputs) for name in network.inputs}
@@ -78,11 +78,11 @@ class Running:
     def read(self, name: str) -> Int8:
         """The current value, as it is stored, of a tensor that the device made or received."""
         shape, found = self.placed.network.tensors[name].shape, np.asarray(self.queue.read(self._buffers[name]), np.int8)
-        root = self._roots.get(name, name)  # another name of an image with one place is stored in the same way
+        root = self._roots.get(name, name)  # a reshaped image of one pixel is stored in the same way
         return _moved(found.reshape(on_device(self.placed.network.tensors[root].shape)), TO_HOST).reshape(shape)
 
     def close(self) -> None:
-        """Free the memory."""
+        """Free the buffers on the device."""
         for buffer in {*self._buffers.values(), *(one for several in self._constants.values() for one in several)}:
             self.queue.free(buffer)
         self._buffers, self._constants = {}, {}
@@ -141,7 +141,7 @@ def _check_names(network: IntegerNetwork, inputs: Mapping[str, Int8]) -> None:
         raise ArgumentError(f"asked to run {network.name} with {with_article(type(inputs).__name__)}; give a dict of arrays: {', '.join(network.inputs)}")
     for name in inputs:
         if name not in network.inputs:
-            raise ArgumentError(f"asked to run {network.name} with {name}, which is not one of its inputs; these are {', '.join(network.inputs)}")
+            raise ArgumentError(f"asked to run {network.name} with {name}, which is not one of its inputs; they are {', '.join(network.inputs)}")
 
 
 def _moved(array: Int8, axes: tuple[int, ...]) -> Int8:
@@ -150,7 +150,7 @@ def _moved(array: Int8, axes: tuple[int, ...]) -> Int8:
 
 
 def _check_layouts(name: str, held: TensorLayout, wanted: TensorLayout) -> None:
-    """Raises ModelError if two operators need a tensor in different layouts. Vectors of channels are images with one place; groups are whole blocks."""
+    """Raises ModelError if two operators need a tensor in different layouts. A vector of channels is an image of one pixel; groups are whole blocks."""
     first, second = ((one.array[:2], math.prod(one.array[2:]), one.elements, one.blocks) for one in (held, wanted))
     if first != second:
         raise ModelError(f"asked to keep {name} on the device as {held} for one operator and as {wanted} for another; run one of them on the host")

@@ -1,8 +1,8 @@
-"""Values as operations of the ALU, in place: each combines an element of the accumulators with a number or another element.
+"""Translates values to operations of the ALU. Each works in place: it combines an element of the accumulators with a number or another element.
 
     max(min((acc + bias) >> 8, 127), -128)      ->      ADD acc bias, SHR acc 8, MIN acc 127, MAX acc -128
 
-A value that is needed twice is copied once it is computed, into spare elements next to the accumulators.
+A value that is needed twice is computed once and then copied into spare elements next to the accumulators.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST, _LEAST = (1 << 15) - 1, -(1 << 15)
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One operation: on the elements of `target`, with an immediate, or with those of `source`."""
+    """One operation on the elements of `target`, with an immediate or with the elements of `source`."""
 
     operation: AluOp
     target: Access
@@ -35,7 +35,7 @@ class Step:
 
 
 def steps_of(value: Expr, whole: Callable[[Access], bool]) -> tuple[Access, tuple[Step, ...]]:
-    """Where the value ends up, and the operations that compute it. whole: whether an access has exactly one element for each of the nest.
+    """The elements where the value ends up, and the operations that compute it. whole: whether an access has one element for each iteration of the nest.
 
     Raises ScheduleError for what the ALU cannot compute.
     """
@@ -49,7 +49,7 @@ def steps_of(value: Expr, whole: Callable[[Access], bool]) -> tuple[Access, tupl
 
 
 def _check_places(value: Expr) -> None:
-    """Raises ScheduleError if a buffer is read at two places at once: the ALU may have changed one of the elements by then."""
+    """Raises ScheduleError if a buffer is read at two places at once: the ALU may change an element before its second read."""
     read: dict[Buffer, Hashable] = {}
     for access in accesses(value):
         if read.setdefault(access.buffer, exactly(access.index)) != exactly(access.index):
@@ -58,7 +58,7 @@ def _check_places(value: Expr) -> None:
 
 
 def _not_in_place(access: Access) -> ScheduleError:
-    what = f"a result in the place of {access.buffer.name}, which does not have just one element for each of the result"
+    what = f"a result in place of {access.buffer.name}, which does not have exactly one element for each element of the result"
     return ScheduleError(f"asked the ALU of a VTA core for {what}; it computes in place: pass it in the shape of the result")
 
 
@@ -77,7 +77,7 @@ class _Steps:
             if value.buffer.scope != "acc" or value.buffer in self._changed:
                 name = value.buffer.name
                 cure = "pass it as two tensors, or keep it in the accumulators"
-                raise ScheduleError(f"asked the ALU of a VTA core for {name} twice; it computes in place, and {name} is changed by then: {cure}")
+                raise ScheduleError(f"asked the ALU of a VTA core for {name} twice; it computes in place, and {name} has changed by then: {cure}")
             return value
         if not isinstance(value, Binary):
             raise ScheduleError(f"asked the ALU of a VTA core for {value}; it has +, -, *, <<, >>, min and max of int32")
@@ -94,7 +94,7 @@ class _Steps:
         return self._tensors(value.op, self.of(left), self.of(right))
 
     def _twice(self, op: str, left: Expr, right: Expr, shared: Expr) -> Access:
-        """An operation that needs a value on both sides: one side has it in place, the other in a copy."""
+        """An operation that needs a value on both sides: one side uses it in place, the other uses a copy."""
         held = self.of(shared)
         if self._known or isinstance(held, SpareElement):
             name = held.buffer.name
@@ -112,7 +112,7 @@ class _Steps:
     def _immediate(self, op: str, target: Access, right: Const) -> Access:
         number = int(right.value)
         if op == "floordiv":
-            op, number = "shr", number.bit_length() - 1  # by a power of two: value_on_core refuses others
+            op, number = "shr", number.bit_length() - 1  # the number is a power of two: value_on_core refuses others
         if op in ("sub", "shl"):
             op, number = {"sub": "add", "shl": "shr"}[op], -number
         operation = {**TENSOR, "shr": AluOp.SHR}.get(op)
@@ -129,7 +129,7 @@ class _Steps:
         return target
 
     def _tensors(self, op: str, left: Access, right: Access) -> Access:
-        if op == "sub" and not self._whole(right):  # right stays unchanged: right - left is computed, and then negated
+        if op == "sub" and not self._whole(right):  # right must stay unchanged: compute right - left, and negate it
             self._add(Step(AluOp.MUL, left, -1))
             self._add(Step(AluOp.MUL, self._tensors("add", left, right), -1))
             return left

@@ -1,4 +1,4 @@
-"""Instructions as 128-bit words, and words as instructions."""
+"""Encodes instructions as 128-bit words, and decodes words."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def rows_of(words: Words) -> Words:
     """The instructions [n, 2] of a program. Raises ArgumentError unless each is two whole numbers."""
     given = words if isinstance(words, np.ndarray) else np.asarray(words, np.uint64)
     if given.size % 2 or given.dtype.kind not in "iu" and given.size:
-        raise ArgumentError(f"a VTA program is given as {given.dtype}{list(given.shape)}; it is uint64[n, 2], two words for each instruction")
+        raise ArgumentError(f"asked to read {given.dtype}{list(given.shape)} as a VTA program; pass uint64[n, 2], two words for each instruction")
     return np.ascontiguousarray(given, np.uint64).reshape(-1, 2)
 
 
 def _encoded(program: Sequence[Instruction], configuration: Configuration) -> Words | None:
-    """The words of a program, computed for one kind of instruction at a time; None if something does not fit, so that `encode` reports what."""
+    """The words of a program, computed for one kind of instruction at a time; None if something does not fit, which `encode` then reports."""
     words = np.zeros((len(program), 2), np.uint64)
     kinds = np.asarray([OPCODES.get(type(one), -1) for one in program], np.int64)
     if (kinds < 0).any():
@@ -125,12 +125,12 @@ def encode(instruction: Instruction, configuration: Configuration) -> tuple[int,
     return words[0], words[1]
 
 
-@lru_cache(maxsize=1 << 14)  # a program is read by its text, its toolchain and both simulators
+@lru_cache(maxsize=1 << 14)  # its text, its toolchain and both simulators decode the same program
 def decode(words: tuple[int, int], configuration: Configuration) -> Instruction:
-    """The instruction of word 0 and word 1. Raises InstructionError for words that `encode` never gives."""
+    """The instruction of word 0 and word 1. Raises InstructionError for words that `encode` never returns."""
     number = words[0] & 7
     if number not in tuple(Opcode):
-        raise InstructionError(f"operation {number} is asked for, in word 0 = {words[0]:#018x}; VTA has 0 to {max(Opcode)}")
+        raise InstructionError(f"operation {number} of word 0 = {words[0]:#018x} does not exist; VTA has operations 0 to {max(Opcode)}")
     opcode = Opcode(number)
     layout = instruction_fields(configuration, opcode)
     for word, unused in enumerate(unused_bits(configuration, opcode)):
@@ -264,7 +264,7 @@ def _check_loops(name: str, instruction: Gemm | Alu, configuration: Configuratio
     if uops.end > depth:
         raise InstructionError(f"uop_end of {name} is {uops.end}; UOP holds {depth}")
     if uops.begin > uops.end:
-        raise InstructionError(f"uop_bgn of {name} is {uops.begin}; it is at most uop_end, which is {uops.end}")
+        raise InstructionError(f"uop_bgn of {name} is {uops.begin}; it can be at most uop_end, which is {uops.end}")
     for side, loop in (("out", instruction.outer), ("in", instruction.inner)):
         if isinstance(instruction, Alu) and loop.wgt:
             raise InstructionError(f"wgt_{side} of ALU is {loop.wgt}; only GEMM reads weights: pass 0")

@@ -18,14 +18,14 @@ MEMORIES = {"inp": Memory.INP, "wgt": Memory.WGT, "acc": Memory.ACC}
 
 
 class SpareElement(Access):
-    """The same element of the spare space next to a buffer."""
+    """The element at the same index in the spare space next to a buffer."""
 
     __slots__ = ()
 
 
 @dataclass(eq=False)
 class CopyContents:
-    """The contents of a copy of a buffer. Strides of each dimension, in elements; key: what was loaded, None if it was changed since."""
+    """The contents of a copy of a buffer. strides: of each dimension, in elements; key: what was loaded, None if the contents were changed since."""
 
     strides: tuple[int, ...] = ()
     key: object = None
@@ -57,7 +57,7 @@ class Place:
 
     @property
     def thing(self) -> tuple[Memory, int]:
-        """The key of the current copy among everything that instructions use."""
+        """The key of the current copy, for the order of instructions."""
         return self.memory, self.start
 
     @property
@@ -66,7 +66,7 @@ class Place:
         return self.copies[self.current]
 
     def turn(self, counts: Sequence[int], key: object = None) -> None:
-        """Switch to the next copy, for this many elements along each dimension, stored densely."""
+        """Switch to the next copy. It stores this many elements along each dimension, densely."""
         self.current = (self.current + 1) % len(self.copies)
         strides, step = [0] * len(counts), 1
         for dimension in reversed(self.order):
@@ -75,7 +75,7 @@ class Place:
         self.copies[self.current] = CopyContents(tuple(strides), key)
 
     def find(self, key: object) -> bool:
-        """Switch to the copy that holds this, if there is one."""
+        """Switch to the copy that holds this; returns whether there is one."""
         for number, held in enumerate(self.copies):
             if held.key is not None and held.key == key:
                 self.current = number
@@ -110,7 +110,7 @@ def places_of(loops: Loops, lanes: Mapping[Buffer, Blocks], orders: Mapping[Buff
         used[memory] = end + size * (buffer in doubled)
     for memory, count in used.items():
         if count > configuration.depth(memory):
-            raise ScheduleError(f"asked for a VTA program with {count} elements in {memory.name}, which has {configuration.depth(memory)}: keep smaller tiles")
+            raise ScheduleError(f"asked for a VTA program with {count} elements in {memory.name}, which has {configuration.depth(memory)}: use smaller tiles")
     return found
 
 

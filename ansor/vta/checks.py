@@ -1,4 +1,4 @@
-"""Checks many instructions at once for what a core cannot do; `assembler` reports which instruction it is, and why."""
+"""Checks many instructions at once for what a core cannot do; `assembler` reports which instruction is wrong, and why."""
 
 from __future__ import annotations
 

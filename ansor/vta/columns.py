@@ -1,4 +1,4 @@
-"""Programs as rows of numbers: what the simulators in C read."""
+"""Converts programs to rows of numbers, which the simulators in C read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = (
     "opcode", *FLAGS, "memory", "sram_base", "dram_base", "y_size", "x_size", "x_stride", "y_pad_0", "y_pad_1", "x_pad_0", "x_pad_1",
     "reset", "uop_bgn", "uop_end", "iter_out", "iter_in", "dst_out", "dst_in", "src_out", "src_in", "wgt_out", "wgt_in", "operation", "use_imm", "immediate",
 )  # fmt: skip
-"""The columns, as `columns.h` has them; 0 where an instruction has no such field."""
+"""The columns, as in `columns.h`; 0 if an instruction has no such field."""
 
 _AT = {name: column for column, name in enumerate(NAMES)}
 
@@ -38,7 +38,7 @@ def columns_of(words: Words, configuration: Configuration) -> Columns:
         unused = np.asarray(unused_bits(configuration, opcode), np.uint64)
         right = right and not (words & unused).any() and (not len(rows) or sound(opcode, values, configuration))
     if not right:
-        disassemble(given, configuration)  # which reports the instruction, and why
+        disassemble(given, configuration)  # raises the error, which names the instruction
     return found
 
 

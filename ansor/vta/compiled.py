@@ -40,11 +40,11 @@ class OperatorTensor:
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """words [n, 2]: instructions in a correct order, with their tokens; none loads micro-ops or is a FINISH. uops [u]: all micro-ops, which are in UOP one
-    after the other. tensors: in the order of the call. tensor_of [n]: the tensor in DRAM that an instruction reads or writes, and from whose start its
-    `dram_base` counts; NO_TENSOR for others.
+    """words [n, 2]: instructions in a correct order, with their tokens, but without loads of micro-ops and FINISH. uops [u]: all micro-ops, contiguous in UOP.
+    tensors: in the order of the call. tensor_of [n]: the index of the tensor in DRAM that an instruction reads or writes, from whose start its `dram_base`
+    counts; NO_TENSOR for others.
 
-    It leaves nothing in the memories of the core for another operator, waits for no token of another, and leaves no tokens behind.
+    Operators are independent: they pass each other no data in the memories of the core and no tokens, and leave no tokens behind.
     """
 
     configuration: Configuration
@@ -54,7 +54,7 @@ class Operator:
     tensor_of: Numbers
 
     def to_text(self) -> str:
-        """The text that `operator_from_text` reads: a line of JSON, then one for each instruction, followed by its meaning."""
+        """The text that `operator_from_text` reads: a line of JSON, then a line for each instruction with its words and its meaning."""
         head = {
             "configuration": vars(self.configuration),
             "tensors": [_tensor_data(one) for one in self.tensors],
@@ -84,7 +84,7 @@ def operator_from_text(text: str) -> Operator:
         tensors = tuple(_tensor_from(data) for data in head["tensors"])
         tensor_of = np.asarray([int(tensor) for _, _, tensor in rows], np.int64)
         if not set(tensor_of.tolist()) <= {NO_TENSOR, *range(len(tensors))}:
-            raise ValueError(f"its instructions name tensors that are not among its {len(tensors)}")
+            raise ValueError(f"its instructions use tensors that are not among its {len(tensors)}")
         configuration = Configuration(**head["configuration"])
         columns_of(words, configuration)  # refuses words that are not instructions
         return Operator(configuration, words, np.asarray(head["uops"], np.uint32), tensors, tensor_of)
@@ -93,7 +93,7 @@ def operator_from_text(text: str) -> Operator:
 
 
 def called_as(text: str, arguments: Sequence[Argument]) -> str:
-    """The text of the operator for arrays of these shapes, which hold the same numbers in the same order."""
+    """The text of the operator with the shapes in which callers pass the arrays; the numbers and their order are the same."""
     first, _, rest = text.partition("\n")
     head = json.loads(first)
     tensors = []
@@ -119,14 +119,14 @@ def _tensor_from(data: list[Any]) -> OperatorTensor:
 
 
 def alignment(configuration: Configuration) -> int:
-    """Bytes to which tensors are aligned: those of the largest element."""
+    """The alignment of tensors in bytes: the size of the largest element."""
     return max(configuration.element_bytes(memory) for memory in Memory)
 
 
 def linked(operator: Operator, bases: Sequence[int], uop_base: int = 0, uop_address: int | None = None) -> Words:
     """The words of an operator whose tensors begin at these bytes of DRAM, and whose micro-ops are in UOP from `uop_base` on.
 
-    uop_address: the byte of DRAM from which they are loaded first; None if they are there already. Raises ArgumentError for addresses that are not aligned.
+    uop_address: the byte of DRAM from which the micro-ops are loaded first; None if they are in UOP. Raises ArgumentError for addresses that are not aligned.
     """
     configuration, words = operator.configuration, operator.words.copy()
     opcodes = words[:, 0] & np.uint64(7)
@@ -148,13 +148,13 @@ def barrier(configuration: Configuration) -> Words:
 
 
 def finish(configuration: Configuration) -> Words:
-    """The end of a program, which is reached when all modules are done."""
+    """Instructions that end a program when all modules are done."""
     store, load = Store(tokens=Tokens(push_prev=True)), Load(Memory.INP, tokens=Tokens(push_next=True))
     return assemble([store, load, Finish(tokens=Tokens(pop_prev=True, pop_next=True))], configuration)
 
 
 def _elements_of(operator: Operator, tensor: int, opcodes: NDArray[np.uint64]) -> list[tuple[NDArray[np.bool_], int]]:
-    """The instructions that use a tensor, by the size in bytes of the elements that they count in."""
+    """The instructions that use a tensor, by the bytes of an element in which their `dram_base` counts."""
     used, configuration = operator.tensor_of == tensor, operator.configuration
     memory = _field(configuration, Opcode.LOAD, "memory")
     numbers = operator.words[:, 0] >> np.uint64(memory.low) & np.uint64(memory.mask)
@@ -171,7 +171,7 @@ def _add(words: Words, rows: NDArray[np.bool_], field: Field, value: int) -> Non
         return
     held = words[rows, field.word] >> np.uint64(field.low) & np.uint64(field.mask)
     if value and int(held.max()) + value > field.most:
-        raise ArgumentError(f"asked to add {value} to {field.name} of a VTA instruction, which is {int(held.max())} and at most {field.most}")
+        raise ArgumentError(f"asked to add {value} to {field.name} of a VTA instruction, which is {int(held.max())} and can be at most {field.most}")
     words[rows, field.word] += np.uint64(value << field.low)
 
 

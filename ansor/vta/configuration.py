@@ -19,7 +19,7 @@ SRAM_BITS = 16
 
 
 class Memory(IntEnum):
-    """What a LOAD writes or a STORE reads, by the number in the instruction. ACC8: the accumulators, from int8 in DRAM."""
+    """The memories that LOADs write and STOREs read, by their number in an instruction. ACC8: the accumulators, loaded from int8 in DRAM."""
 
     UOP = 0
     WGT = 1
@@ -37,10 +37,10 @@ _SIZES = {
 
 @dataclass(frozen=True)
 class Configuration:
-    """A VTA core; every size is a logarithm to the base 2. Raises TargetError for one whose instructions do not fit into their words.
+    """A VTA core; every size is a logarithm to the base 2. Raises TargetError if instructions do not fit into their words, or a memory is too small.
 
-    batch: rows of an input. block: the core multiplies a row by a matrix of block x block. The others: bytes of each memory; OUT is as deep as ACC. Inputs and
-    weights are int8, sums int32, in every core.
+    batch: rows of an input. block: the core multiplies a row by a matrix of block x block. The others: bytes of each memory; OUT is as deep as ACC. In every
+    core, inputs and weights are int8, and sums are int32.
     """
 
     batch: int = 0
@@ -57,12 +57,12 @@ class Configuration:
                 raise TargetError(f"{field.name} of a VTA core is {value!r}; it is a logarithm to the base 2: pass a whole number from 0 to 30")
         for name, bits, most in self._used():
             if bits > most:
-                raise TargetError(f"{name} needs {bits} bits in this VTA core, and has {most}: make memories smaller, or the block larger")
+                raise TargetError(f"{name} needs {bits} bits in this VTA core, but has {most}: make memories smaller, or the block larger")
         for memory in Memory:
             if self._log_depth(memory) < 1:
                 name = _SIZES[memory]
                 least = f"{name} is {getattr(self, name)}, and has to be at least {getattr(self, name) + 1 - self._log_depth(memory)}"
-                raise TargetError(f"{memory.name} of this VTA core holds less than two elements of {self.element_bytes(memory)} bytes: {least}")
+                raise TargetError(f"{memory.name} of this VTA core holds fewer than two elements of {self.element_bytes(memory)} bytes: {least}")
 
     def _used(self) -> tuple[tuple[str, int, int], ...]:
         uop, inp, wgt, acc = (self._log_depth(memory) for memory in (Memory.UOP, Memory.INP, Memory.WGT, Memory.ACC))
@@ -83,7 +83,7 @@ class Configuration:
         }.get(memory, self.accumulator_bytes - row - _log(ACCUMULATOR_BYTES))
 
     def index_bits(self, memory: Memory) -> int:
-        """Width of an index of an element."""
+        """Bits of the index of an element."""
         return self._log_depth(memory)
 
     def depth(self, memory: Memory) -> int:
@@ -91,7 +91,7 @@ class Configuration:
         return 1 << self._log_depth(memory)
 
     def element_bytes(self, memory: Memory) -> int:
-        """Bytes of one element in DRAM, which `dram_base` counts in."""
+        """Bytes of one element in DRAM, the unit of `dram_base`."""
         row = 1 << (self.batch + self.block)
         own = {Memory.UOP: UOP_BYTES, Memory.WGT: NUMBER_BYTES << 2 * self.block, Memory.ACC: ACCUMULATOR_BYTES * row}
         return own.get(memory, NUMBER_BYTES * row)
@@ -111,6 +111,6 @@ CORE_64 = Configuration(block=6)
 
 
 def check_core(given: object) -> None:
-    """Raises ArgumentError for anything but a configuration."""
+    """Raises ArgumentError unless the value is a Configuration."""
     if not isinstance(given, Configuration):
         raise ArgumentError(f"asked for {given!r:.80} as a VTA core; pass a Configuration, such as DEFAULT or CORE_32 of ansor.vta.configuration")

@@ -1,4 +1,4 @@
-"""How many cycles a program of VTA takes, by a model whose assumptions are parameters: `cycles.c`."""
+"""Counts the cycles of a VTA program, by a model whose assumptions are parameters (`cycles.c`)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ PARTS = ("load", "compute", "store", "fetch")
 
 @dataclass(frozen=True)
 class Dram:
-    """The bus and what is behind it. bus_bytes: of one beat, which takes beat_cycles; burst_bytes: the longest burst, which ends at a multiple of it;
-    read_latency, write_latency: from the last beat of a burst to its data or response; reads, writes: the most bursts in flight, for each module."""
+    """The bus and the DRAM behind it. bus_bytes: bytes of one beat, which takes beat_cycles; burst_bytes: the longest burst, no burst crosses a multiple of it;
+    read_latency, write_latency: cycles from the last beat of a burst to its data or response; reads, writes: the most bursts in flight, for each module."""
 
     bus_bytes: int = 8
     beat_cycles: int = 1
@@ -36,7 +36,7 @@ class Dram:
 
 @dataclass(frozen=True)
 class Control:
-    """fetch_burst: instructions fetched at once; state_cycles: before an instruction starts to work; token_cycles: from a push to its pop."""
+    """fetch_burst: instructions fetched at once; state_cycles: cycles before an instruction starts to work; token_cycles: cycles from a push to its pop."""
 
     fetch_burst: int = 64
     state_cycles: int = 2
@@ -80,10 +80,10 @@ class CycleModel:
             if not isinstance(value, int) or not least <= value <= 1 << 20:
                 raise ArgumentError(f"{name} of a cycle model is {value!r}; pass a whole number from {least} to {1 << 20}")
         if self.dram.burst_bytes % self.dram.bus_bytes:
-            raise ArgumentError(f"burst_bytes of a cycle model is {self.dram.burst_bytes}; it is a multiple of bus_bytes, which is {self.dram.bus_bytes}")
+            raise ArgumentError(f"burst_bytes of a cycle model is {self.dram.burst_bytes}; pass a multiple of bus_bytes, which is {self.dram.bus_bytes}")
 
     def parameters(self) -> dict[str, int]:
-        """Every number by its name, in the order in which `cycles.c` has them."""
+        """All parameters by name, in the order of `cycles.c`."""
         return {name: value for group in (self.dram, self.control, self.gemm, self.alu, self.queues) for name, value in vars(group).items()}
 
     def __str__(self) -> str:
@@ -96,8 +96,8 @@ HLS = CycleModel("hls", Dram(reads=1), Control(fetch_burst=16), alu=AluPipeline(
 
 @dataclass(frozen=True, eq=False)
 class Cycles:
-    """Cycles of a program. busy: those in which each of `PARTS` ran an instruction; bus, gemm, alu: those in which the bus moved and micro-ops started;
-    times: when each instruction began and ended, [n, 2]."""
+    """Cycles of a program. busy: cycles in which each of `PARTS` ran an instruction; bus: cycles in which the bus moved data; gemm, alu: cycles that their
+    micro-ops took; times: the cycles in which each instruction began and ended, [n, 2]."""
 
     total: int
     busy: dict[str, int]
@@ -123,13 +123,13 @@ class _Result(ctypes.Structure):
 
 
 def check_model(given: object) -> None:
-    """Raises ArgumentError for anything but a model."""
+    """Raises ArgumentError unless the value is a CycleModel."""
     if not isinstance(given, CycleModel):
         raise ArgumentError(f"asked for cycles by {given!r:.80}; pass a CycleModel, such as CHISEL or HLS of ansor.vta.cycles")
 
 
 def count_cycles(words: Words, configuration: Configuration, model: CycleModel = CHISEL) -> Cycles:
-    """Cycles of a program [n, 2]. Raises DeadlockError, and InstructionError for words that are not a program."""
+    """Count the cycles of a program [n, 2]. Raises DeadlockError if it never ends, and InstructionError for words that are not a program."""
     check_model(model)
     program, result, given = columns_of(words, configuration), _Result(), _Model()
     count = len(program)
@@ -147,6 +147,6 @@ def count_cycles(words: Words, configuration: Configuration, model: CycleModel =
     run(ctypes.byref(given), program.ctypes.data, count, ctypes.byref(result))
     if not result.ok:
         waiting = [(name, number) for name, number in zip(PARTS, result.waits, strict=True) if number >= 0]
-        text = ", ".join(f"{name} waits with instruction {number}" for name, number in waiting)
-        raise DeadlockError(f"the program never ends: {text}; `run_in_random_order` says for what", tuple(number for _, number in waiting))
+        text = ", ".join(f"{name} waits at instruction {number}" for name, number in waiting)
+        raise DeadlockError(f"the program never ends: {text}; `run_in_random_order` reports for what", tuple(number for _, number in waiting))
     return Cycles(result.total, dict(zip(PARTS, result.busy, strict=True)), result.bus, result.gemm, result.alu, times)

@@ -1,7 +1,7 @@
 """Estimates how many cycles programs take: the work of each module, what overlaps, and the latency that nothing hides.
 
-The model is a roofline over the parts of a cycle model. Compute overlaps with the loads of what is double-buffered, and with stores if ACC is; the bus serves
-all of them. The order of instructions is not modelled, so measurements correct the estimate.
+The model is a roofline over the parts of a cycle model. Compute overlaps with loads into double-buffered memories, and with stores if ACC is double-buffered.
+All of them share the bus. The order of instructions is not modelled, so measurements correct the estimate.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from ansor.vta.pieces import PIECE
 from ansor.vta.work import ComputeWork, Transfer, Work, micro_ops
 
 OUT_OF_STEP = 0.09
-"""Share of loads and stores that is not hidden in spite of double buffering, as modules do not run in step. With it, the programs that the estimate picks for
-the convolutions of ResNet-18 have at least 0.90 of the speed of programs tuned with 200 trials, and 0.986 in the geometric mean; without it, 0.90 and 0.980."""
+"""The share of loads and stores that double buffering does not hide, as modules do not run in step. With it, the programs that the estimate picks for the
+convolutions of ResNet-18 have at least 0.90 of the speed of programs tuned with 200 trials, and 0.986 in the geometric mean; without it, 0.90 and 0.980."""
 
-_TURN = 3  # cycles of an instruction in addition to its states: fetching and finishing it
+_TURN = 3  # cycles to fetch and finish an instruction, in addition to its states
 
 
 def estimated_cycles(work: Work, configuration: Configuration, model: CycleModel) -> Row:
@@ -52,13 +52,13 @@ def estimated_cycles(work: Work, configuration: Configuration, model: CycleModel
     compute = compute + row(micro_ops(work)) * 4 / model.dram.bus_bytes + model.dram.read_latency
     # While results are computed from sums, loads can only fill the free copies.
     fed = compute + larger(load - alone - smaller(ahead, compute), products) + alone + first + OUT_OF_STEP * (load - alone + store)
-    # The last tile is stored in pieces, while the pieces after them are computed.
+    # Each piece of the last tile is stored while the next one is computed.
     total = choose(work.copies[Memory.ACC] > 1, larger(fed, store) + last, fed + larger(store - hidden, last))
     return larger(total, bus) + 2 * model.dram.read_latency
 
 
 def _transfer(one: Transfer, beats: Row, model: CycleModel) -> Row:
-    """Cycles of its module each time: the latency of each instruction, or of each row if a module has only one access in flight."""
+    """Cycles that its module takes each time, with the latency of each instruction, or of each row if the module has only one access in flight."""
     dram, overhead = model.dram, _TURN + model.control.state_cycles + model.control.token_cycles
     if one.memory == Memory.OUT:
         waits = row(one.rows) / dram.writes * dram.write_latency
@@ -68,7 +68,7 @@ def _transfer(one: Transfer, beats: Row, model: CycleModel) -> Row:
 
 
 def _computing(one: ComputeWork, model: CycleModel) -> Row:
-    """Cycles of compute, for all repetitions."""
+    """Cycles that the compute module takes, for all repetitions."""
     overhead = _TURN + model.control.state_cycles + model.control.token_cycles
     times, begins, results = row(one.times), row(one.begins), row(one.results)
     (immediate, tensors), alu = one.steps, model.alu

@@ -1,4 +1,4 @@
-"""What a program of VTA computes, and whether its tokens order everything that has to be ordered: `functional.c`."""
+"""Runs VTA programs in a simulator (`functional.c`), and checks that their tokens order everything that has to be ordered."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHADOW = 4  # numbers that functional.c keeps for each element
 
 
 class ProgramError(AnsorError):
-    """A VTA program fails while it runs. `instructions`: the numbers of those involved. Cure: fix the program."""
+    """A VTA program fails while it runs. `instructions`: the numbers of the instructions involved. Cure: fix the program."""
 
     def __init__(self, text: str, instructions: tuple[int, ...]) -> None:
         super().__init__(text)
@@ -42,11 +42,11 @@ class DeadlockError(ProgramError):
 
 
 class LeftOverError(ProgramError):
-    """Tokens were posted that nothing waits for: the next program would take them for its own."""
+    """A program posted tokens that it does not wait for: the next program would take them for its own."""
 
 
 class BoundsError(ProgramError):
-    """An element outside a memory, or outside DRAM."""
+    """An instruction uses an element outside a memory, or outside DRAM."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Queues:
 
 @dataclass(frozen=True)
 class Counts:
-    """What a program did. loaded: bytes read from DRAM, by memory; gemm, reset, alu: micro-ops run; close_writes: those of them that write an element
-    which one of the two micro-ops before them in their instruction writes (a pipeline without forwarding gets these wrong)."""
+    """What a program did. loaded: bytes read from DRAM, by memory; stored: bytes written to DRAM; gemm, reset, alu: micro-ops run; close_writes: how many of
+    these write an element that one of the two micro-ops before them in the same instruction also writes (a pipeline without forwarding gets these wrong)."""
 
     loaded: Mapping[Memory, int]
     stored: int
@@ -112,13 +112,13 @@ def run_in_random_order(
 ) -> Counts:
     """Run a program [n, 2] with the modules interleaved at random, as far as tokens and queues allow; otherwise like `run_in_order`.
 
-    Whether there are races, deadlocks and tokens left over does not depend on the seed, only which of several races is found first. Raises RaceError,
+    Races, deadlocks and left-over tokens are found with every seed; the seed decides only which of several races is found first. Raises RaceError,
     DeadlockError, LeftOverError, BoundsError, and InstructionError for words that are not a program.
     """
     if not isinstance(seed, Integral):
         raise ArgumentError(f"asked for a random order with seed={seed!r:.80}; pass a whole number")
     if queues.instructions < 1 or queues.tokens < 1:
-        raise ArgumentError(f"{queues} is asked for; every queue has to hold at least 1")
+        raise ArgumentError(f"asked for {queues}; every queue has to hold at least 1")
     return _run(words, dram, configuration, sram, (seed, queues))
 
 
@@ -191,5 +191,5 @@ def _deadlock(result: _Result) -> DeadlockError:
     parts = []
     for module, number, stream in zip(("load", "compute", "store", "fetch"), result.waits, result.stream, strict=True):
         if number >= 0:
-            parts.append(f"{module} waits with instruction {number} for {f'a token {STREAMS[stream]}' if stream < 4 else 'space in a queue'}")
+            parts.append(f"{module} waits at instruction {number} for {f'a token {STREAMS[stream]}' if stream < 4 else 'space in a queue'}")
     return DeadlockError(f"the program never ends: {'; '.join(parts)}", tuple(number for number in result.waits if number >= 0))

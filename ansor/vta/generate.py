@@ -1,7 +1,7 @@
-"""Loops as a compiled operator: the code generator of VTA.
+"""The code generator of VTA: compiles loops to an operator.
 
-Loops around more than one statement are unrolled here, one iteration after the other. Their statements become instructions: a copy into a memory of the core
-becomes LOADs, a sum of products GEMMs, arithmetic on accumulators ALUs, and results STOREs. What a copy of a buffer already holds is not loaded again.
+Loops around more than one statement are unrolled. Statements become instructions: a copy into a memory of the core becomes LOADs, a sum of products GEMMs,
+arithmetic on accumulators ALUs, and results STOREs. Data that a copy of a buffer already holds is not loaded again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Moves = tuple[int, dict[Var, int]]
 """The first element, and its stride in each loop."""
 
 _IDENTITIES = {"max": (AluOp.MIN, -(1 << 15)), "min": (AluOp.MAX, (1 << 15) - 1)}
-"""From zero to the identity, which leaves every int8 unchanged."""
+"""The operation that turns zero into the identity of a reduction, which leaves every int8 unchanged."""
 
 
 def is_for_core(loops: Loops) -> bool:
@@ -74,7 +74,7 @@ class _Generator:
     def __init__(self, loops: Loops, configuration: Configuration) -> None:
         self._loops, self._configuration = loops, configuration
         if any(buffer.scope not in MEMORIES for buffer in loops.intermediates):
-            raise ScheduleError("asked for a VTA program with a whole intermediate in DRAM: compute it inside a loop of what reads it, in a memory of the core")
+            raise ScheduleError("asked for a VTA program with a whole intermediate in DRAM: compute it inside a loop of its reader, in a memory of the core")
         self._lanes: Lanes = lanes_of(loops, configuration)
         self._places = places_of(loops, self._lanes.blocks, self._lanes.orders, configuration)
         self._layouts: dict[Buffer, TensorLayout] = {}
@@ -91,7 +91,7 @@ class _Generator:
         self._run(self._loops.body)
         if len(self._uops) > self._configuration.depth(Memory.UOP):
             room = self._configuration.depth(Memory.UOP)
-            raise ScheduleError(f"asked for a VTA program with {len(self._uops)} micro-ops; UOP has {room}: use fewer shapes of tiles")
+            raise ScheduleError(f"asked for a VTA program with {len(self._uops)} micro-ops; UOP holds {room}: use fewer tile shapes")
         roles = {one: (one.scope, self._layouts[one]) for one in self._loops.arguments if one in self._layouts}
         missing = next((one.name for one in self._loops.arguments if one not in roles), None)
         if missing is not None:
@@ -124,7 +124,7 @@ class _Generator:
         elif isinstance(value, Access | Select):
             self._copy(nest, value)
         else:
-            raise ScheduleError(f"asked for a VTA program that computes {store.buffer.name} on its way into {store.buffer.scope}: copy it, compute from there")
+            raise ScheduleError(f"asked for a VTA program that computes {store.buffer.name} on its way into {store.buffer.scope}: copy it, and compute there")
 
     # copies ---------------------------------------------------------------------------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ class _Generator:
         self._places[target.buffer].held.key = None
 
     def _products(self, nest: Nest, target: Access, left: Access, right: Access) -> None:
-        """A sum of products on the ALU, for one index of the reduction after the other: 0 + left, * right, then added to the sums."""
+        """A sum of products on the ALU, for one index of the reduction at a time: spare = 0 + left, spare *= right, sums += spare."""
         place, reduced = self._places[target.buffer], [var for var in nest.store.reduce_vars if var in nest.extents]
         spatial = {var: extent for var, extent in nest.extents.items() if var not in reduced}
         spare = (place.memory, place.spare)
@@ -245,7 +245,7 @@ class _Generator:
         place.held.key = None
 
     def _visit(self, nest: Nest, operation: AluOp | None, target: Moves, source: Moves | None, reads: Sequence[Thing], writes: Thing) -> None:
-        """An operation on elements with others; None writes zeros."""
+        """Apply an operation to elements with those of `source`; None writes zeros."""
         start, others = (0, {}) if source is None else source
         walks = tuple(StridedLoop(count, target[1].get(var, 0), others.get(var, 0)) for var, count in nest.counts().items())
         for kernel in kernels_of((target[0], start, 0), walks):
@@ -275,7 +275,7 @@ class _Generator:
             self._piece(nest)
 
     def _piece(self, nest: Nest, number: int = 0) -> None:
-        """The arithmetic on sums, and a STORE. number: of a piece that shares no element with others."""
+        """The arithmetic on sums, and a STORE. number: number of the piece; pieces share no elements."""
         store = nest.store
         final, steps = steps_of(store.value, lambda access: is_whole(nest, access, self._places[access.buffer].blocks))
         for step in steps or (Step(AluOp.ADD, final, 0),):
@@ -291,7 +291,7 @@ class _Generator:
     # instructions ---------------------------------------------------------------------------------------------------------------------------------
 
     def _range(self, kernel: Kernel) -> UopRange:
-        """The place of its micro-ops; equal ones are stored once."""
+        """The range of a kernel's micro-ops in UOP; equal micro-ops are stored once."""
         if kernel not in self._ranges:
             if kernel.uops not in self._kernels:
                 begin = len(self._uops)

@@ -1,9 +1,9 @@
-"""Makes the groups of a grouped convolution a dimension of their own, so that its products have whole blocks, as a core multiplies them.
+"""Makes the groups of a grouped convolution a dimension of their own, so that its products consist of the whole blocks that a core multiplies.
 
     acc[n, o, y, x] += data[n, o // 64 * 32 + c, y + ky, x + kx] * w[o, c, ky, kx]                       4 groups, of 32 channels in and 64 out
-    acc[n, g, o, y, x] += data[n, g, c, y + ky, x + kx] * w[g, o, c, ky, kx]                             data, w and results as they lie in memory
+    acc[n, g, o, y, x] += data[n, g, c, y + ky, x + kx] * w[g, o, c, ky, kx]                             data, w and results in their order in memory
 
-If a group's channels are not whole blocks, as many groups are merged as are needed, up to all of them; weights between merged groups are 0:
+If the channels of a group do not fill whole blocks, as many groups as needed are merged, up to all of them. Weights between merged groups are 0:
 
     acc[n, o, y, x] += data[n, o // 4 * 4 + c, ...] * w[o, c, ...]      8 groups of 4      ->      2 groups of 16, whose w has 4 of 16 columns that are not 0
 """
@@ -23,8 +23,8 @@ from ansor.te.tensor import Compute, Read, Tensor
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """A sum of products in groups. lanes: the axis of its output channels, all groups one after the other; place: the channel dimension of the data;
-    rows, inner: the dimensions of the weights for output channels and for a group's input channels, None for one channel; group: its axis, None for one."""
+    """A grouped sum of products. lanes: the axis of the output channels of all groups; place: the channel dimension of the data; rows: the dimension of the
+    weights for output channels; inner: their dimension for a group's input channels; group: the axis of these. inner, group: None for one channel."""
 
     stage: Tensor
     data: Read
@@ -47,7 +47,7 @@ class Grouping:
 
     @property
     def alone(self) -> bool:
-        """Whether each channel is a group of its own, with one result."""
+        """Whether each channel is a group of its own, with one output channel."""
         return self.group is None and self.outputs == 1
 
     @property
@@ -56,7 +56,7 @@ class Grouping:
         return self.lanes.extent // self.groups
 
     def together(self, block: int) -> int:
-        """How many groups are merged, so that channels are whole blocks; all of them if fewer are not enough."""
+        """How many groups are merged, so that their channels fill whole blocks; all if no smaller number does."""
         counts = (count for count in range(1, self.groups) if self.groups % count == 0)
         return next((count for count in counts if count * self.inputs % block == count * self.outputs % block == 0), self.groups)
 
@@ -65,8 +65,8 @@ class Grouping:
         together, weights = self.together(block), self.weights.tensor
         if weights.constant or together == 1 and (self.rows, self.inner) == (0, 1):
             return ""
-        what = f"{self.stage.name} has {self.groups} groups of {self.inputs} channels in and {self.outputs} out, blocks have {block}"
-        return f"{what}, and {weights.name} is not a constant, which could be laid out in them: declare it with constant=True"
+        what = f"{self.stage.name} has {self.groups} groups of {self.inputs} channels in and {self.outputs} out, but blocks have {block}"
+        return f"{what}, and {weights.name} is not a constant; only constants can be rearranged into blocks: declare it with constant=True"
 
 
 def grouping_of(dag: Dag) -> Grouping | None:
@@ -77,7 +77,8 @@ def grouping_of(dag: Dag) -> Grouping | None:
 
 
 def in_groups(dag: Dag, block: int) -> tuple[Dag, Mapping[str, Grouped]] | None:
-    """The workload with groups as a dimension, and how constants are transformed first; None if it has no groups, or uses channels in other ways."""
+    """The workload with groups as a dimension, and the transformations of its constants; None if it has no groups, or a dimension of groups cannot express how
+    it uses channels."""
     found = grouping_of(dag)
     if found is None or found.refusal(block) or padding_of(found.data.tensor):
         return None
@@ -97,13 +98,13 @@ def padding_of(tensor: Tensor) -> int | float:
 
 
 def product_of(stage: Tensor) -> tuple[Read, Read] | None:
-    """What a sum multiplies, both int8."""
+    """The two int8 factors of a sum of products; None if it is not one."""
     body = stage.compute.body if stage.compute is not None else None
     return factors_of(stage) if isinstance(body, Reduce) and body.combiner == "sum" else None
 
 
 def factors_of(stage: Tensor) -> tuple[Read, Read] | None:
-    """The same if a sum may have one term, as in a depthwise 1x1 kernel, which adds nothing up."""
+    """The same, but also for a product without a sum, as in a depthwise 1x1 kernel."""
     body = stage.compute.body if stage.compute is not None else None
     product = body.source if isinstance(body, Reduce) and body.combiner == "sum" else body
     if not isinstance(product, Binary) or product.op != "mul":
@@ -139,7 +140,7 @@ def _is_zero(index: Expr) -> bool:
 
 
 def _of_index(index: Expr, lanes: Axis) -> tuple[int, int, Axis | None]:
-    """Outputs and inputs of a group, and the axis of the latter: lanes // outputs * inputs + axis. 0 outputs if the index has another form."""
+    """Match the index lanes // outputs * inputs + axis: the outputs and inputs of a group, and the axis of its inputs. Outputs are 0 for any other index."""
     group = None
     if isinstance(index, Binary) and index.op == "add":
         index, last = (index.left, index.right) if isinstance(index.right, Axis) else (index.right, index.left)
@@ -152,7 +153,7 @@ def _of_index(index: Expr, lanes: Axis) -> tuple[int, int, Axis | None]:
 
 
 def _by_number(value: Expr, operation: str) -> tuple[Expr, int]:
-    """The operand of a multiplication or division by a number, and the number; 1 if there is none."""
+    """The operand of a multiplication or division by a number, and the number; for other values, the value itself and 1."""
     if isinstance(value, Binary) and value.op == operation and isinstance(value.right, Const):
         return value.left, int(value.right.value)
     return value, 1
@@ -185,7 +186,7 @@ class _GroupRewriter:
         return Dag([self._made[tensor.name] for tensor in self._dag.tensors]), self._transforms
 
     def _split(self, tensor: Tensor, place: int) -> bool:
-        """Note that a dimension of a tensor splits into groups and the channels of one; returns whether that was new."""
+        """Record that a dimension of a tensor splits into groups and their channels; returns whether that is new."""
         if self._places.get(tensor.name, place) != place or tensor.shape[place] % self._count:
             raise _NotGroupedError
         new = tensor.name not in self._places
@@ -193,7 +194,7 @@ class _GroupRewriter:
         return new
 
     def _spread(self, stage: Tensor) -> bool:
-        """Dimensions that are in groups in one tensor of a stage are so in the others; returns whether something was new."""
+        """Propagate the dimensions that are split in one tensor of a stage to its other tensors; returns whether any is new."""
         assert stage.compute is not None
         new = False
         for read in access.reads(stage):
@@ -290,7 +291,7 @@ class _GroupRewriter:
 
 
 def divided_reads(stage: Tensor) -> Iterator[Read]:
-    """Reads at divided indices, as those of channels in groups are."""
+    """Reads at divided indices, such as those of grouped channels."""
     for read in access.reads(stage):
         if any(isinstance(node, Binary) and node.op in DIVISIONS for index in read.indices for node in walk(index)):
             yield read

@@ -1,4 +1,4 @@
-"""Instructions of VTA as values."""
+"""The instructions of VTA."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AluOp(IntEnum):
 
 
 class Module(IntEnum):
-    """The three modules that run instructions, each its own ones in order."""
+    """The three modules of a core. Each runs its own instructions in order."""
 
     LOAD = 0
     COMPUTE = 1
@@ -36,7 +36,7 @@ class Module(IntEnum):
 
 @dataclass(frozen=True)
 class Tokens:
-    """What an instruction waits for, and posts when it is done. The order of the modules is load, compute, store: `prev` and `next` are neighbours in it."""
+    """The tokens that an instruction waits for, and posts when it is done. `prev` and `next` are neighbours in the order load, compute, store."""
 
     pop_prev: bool = False
     pop_next: bool = False
@@ -63,7 +63,7 @@ class Rows:
 
     @property
     def count(self) -> int:
-        """Elements."""
+        """The number of elements."""
         return self.y_size * self.x_size
 
 
@@ -79,7 +79,7 @@ class Padding:
 
 @dataclass(frozen=True)
 class UopRange:
-    """The micro-ops from number `begin` to before number `end` of the memory UOP."""
+    """The micro-ops [begin, end) of the memory UOP."""
 
     begin: int
     end: int
@@ -99,7 +99,7 @@ class Loop:
 class Load:
     """Rows of DRAM into one of the memories, densely, with zeros around them.
 
-    sram_base, dram_base: the first element, counted in elements of the memory. With no rows or columns it does nothing but carry tokens.
+    sram_base, dram_base: the first element, counted in elements of the memory. Without rows or columns it only carries tokens.
     """
 
     memory: Memory
@@ -112,7 +112,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Store:
-    """Elements of OUT to rows of DRAM; fields as those of `Load`."""
+    """Elements of OUT to rows of DRAM; fields as in `Load`."""
 
     sram_base: int = 0
     dram_base: int = 0
@@ -124,7 +124,7 @@ class Store:
 class Gemm:
     """For o < outer.iterations, i < inner.iterations and each of `uops`: ACC[dst] += INP[src] x WGT[wgt] transposed; with `reset`, ACC[dst] = 0.
 
-    Each index is that of the micro-op + o * (that of `outer`) + i * (that of `inner`). The low 8 bits go to OUT[dst], too.
+    Each index is the micro-op's + o * the step of `outer` + i * the step of `inner`. The low 8 bits go to OUT[dst], too.
     """
 
     uops: UopRange
@@ -136,7 +136,7 @@ class Gemm:
 
 @dataclass(frozen=True)
 class Alu:
-    """Loops as those of `Gemm`, with `wgt` 0: ACC[dst] = operation(ACC[dst], immediate), or with ACC[src] where `immediate` is None.
+    """With the loops of `Gemm`, and `wgt` 0: ACC[dst] = operation(ACC[dst], immediate), or operation(ACC[dst], ACC[src]) if `immediate` is None.
 
     The low 8 bits go to OUT[dst], too.
     """
@@ -151,7 +151,7 @@ class Alu:
 
 @dataclass(frozen=True)
 class Finish:
-    """The end of a program, which the device runs at once."""
+    """The end of a program. The device runs a program as a whole."""
 
     tokens: Tokens = Tokens()
 
@@ -160,7 +160,7 @@ Instruction = Load | Store | Gemm | Alu | Finish
 
 
 def module_of(instruction: Instruction) -> Module:
-    """Which module runs it: micro-ops and accumulators are loaded by compute."""
+    """The module that runs an instruction. Compute loads micro-ops and accumulators itself."""
     if isinstance(instruction, Store):
         return Module.STORE
     return Module.LOAD if isinstance(instruction, Load) and instruction.memory in (Memory.INP, Memory.WGT) else Module.COMPUTE

@@ -13,7 +13,7 @@ from ansor.vta.instructions import Loop, Uop
 
 MOST_ITERATIONS = (1 << ITERATION_BITS) - 1
 APART = 3
-"""A micro-op that writes an element which one of the two before it writes gives wrong results on cores that do not forward sums (HLS)."""
+"""The least distance of micro-ops that write the same element. If they are closer, cores that do not forward sums (HLS) compute wrong results."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class StridedLoop:
 
     @property
     def steps(self) -> tuple[int, int, int]:
-        """The steps of all three."""
+        """The steps of the destination, the source and the weight."""
         return self.dst, self.src, self.wgt
 
 
@@ -40,11 +40,12 @@ class Kernel:
     inner: Loop
 
 
-@lru_cache(maxsize=4096)  # tiles repeat themselves
+@lru_cache(maxsize=4096)  # many tiles have the same loops
 def kernels_of(start: tuple[int, int, int], walks: tuple[StridedLoop, ...]) -> tuple[Kernel, ...]:
-    """Kernels that together visit, from the elements `start` on, what these loops visit, in any order, and write no element again before `APART` others.
+    """Kernels that together visit, from the elements `start` on, what these loops visit, in any order. Each writes an element again only `APART` or more
+    micro-ops later.
 
-    There is one, with as few micro-ops as its two loops allow, unless fewer than `APART` elements are written several times: then there is one for each time.
+    There is one kernel, with as few micro-ops as its two loops allow. If fewer than `APART` elements are written several times, there is one for each time.
     """
     order = _order(walks)
     if order is not None:
@@ -75,13 +76,14 @@ def _moved(start: tuple[int, int, int], place: Sequence[int], walks: Sequence[St
 
 @lru_cache(maxsize=4096)
 def _order(walks: tuple[StridedLoop, ...]) -> tuple[tuple[StridedLoop, ...], tuple[StridedLoop, ...]] | None:
-    """The loops of the instruction and those of the micro-ops, outermost first: the fewest micro-ops whose writes are far enough apart. None without any."""
+    """The loops of the instruction and those of the micro-ops, outermost first: the choice with the fewest micro-ops whose writes are far enough apart. None
+    if there is no such choice."""
     found = [split for loops in _choices(walks) for split in _splits(loops) if _apart((*split[0], *split[1]))]
     return min(found, key=lambda split: prod(walk.extent for walk in split[1]), default=None)
 
 
 def _choices(walks: Sequence[StridedLoop]) -> Iterator[list[StridedLoop]]:
-    """Several sets of loops with the same visits: joined, unchanged, and with a loop that moves the destination split in two."""
+    """Sets of loops with the same visits: joined, unchanged, and with a loop that moves the destination split in two."""
     loops = [walk for walk in walks if walk.extent > 1]
     yield joined(loops)
     if all(walk.dst for walk in loops):
@@ -104,7 +106,7 @@ def _splits(loops: Sequence[StridedLoop]) -> Iterator[tuple[tuple[StridedLoop, .
 
 
 def _apart(loops: Sequence[StridedLoop]) -> bool:
-    """Whether an element is written again only after `APART` others, the loops outermost first."""
+    """Whether loops, outermost first, write an element again only `APART` or more micro-ops later."""
     between = 1
     for walk in reversed(loops):
         if not walk.dst:

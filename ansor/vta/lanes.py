@@ -1,10 +1,10 @@
-"""The dimensions along which buffers are divided into elements, and the order of these: found from the products, and propagated through copies.
+"""Finds the dimensions along which buffers are divided into elements, and their order, from the products, and propagates them through copies.
 
     acc[n, co, y, x] += inp[n, ci, y + ky, x + kx] * wgt[co, ci, ky, kx]      n: batch, co and ci: block
-    acc[n, co, y, x] = max(acc[n, co, y, x] + bias[co], 0)                    so bias is cut along co, and what the results go to, too
+    acc[n, co, y, x] = max(acc[n, co, y, x] + bias[co], 0)                    so bias is divided along co, and so is the output
 
-If nothing is multiplied, the channels are the second dimension of the output (the only one of a vector), and rows the first. A tensor without rows, such as a
-bias, is the same for all rows of an element: it is in DRAM once for each row.
+If nothing is multiplied, channels are the second dimension of the output (the only one of a vector), and rows are the first. A tensor without rows, such as a
+bias, is the same for all rows of an element: DRAM has a copy for each row.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from ansor.vta.nests import ARGUMENTS, Blocks, accesses, plain
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """blocks: of every buffer; orders: of the dimensions of buffers in memories of the core, outermost first."""
+    """blocks: the blocks of every buffer; orders: the order of dimensions, outermost first, of the buffers in memories of the core."""
 
     blocks: Mapping[Buffer, Blocks]
     orders: Mapping[Buffer, tuple[int, ...]]
 
 
 def lanes_of(loops: Loops, configuration: Configuration) -> Lanes:
-    """Raises ScheduleError if nothing is known about the dimensions of something that is computed."""
+    """The lanes of all buffers. Raises ScheduleError if the program does not determine those of a buffer."""
     if configuration.batch:
         lanes_of(loops, replace(configuration, batch=0))  # a buffer with rows needs channels as well
     found: dict[Buffer, dict[int, int]] = {}
@@ -47,13 +47,13 @@ def lanes_of(loops: Loops, configuration: Configuration) -> Lanes:
         pass
     for buffer in (*scoped(loops), *loops.arguments):
         if buffer not in found:
-            what = f"asked for a VTA program that reads {buffer.name}, none of whose dimensions has the channels of a result; a core reads blocks of these"
+            what = f"asked for a VTA program that reads {buffer.name}, which has no dimension for the channels of a result; a core reads blocks of channels"
             cure = "pass it in the shape of the result, or a number for each channel, or write a number into the declaration"
-            raise ScheduleError(f"{what}, and takes dimension 1 where nothing is multiplied: {cure}")
+            raise ScheduleError(f"{what}, along dimension 1 if nothing is multiplied: {cure}")
     for buffer in scoped(loops):
         if buffer.scope == "wgt" and len(found[buffer]) < 2:
             what = f"asked for a VTA program that keeps {buffer.name} in wgt, whose elements are squares of input and output channels"
-            raise ScheduleError(f"{what}; only one of its dimensions is channels")
+            raise ScheduleError(f"{what}; only one of its dimensions has channels")
     orders: dict[Buffer, tuple[int, ...]] = {}
     for store in body:
         _note_orders(store, orders)
@@ -100,7 +100,7 @@ def _dimension(dimensions: list[set[Var]], wanted: set[Var], what: str, weights:
 
 
 def _carried(store: Store, found: dict[Buffer, dict[int, int]]) -> bool:
-    """Propagate what is known about one buffer of a statement to the others; returns whether something was new."""
+    """Propagate the lanes of a statement's buffers to its other buffers; returns whether any is new."""
     sides = [Access(store.buffer, store.index, store.buffer.dtype), *accesses(store.value)]
     known = {var: block for side in sides for dimension, block in found.get(side.buffer, {}).items() for var in variables(side.index[dimension])}
     new = False
@@ -116,7 +116,7 @@ def _carried(store: Store, found: dict[Buffer, dict[int, int]]) -> bool:
 
 
 def _note_orders(store: Store, orders: dict[Buffer, tuple[int, ...]]) -> None:
-    """Buffers have the order of the tensor that they are copied from, or to."""
+    """Give each buffer the order of the tensor that it is copied from, or to."""
     sides = [Access(store.buffer, store.index, store.buffer.dtype), *accesses(store.value)]
     for outside in (side for side in sides if side.buffer.scope in ARGUMENTS):
         at = {var: dimension for dimension, index in enumerate(outside.index) for var in variables(index)}

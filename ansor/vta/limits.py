@@ -1,4 +1,4 @@
-"""The limits on programs for a core, checked for many at once."""
+"""Checks the limits on programs for a core, for many programs at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ansor.vta.configuration import Configuration, Memory
 from ansor.vta.work import Work, instructions, micro_ops, work_on_core
 
 MOST_INSTRUCTIONS = 1 << 14
-"""The most instructions of an operator; a longer program spends its time on instructions alone."""
+"""The most instructions of an operator; a longer program spends most of its time on instruction overhead."""
 
 NAMES = ("on the core", "elements", "micro-ops", "instructions", "padding")
 

@@ -1,4 +1,4 @@
-"""Loop nests of one statement, with the loops outside set to numbers.
+"""Loop nests of one statement, with the variables of outer loops fixed to numbers.
 
 Lanes are the dimensions along which a buffer is divided into elements: a dimension of 40 channels in blocks of 16 is 3 elements. A loop along lanes counts
 in blocks here. The part of the last block beyond the end is computed, too, but not read.
@@ -35,7 +35,8 @@ class Sum:
 
 @dataclass(frozen=True, eq=False)
 class Nest:
-    """A store and its loops: extents, in elements; `along`: loops along lanes, with the length of a block; `starts`: of loops that do not begin at 0."""
+    """A store and its loops. extents: extents of the loops; values: values of the outer loops; along: loops along lanes, with the length of a block; starts:
+    the starts of loops that do not begin at 0."""
 
     store: Store
     extents: dict[Var, int]
@@ -53,7 +54,7 @@ class Nest:
         return self._sums[linear]
 
     def counts(self) -> dict[Var, int]:
-        """How often each loop runs, those along lanes in blocks."""
+        """How often each loop runs; loops along lanes count in blocks."""
         return {var: -(-extent // self.along.get(var, 1)) for var, extent in self.extents.items()}
 
     def empty(self) -> bool:
@@ -62,11 +63,11 @@ class Nest:
 
 
 def sum_of(linear: Linear, values: Values, extents: Mapping[Var, int]) -> Sum:
-    """Raises ScheduleError for an index that is divided, depends on data, or moves backwards."""
+    """An index over some loops, the others having values. Raises ScheduleError for an index that is divided, depends on data, or moves backwards."""
     start, steps = int(linear.const), {}
     for atom, coefficient in linear.terms:
         if not isinstance(atom, Var):
-            raise ScheduleError(f"asked for a VTA program with an index that is divided or read ({linear_text(linear)}); it has sums of loops only")
+            raise ScheduleError(f"asked for a VTA program with an index that is divided or read ({linear_text(linear)}); it supports only sums of loops")
         if atom in values:
             start += values[atom] * int(coefficient)
         elif int(coefficient) and extents[atom] > 1:
@@ -123,14 +124,14 @@ def plain(value: Expr) -> Expr:
 
 
 def as_int32(value: Expr) -> Expr:
-    """A value without surrounding conversions between int8 and int32, which is what the ALU computes; `value_on_core` checks that it suffices."""
+    """A value without surrounding conversions between int8 and int32, which is what the ALU computes; `value_on_core` checks that this is right."""
     while isinstance(value, Cast) and {value.dtype, value.value.dtype} <= {"int8", "int32"}:
         value = value.value
     return value
 
 
 def multiplied(store: Store) -> tuple[Access, Access] | None:
-    """The factors that a reduction multiplies element by element, in the accumulators, before it adds up."""
+    """The factors that a reduction multiplies element by element, in the accumulators, before it sums them."""
     value = plain(store.value)
     if store.combiner != "sum" or not isinstance(value, Binary) or value.op != "mul":
         return None
@@ -142,20 +143,20 @@ def multiplied(store: Store) -> tuple[Access, Access] | None:
 def _note_lane(index: Sum, block: int, along: dict[Var, int], access: Access) -> None:
     if index.start % block:
         found = f"asked for a VTA program that reads or writes {access.buffer.name} from channel {index.start} on; blocks have {block}"
-        raise ScheduleError(f"{found}: make tiles whole blocks, and declare parts of tensors that begin between blocks as tensors of their own")
+        raise ScheduleError(f"{found}: make tiles whole blocks, and declare parts of tensors that begin inside a block as tensors of their own")
     for var, step in index.steps.items():
         if step == 1 and block > 1:
             along[var] = block
         elif step % block:
             found = f"asked for a VTA program that reads or writes {access.buffer.name} in steps of {step} channels; it moves blocks of {block} neighbours"
-            raise ScheduleError(f"{found}: make tiles whole blocks, and pass what is between others as a tensor of its own")
+            raise ScheduleError(f"{found}: make tiles whole blocks, and pass strided channels as a tensor of their own")
 
 
 def _cut(guard: Guard, values: Values, extents: dict[Var, int], along: Mapping[Var, int]) -> None:
-    """Shorten a loop, so that the guard holds."""
+    """Shorten a loop so that the guard holds."""
     index = sum_of(guard.value, values, extents)
     if guard.low is not None and index.start < int(guard.low):
-        raise ScheduleError(f"asked for a VTA program that leaves out what is before {guard.low} of ({guard}): it can only stop early")
+        raise ScheduleError(f"asked for a VTA program that leaves out iterations before {guard.low} of ({guard}): it can only stop early")
     if guard.high is None or index.last(extents) < int(guard.high):
         return
     if index.start >= int(guard.high) or not index.steps:
@@ -165,5 +166,5 @@ def _cut(guard: Guard, values: Values, extents: dict[Var, int], along: Mapping[V
     step, room = index.steps[var], int(guard.high) - index.start
     inner = [one for one in index.steps if one is not var]
     if room % step and any(one not in along for one in inner):
-        raise ScheduleError(f"asked for a VTA program with a part of a tile in two loops ({guard}): make the inner tile divide")
+        raise ScheduleError(f"asked for a VTA program with part of a tile in two loops ({guard}): make the inner tile divide the extent")
     extents[var] = min(extents[var], -(-room // step))

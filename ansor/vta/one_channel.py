@@ -1,4 +1,4 @@
-"""Products with one input channel, as in a convolution of a grey image: GEMM adds along channels, so the single channel becomes an axis to add along.
+"""Rewrites products with one input channel, as in a convolution of a grey image. GEMM adds along channels, so the single channel becomes a reduction axis.
 
     acc[n, o, y, x] += data[n, 0, y + ky, x + kx] * w[o, 0, ky, kx]        along ky, kx
     acc[n, o, y, x] += data[n, c, y + ky, x + kx] * w[o, c, ky, kx]        along c, ky, kx; c has extent 1, and zeros fill up its block
@@ -17,7 +17,8 @@ from ansor.vta.groups import factors_of, grouping_of
 
 
 def single_channel(dag: Dag) -> tuple[Tensor, Tensor] | None:
-    """The stage that multiplies one channel with weights, and the same stage with an axis for it; None if there is none, or channels are shared already."""
+    """The stage that multiplies one channel by weights, and the same stage with an axis for the channel; None if there is no such stage, or its data and
+    weights share an axis already."""
     if grouping_of(dag) is not None:
         return None
     sums = [stage for stage in dag.stages if access.has_reduction(stage)] or [stage for stage in dag.stages if factors_of(stage) is not None]
@@ -31,14 +32,14 @@ def single_channel(dag: Dag) -> tuple[Tensor, Tensor] | None:
 
 
 def _share_an_axis(stage: Tensor, data: Read, weights: Read) -> bool:
-    """Whether both are indexed by a common axis of the sum, or of the results, as in depthwise kernels."""
+    """Whether one axis indexes both: an axis of the sum, or, as in depthwise kernels, of the results."""
     assert stage.compute is not None
     axes = (*stage.compute.axes, *stage.compute.reduce_axes)
     return any(all(any(index is axis for index in side.indices) for side in (data, weights)) for axis in axes)
 
 
 def _only_place(side: Read) -> int | None:
-    """The dimension that has one channel."""
+    """The dimension that has one channel; None if there is none."""
     places = [place for place, index in enumerate(side.indices) if isinstance(index, Const) and side.tensor.shape[place] == 1]
     return places[0] if places else None
 

@@ -1,4 +1,4 @@
-"""Declarations that no core can compute, and what to do instead, reported before anything is built."""
+"""Reports declarations that no core can compute, and what to do instead, before anything is built."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansor.vta.values import AluError, Value, either, reduced, value_on_core
 
 
 def refusal(dag: Dag, block: int) -> str:
-    """Why no core with blocks of this many channels can compute a declaration, in one sentence; '' if one may."""
+    """Why no core with blocks of this many channels can compute a declaration, in one sentence; '' if one may be able to."""
     for said in (_tensors, _places, _reductions, _sums, _sources, _behind, _padding, lambda one: _groups(one, block), _channels, _values, _wide_padding):
         if found := said(dag):
             return found
@@ -69,10 +69,10 @@ def _is_backwards(index: Expr) -> bool:
 def _reductions(dag: Dag) -> str:
     sums = [one.name for one in dag.stages if access.has_reduction(one)]
     if len(sums) > 1 or dag.outputs[0].name in sums:
-        said = f"it reduces in {' and '.join(sums)}; an operator of VTA has one reduction, which is not its result"
+        said = f"it reduces in {' and '.join(sums)}; an operator of VTA has one reduction, which cannot be its result"
         if len(sums) == 1 and _combiner(dag.outputs[0]) in ("max", "min"):
-            return f"{said}: reduce x[...].astype('int32'), and make the result of that with .astype('int8')"
-        return f"{said}: declare what is done to the sums after it"
+            return f"{said}: reduce x[...].astype('int32'), and convert the result with .astype('int8')"
+        return f"{said}: declare the arithmetic on the sums as a stage after it"
     return ""
 
 
@@ -86,7 +86,7 @@ def _combiner(stage: Tensor) -> str:
 
 
 def _sums(dag: Dag) -> str:
-    """What is summed has to be read as it is, with zeros around it at most, and products have to be of int8."""
+    """A sum has to read tensors unchanged, except for zeros around them, and products have to be of int8."""
     total = next((stage for stage in dag.stages if access.has_reduction(stage)), None)
     if total is None:
         return ""
@@ -109,7 +109,7 @@ def _sums(dag: Dag) -> str:
 
 
 def _sources(dag: Dag) -> str:
-    """What is reduced has to be read as it is, or a product; products with a result for each pair of channels have to be of int8."""
+    """A reduction has to run over a tensor that it reads, or a product of two; products with a result for each pair of channels have to be of int8."""
     total = next((stage for stage in dag.stages if access.has_reduction(stage)), None)
     if total is None:
         return ""
@@ -151,7 +151,7 @@ def _behind(dag: Dag) -> str:
             return f"{what}: declare {stage.name} in the shape and order of {total.name}, and the rest as an operator of its own"
         if not access.is_simple_access(stage):
             names = " and ".join(tensor.name for tensor in access.producers(stage) if tensor is not total)
-            what = f"{stage.name} reads {names} at other places than those of the result; after a reduction a VTA core reads element by element"
+            what = f"{stage.name} reads {names} at places other than those of the result; after a reduction a VTA core reads element by element"
             return f"{what}: pass it in the shape of the result"
     return ""
 
@@ -168,7 +168,7 @@ def _is_product(total: Tensor) -> bool:
 
 
 def _is_changed(tensor: Tensor) -> bool:
-    """Whether it is more than an argument, converted to int32, with a number around it."""
+    """Whether a tensor is more than an argument, possibly converted to int32 and padded with a number."""
     body = _body(tensor)
     inner = body.then if isinstance(body, Select) else body
     read = inner.value if isinstance(inner, Cast) and inner.dtype == "int32" else inner
@@ -181,43 +181,43 @@ def _groups(dag: Dag, block: int) -> str:
         return ""
     grouping = grouping_of(dag)
     if grouping is None or not grouping.refusal(block) and in_groups(dag, block) is None:
-        where = f"it reads {read.tensor.name} at a divided index, and a VTA core supports that for channels in groups only"
+        where = f"it reads {read.tensor.name} at a divided index; a VTA core supports this only for channels in groups"
         return f"{where}: upsample on the host, and declare other parts as operators of their own"
     return grouping.refusal(block)
 
 
 def _channels(dag: Dag) -> str:
-    """GEMM multiplies blocks of channels, which both factors have, and adds along them."""
+    """GEMM multiplies blocks of channels that both factors share, and adds along them."""
     found = next((sides for stage in dag.stages if (sides := product_of(stage)) is not None), None)
     if found is None or grouping_of(dag) is not None or single_channel(dag) is not None or any(_shared(stage, *found) for stage in dag.stages):
         return ""
     names = " and ".join(one.tensor.name for one in found)
-    return f"{names} have one channel to add along, and a VTA core adds along blocks of them: declare two, the second with weights of 0"
+    return f"{names} have one channel to add along; a VTA core adds along blocks of channels: declare two, the second with weights of 0"
 
 
 def _shared(stage: Tensor, *reads: Read) -> bool:
-    """Whether a sum runs along a dimension that two tensors share, and that nothing else indexes with it."""
+    """Whether a sum runs along an axis that is itself an index of both tensors."""
     axes = stage.compute.reduce_axes if stage.compute is not None else ()
     return any(all(any(index is axis for index in read.indices) for read in reads) for axis in axes)
 
 
 def _padding(dag: Dag) -> str:
-    """GEMM reads what a LOAD pads; only accumulators, on which the ALU works, can have other numbers around them."""
+    """GEMM reads what a LOAD pads with 0; only accumulators, which the ALU can write, can be padded with other numbers."""
     grouping = grouping_of(dag)
     read = next((read for stage in dag.stages for read in product_of(stage) or () if padding_of(read.tensor)), None)
     if read is None or grouping is not None and grouping.alone:
         return ""
     number = int(padding_of(read.tensor))
-    what = f"{read.tensor.name}, which is multiplied with weights, has {number} around it, and a LOAD of a VTA core pads with 0"
-    return f"{what}: pad with 0, and add {number} times the weights that are outside to the bias of each place"
+    what = f"{read.tensor.name}, which is multiplied by weights, has {number} around it; a LOAD of a VTA core pads with 0"
+    return f"{what}: pad with 0, and add {number} times the weights outside the tensor to the bias of each place"
 
 
 def _wide_padding(dag: Dag) -> str:
-    """The padding before and after rows and columns has fields of 4 bits in a LOAD."""
+    """A LOAD has 4-bit fields for the padding before and after rows and columns."""
     widest, name = max(((_around(stage), stage.name) for stage in dag.stages), default=(0, ""))
     if widest <= MOST_ZEROS:
         return ""
-    what = f"{name} has a border of {widest} rows or columns, and a LOAD of a VTA core pads with up to {MOST_ZEROS}"
+    what = f"{name} has a border of {widest} rows or columns; a LOAD of a VTA core pads with up to {MOST_ZEROS}"
     return f"{what}: make the wide border on the host, before the operator"
 
 
@@ -240,7 +240,7 @@ def _subtracted(index: Expr) -> int:
 
 
 def _values(dag: Dag) -> str:
-    """What the ALU cannot compute."""
+    """Every stage has to be something that the ALU can compute."""
     known: dict[str, Value] = {}
     reduced_from = {tensor.name for stage in dag.stages if access.has_reduction(stage) for tensor in access.producers(stage)}
     for stage in (one for one in dag.stages if one.compute is not None):
@@ -261,5 +261,5 @@ def _value(stage: Tensor, known: Mapping[str, Value], may_pad: bool) -> Value:
     if isinstance(body, Reduce):
         return reduced(body.combiner, value_on_core(body.source, leaf))
     if may_pad and isinstance(body, Select) and isinstance(body.otherwise, Const):
-        return either(value_on_core(body.then, leaf), value_on_core(body.otherwise))  # padding, which a LOAD provides
+        return either(value_on_core(body.then, leaf), value_on_core(body.otherwise))  # padding, which a LOAD writes
     return value_on_core(body, leaf)

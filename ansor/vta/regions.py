@@ -19,7 +19,7 @@ from ansor.vta.tensors import TensorLayout
 
 @dataclass(frozen=True)
 class Span:
-    """A dimension of a region, in elements of a memory: the first one, how many there are, their stride in DRAM, zeros before and after."""
+    """A dimension of a region, in elements of a memory: the first element, the number of elements, their stride in DRAM, the zeros before and after."""
 
     start: int
     count: int
@@ -29,7 +29,7 @@ class Span:
 
 
 def region_of(nest: Nest, access: Access, layout: TensorLayout, padded: bool) -> tuple[Span, ...]:
-    """The region of an argument that a nest touches. padded: it may extend beyond the ends, where there are zeros."""
+    """The region of an argument that a nest touches. padded: whether it may extend beyond the ends of the argument, where it is padded with zeros."""
     blocks, counts, found = dict(zip(layout.lanes, layout.blocks, strict=True)), nest.counts(), []
     for dimension, linear in enumerate(access.index):
         start, last = ends(nest.index(linear), counts, blocks.get(dimension, 1))
@@ -40,7 +40,7 @@ def region_of(nest: Nest, access: Access, layout: TensorLayout, padded: bool) ->
 
 
 def is_whole(nest: Nest, access: Access, blocks: Mapping[int, int]) -> bool:
-    """Whether an access has exactly one element for each of a nest: none is shared, and none in between is skipped."""
+    """Whether an access has exactly one element for each iteration of a nest, with none shared, and none in between skipped."""
     counts, sums = nest.counts(), [nest.index(linear) for linear in access.index]
     walked = [var for one in sums for var in one.steps if counts[var] > 1]
     alone = len(walked) == len(set(walked)) and set(walked) == {var for var, count in counts.items() if count > 1}
@@ -48,9 +48,9 @@ def is_whole(nest: Nest, access: Access, blocks: Mapping[int, int]) -> bool:
 
 
 def ends(index: Sum, counts: Mapping[Var, int], block: int) -> tuple[int, int]:
-    """The first and the last element. Raises ScheduleError if some in between are skipped."""
+    """The first and the last element of an index. Raises ScheduleError if it skips elements in between, or repeats some."""
     if not _has_no_gaps(index, counts, block):
-        raise ScheduleError("asked for a VTA program that moves every second element of a tensor, or some twice: move all of a region")
+        raise ScheduleError("asked for a VTA program that skips elements of a tensor, or moves some twice: move whole regions")
     return index.start // block, index.start // block + _reach(index, counts, block)
 
 
@@ -68,7 +68,7 @@ def _has_no_gaps(index: Sum, counts: Mapping[Var, int], block: int) -> bool:
 
 
 def sizes_of(nest: Nest, index: Sequence[Linear], place: Place) -> list[int]:
-    """Elements along each dimension of a buffer that a nest writes."""
+    """The number of elements along each dimension of a buffer that a nest writes."""
     counts = nest.counts()
     return [ends(nest.index(linear), counts, place.blocks.get(dimension, 1))[1] + 1 for dimension, linear in enumerate(index)]
 
@@ -84,7 +84,8 @@ def strides_in(nest: Nest, outside: Access, inside: Access, place: Place) -> lis
 
 
 def runs_of(region: Sequence[Int], shape: Sequence[Int]) -> tuple[Int, Int]:
-    """For the regions of many programs: the length of runs in DRAM, and how many runs an instruction moves. region, shape: moved elements, and all."""
+    """For the regions of many programs: the length of contiguous runs in DRAM, and how many runs an instruction moves. region, shape: the elements of each
+    dimension in the region, and in the whole tensor."""
     together: Int = 1
     second: Int = 1
     whole: Flag = True
@@ -98,7 +99,7 @@ def runs_of(region: Sequence[Int], shape: Sequence[Int]) -> tuple[Int, Int]:
 
 
 def borders(start: int, spans: Sequence[Span], strides: Sequence[int]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """The padding of a region in a memory from `start` on, as disjoint boxes: the first element, and extents with strides."""
+    """The padding of a region in a memory from `start` on, as disjoint boxes: for each, the first element, and extents with strides."""
     for place, span in enumerate(spans):
         for first, count in ((0, span.before), (span.before + span.count, span.after)):
             inner = [(one.before, one.count) for one in spans[:place]]
@@ -109,17 +110,17 @@ def borders(start: int, spans: Sequence[Span], strides: Sequence[int]) -> Iterat
 
 
 def padding_of(value: Expr) -> int:
-    """The number around what is copied; 0 without a choice. Raises ScheduleError if it is not a number."""
+    """The number that a copy pads with; 0 if it does not pad. Raises ScheduleError if it pads with anything but a number."""
     if not isinstance(value, Select):
         return 0
     other = plain(value.otherwise)
     if not isinstance(other, Const):
-        raise ScheduleError(f"asked for a VTA program that pads with {other}: it pads with a number")
+        raise ScheduleError(f"asked for a VTA program that pads with {other}: pad with a number")
     return int(other.value)
 
 
 def check_padding(value: Select, access: Access, nest: Nest) -> None:
-    """Raises ScheduleError for a choice that is not of the form: the element if there is one, else a number."""
+    """Raises ScheduleError unless a choice takes the element inside the tensor, and the padding outside."""
     sides = [nest.index(linear) for linear in access.index]
     allowed = [(one.start, one.steps, 1) for one in sides]
     allowed += [(int(extent) - 1 - one.start, one.steps, -1) for one, extent in zip(sides, access.buffer.shape, strict=True)]

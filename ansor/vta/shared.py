@@ -1,4 +1,4 @@
-"""Finds what an expression needs twice: a core computes in place, so one of the two uses needs a copy.
+"""Finds the part of an expression that is needed twice. A core computes in place, so one of the two uses needs a copy.
 
     (x * 3) + ((x * 5) >> 7)      x = max(acc + bias, 0)      ->      x
 """
@@ -21,13 +21,13 @@ def exactly(index: tuple[Linear, ...]) -> Hashable:
 
 
 def anywhere(index: tuple[Linear, ...]) -> Hashable:
-    """All indices as one: a statement reads a buffer at one place."""
+    """The same for all indices: a statement reads a buffer at one place."""
     del index
     return ()
 
 
 def signature(value: Expr, where: Callable[[tuple[Linear, ...]], Hashable] = exactly) -> Hashable:
-    """Equal for equal expressions."""
+    """A key that is equal for equal expressions. where: the key of an index."""
     value = as_int32(value)
     if isinstance(value, Access):
         return id(value.buffer), where(value.index)
@@ -37,7 +37,7 @@ def signature(value: Expr, where: Callable[[tuple[Linear, ...]], Hashable] = exa
 
 
 def shared_part(left: Expr, right: Expr, whole: Callable[[Access], bool]) -> Expr | None:
-    """The largest expression in both that has an element of its own for each result; None if there is none."""
+    """The largest expression that is in both and has an element of its own for each result; None if there is none."""
     theirs = {signature(node) for node in walk(right)}
     for node in walk(left):
         if any(whole(access) for access in accesses(node)) and signature(node) in theirs:
@@ -46,11 +46,11 @@ def shared_part(left: Expr, right: Expr, whole: Callable[[Access], bool]) -> Exp
 
 
 def needed_twice(value: Expr) -> Access | None:
-    """The buffer of which an expression needs a copy."""
+    """An access to the buffer that an expression needs a copy of; None if it needs none."""
     for node in walk(value):
         if isinstance(node, Binary) and not isinstance(as_int32(node.left), Const) and not isinstance(as_int32(node.right), Const):
             theirs = {access.buffer for access in accesses(node.right)}
             both = [access for access in accesses(node.left) if access.buffer in theirs]
             if both:
-                return max(both, key=lambda access: len(access.index))  # sums, not a number for each channel
+                return max(both, key=lambda access: len(access.index))  # the sums, rather than a tensor with one number for each channel
     return None

@@ -1,8 +1,8 @@
-"""Instructions in program order, each with what it uses, from which the tokens are derived.
+"""Collects instructions in program order, each with the memory that it uses, and derives their tokens.
 
-Two instructions of different modules that use the same thing, one of them writing it, have to be ordered. Load and compute are neighbours, as are compute and
-store, and a token orders instructions of neighbours. The k-th pop of a stream takes its k-th push, so tokens of a stream never cross; an instruction that waits
-for a later one of a module waits for all before it, so a token is needed only if the last one was for an earlier instruction.
+Two instructions of different modules have to be ordered if they use the same memory and one of them writes it. A token orders two instructions of neighbouring
+modules: load and compute, or compute and store. The k-th pop of a stream takes its k-th push, so tokens of a stream never cross. Waiting for an instruction
+includes waiting for all earlier ones of its module, so a token is needed only if the last one of the stream was for an earlier instruction.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FLAGS = {
 
 @dataclass
 class _Use:
-    """The last instruction that wrote a thing, and those that have read it since, by module."""
+    """For a piece of memory: the last instruction that wrote it, and the last of each module that has read it since."""
 
     writer: int | None = None
     readers: dict[Module, int] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Stream:
         self._reached: dict[tuple[Module, Module], int] = {}
 
     def add(self, instruction: Instruction, reads: Sequence[Hashable] = (), writes: Sequence[Hashable] = ()) -> None:
-        """Add the next instruction, without tokens."""
+        """Add the next instruction, without tokens. reads, writes: keys of the memory that it uses."""
         number, module = len(self.instructions), module_of(instruction)
         self.instructions.append(instruction)
         self._flags.append({})
@@ -67,7 +67,7 @@ class Stream:
         if (other, module) not in _FLAGS:
             raise ScheduleError("asked for a VTA program in which load and store use the same memory; no queue connects them: keep results apart from operands")
         push, pop = _FLAGS[other, module]
-        if pop in self._flags[-1]:  # one pop takes one token: the later one is enough, so the earlier push is taken back
+        if pop in self._flags[-1]:  # one pop takes one token: the later one is enough, so the earlier push is removed
             del self._flags[self._reached[other, module]][push]
         self._flags[before][push] = self._flags[-1][pop] = True
         self._reached[other, module] = before

@@ -1,4 +1,4 @@
-"""The layout of arrays in the memory of a device: divided into blocks, each of which is one element of a memory of the core.
+"""Lays out arrays in the memory of a device: divides them into blocks, each of which is one element of a memory of the core.
 
     int8 [1, 40, 14, 14], the channels in blocks of 16      ->      elements [1, 3, 14, 14], each int8 [1, 16]; channels 40 to 47 are 0
     int32 [40], for elements of 2 rows                      ->      elements [3], each int32 [2, 16], both rows the same
@@ -23,12 +23,12 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True)
 class TensorLayout:
-    """memory: the one whose elements the blocks are; shape: of the array; lanes: the dimensions that are divided, in their order in a block; blocks: the length
-    of a block along each. Dimensions are numbered as in the array. Raises ArgumentError for a dimension that does not exist, or is divided twice, and for no
-    repeats.
+    """memory: the memory of the core that holds the blocks as elements; shape: shape of the array; lanes: the dimensions that are divided, in their order in a
+    block; blocks: the length of a block along each. Dimensions are numbered as in the array. Raises ArgumentError for a dimension that does not exist or is
+    divided twice, and for fewer than 1 repeats.
 
-    given: the shape of the arrays that are passed, with the same numbers in the same order, () for `shape`; grouped: how constants are transformed first;
-    repeats: how often an element repeats its block, which is more than once if elements have rows and the array has no dimension for them.
+    given: the shape in which callers pass the array, with the same numbers in the same order, () for `shape`; grouped: how constants are transformed first;
+    repeats: how often an element repeats its block, more than once if elements have rows but the array has no dimension for them.
     """
 
     memory: Memory
@@ -43,7 +43,7 @@ class TensorLayout:
         if not isinstance(self.memory, Memory):
             raise ArgumentError(f"asked for elements of {self.memory!r:.80}; pass a Memory of ansor.vta.configuration, such as Memory.INP")
         if self.repeats < 1:
-            raise ArgumentError(f"asked for elements with {self.repeats} times their block; this is 1, or the rows of an element")
+            raise ArgumentError(f"asked for elements that repeat their block {self.repeats} times; pass 1, or the rows of an element")
         if len(self.lanes) != len(self.blocks) or len(set(self.lanes)) != len(self.lanes) or not all(0 <= lane < len(self.shape) for lane in self.lanes):
             raise ArgumentError(f"asked to cut dimensions {self.lanes} of an array of shape {self.shape} into blocks of {self.blocks}: name each once")
         if min((*self.shape, *self.blocks), default=1) < 1:
@@ -51,18 +51,18 @@ class TensorLayout:
 
     @property
     def array(self) -> tuple[int, ...]:
-        """The shape of the arrays that have this layout."""
+        """The shape in which callers pass the array."""
         return self.given or self.shape
 
     @cached_property
     def outer(self) -> tuple[int, ...]:
-        """Blocks along each dimension."""
+        """The number of blocks along each dimension."""
         sizes = dict(zip(self.lanes, self.blocks, strict=True))
         return tuple(-(-extent // sizes.get(dimension, 1)) for dimension, extent in enumerate(self.shape))
 
     @property
     def elements(self) -> int:
-        """Blocks."""
+        """The number of blocks."""
         return prod(self.outer)
 
     def bytes(self, configuration: Configuration) -> int:
@@ -75,9 +75,9 @@ class TensorLayout:
 
 
 def pack(array: Array, layout: TensorLayout) -> Bytes:
-    """The bytes of an array on the device; blocks are 0 beyond its end."""
+    """The bytes of an array on the device; blocks are 0 beyond its end. Raises ArgumentError for an array of another shape."""
     if array.shape != layout.array:
-        raise ArgumentError(f"asked to lay out an array of shape {array.shape} as one of {layout.array}")
+        raise ArgumentError(f"asked to lay out an array of shape {array.shape} as one of {layout.array}: pass that shape")
     array = (array if layout.grouped is None else layout.grouped.apply(array)).reshape(layout.shape)
     sizes = dict(zip(layout.lanes, layout.blocks, strict=True))
     room = [(0, -extent % sizes.get(dimension, 1)) for dimension, extent in enumerate(layout.shape)]
@@ -87,9 +87,9 @@ def pack(array: Array, layout: TensorLayout) -> Bytes:
 
 
 def unpack(held: Bytes, layout: TensorLayout, dtype: str) -> Array:
-    """The array of such bytes. Raises ArgumentError for constants in groups, which are never read back."""
+    """The array from the bytes that `pack` returns. Raises ArgumentError for grouped constants, which are never read back."""
     if layout.grouped is not None:
-        raise ArgumentError(f"asked to read back a constant of shape {layout.array} that is in groups: keep the array that was written")
+        raise ArgumentError(f"asked to read back a grouped constant of shape {layout.array}: keep the array that was written")
     moved = [_cut_shape(layout)[place] for place in _order(layout)]
     once = held.view(dtype).reshape(layout.elements, layout.repeats, -1)[:, 0]
     cut = once.reshape(moved).transpose(np.argsort(_order(layout)))
@@ -99,7 +99,7 @@ def unpack(held: Bytes, layout: TensorLayout, dtype: str) -> Array:
 
 
 def _cut_shape(layout: TensorLayout) -> list[int]:
-    """Each dimension as blocks and the length of one, which is 1 if it is not divided."""
+    """The shape with each dimension split into the number of blocks and the length of a block, which is 1 if the dimension is not divided."""
     sizes = dict(zip(layout.lanes, layout.blocks, strict=True))
     return [part for dimension, count in enumerate(layout.outer) for part in (count, sizes.get(dimension, 1))]
 

@@ -1,4 +1,4 @@
-"""Programs of VTA as readable text."""
+"""Prints VTA programs as readable text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def listing(program: Sequence[Instruction]) -> str:
 
 
 def instruction_text(instruction: Instruction) -> str:
-    """One line. Fields with no effect are left out."""
+    """One instruction as one line. Fields with no effect are left out."""
     flags = [name for name in FLAGS if getattr(instruction.tokens, name)]
     return " ".join([*_words(instruction), *flags])
 

@@ -1,4 +1,4 @@
-"""Writes the texts of operators to files, and builds plain loops as C for this machine, for comparison."""
+"""Checks operators and writes their texts to files. Writes plain loops, which serve as references, to C files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FORM = "vta program"
 
 
 def is_operator(source: CSource) -> bool:
-    """Whether a text is an operator's: the others are C."""
+    """Whether a source is the text of an operator; others are C."""
     return source.text.startswith("{")
 
 
 class VtaToolchain:
-    """There is little to build: the text of an operator contains its instructions, which are checked here."""
+    """Little has to be built: the text of an operator contains its instructions, which are checked here."""
 
     version, flags = "ansor-vta 1.0", ()
 

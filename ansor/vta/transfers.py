@@ -1,4 +1,4 @@
-"""Regions of tensors as instructions, each of which moves rows of elements; a region uses as few as possible."""
+"""Translates regions of tensors to LOADs and STOREs, as few as possible for each region. Each instruction moves rows of elements."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ansor.vta.configuration import Memory
 from ansor.vta.instructions import Load, Padding, Rows, Store
 
 MOST = (1 << 16) - 1
-"""Elements of a row, number of rows, and the stride between them in elements."""
+"""The most elements of a row, the most rows, and the largest stride between rows in elements."""
 
 MOST_ZEROS = 15
-"""Zeros before and after the elements of a row, and before and after the rows."""
+"""The most zeros before or after the elements of a row, and the most rows of zeros before or after the rows."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Extent:
 
     @property
     def padded(self) -> int:
-        """Elements with the zeros."""
+        """The number of elements, including the zeros."""
         return self.before + self.count + self.after
 
     @property
@@ -50,12 +50,12 @@ class _Piece:
 
 
 def loads(memory: Memory, sram: int, dram: int, extents: Sequence[Extent]) -> list[Load]:
-    """A region, outermost dimension first, into consecutive elements of a memory from `sram` on. dram: the first element that is not padding."""
+    """LOADs of a region, outermost dimension first, into consecutive elements of a memory from `sram` on. dram: the first element that is not padding."""
     return [Load(memory, one.sram, one.dram, one.rows, one.padding) for one in _pieces(sram, dram, extents)]
 
 
 def stores(sram: int, dram: int, extents: Sequence[Extent]) -> list[Store]:
-    """Consecutive elements of OUT into a region."""
+    """STOREs of consecutive elements of OUT, from `sram` on, into a region."""
     return [Store(one.sram, one.dram, one.rows) for one in _pieces(sram, dram, extents)]
 
 
@@ -65,12 +65,12 @@ def _pieces(sram: int, dram: int, extents: Sequence[Extent]) -> Iterator[_Piece]
     if any(one.around for one in left):  # columns of several blocks of channels are one row, together with the zeros around them
         x, y, left = _sides(_joined(walked, zeros=True))
     if any(one.around for one in left) or max(x.before, x.after, y.before, y.after) > MOST_ZEROS:
-        raise ScheduleError(f"asked for a VTA program with zeros around more than two dimensions, or more than {MOST_ZEROS} of them: pad ahead of it")
+        raise ScheduleError(f"asked for a VTA program with zeros around more than two dimensions, or more than {MOST_ZEROS} of them: pad on the host")
     if max(x.count, y.count, y.dram) > MOST:
-        raise ScheduleError(f"asked for a VTA program that moves rows of {x.count} elements, {y.dram} apart; a field has up to {MOST}: keep smaller tiles")
+        raise ScheduleError(f"asked for a VTA program that moves rows of {x.count} elements, {y.dram} apart; a field holds up to {MOST}: use smaller tiles")
     padding = Padding(y.before, y.after, x.before, x.after)
     if y.sram != x.padded and y.padded > 1:
-        what = "asked for a VTA program that changes the order of dimensions, or leaves room between rows"
+        what = "asked for a VTA program that changes the order of dimensions, or leaves gaps between rows"
         raise ScheduleError(f"{what}; LOAD and STORE move dense rows: do this on the host")
     for place in itertools.product(*(range(one.count) for one in left)):
         shift = [sum(at * step for at, step in zip(place, steps, strict=True)) for steps in ([one.sram for one in left], [one.dram for one in left])]
@@ -78,7 +78,7 @@ def _pieces(sram: int, dram: int, extents: Sequence[Extent]) -> Iterator[_Piece]
 
 
 def _sides(extents: list[Extent]) -> tuple[Extent, Extent, list[Extent]]:
-    """The dimension along a row of an instruction, that of its rows, and those that need an instruction for each index."""
+    """The dimension along the rows of an instruction, the dimension across its rows, and those that need an instruction for each index."""
     left = list(extents)
     x = left.pop() if left and (left[-1].dram == 1 or left[-1].count == 1) else Extent(1, 1, 1)
     y = left.pop() if left else Extent(1, x.count, x.padded)

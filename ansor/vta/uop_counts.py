@@ -1,4 +1,4 @@
-"""How many micro-ops and instructions the loops of a computation take, by the rules of `kernels_of`, for one program and for a population."""
+"""Counts the micro-ops and instructions that the loops of a computation take, by the rules of `kernels_of`, for one program and for a population."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ansor.vta.kernels import APART
 
 
 def uops_of(spatial: Sequence[Int], reduced: Sequence[Int]) -> Int:
-    """The most micro-ops of one kernel: what its instruction's two loops leave."""
+    """The most micro-ops of one kernel: those that remain if its instruction runs two of the loops."""
     elements = product((*spatial, *reduced))
     if not reduced:
         return elements // _two_longest(spatial)
@@ -29,7 +29,7 @@ def uops_of(spatial: Sequence[Int], reduced: Sequence[Int]) -> Int:
 
 
 def instructions_of(results: Int, elements: Int) -> Int:
-    """How many instructions visit all: several if there are too few elements to write them again within one."""
+    """How many instructions visit all elements: several if there are too few results to write each again within one instruction."""
     return choose((results >= APART) | (results == elements), 1, elements // results)
 
 

@@ -1,8 +1,8 @@
-"""What the ALU computes for an expression: int32 values, of which OUT has the low 8 bits.
+"""Checks that the ALU computes what an expression means. It computes int32 values, and OUT has their low 8 bits.
 
-    int8((x * 3) + y)            the result wraps around, in OUT as in the declaration
-    int8(x * 3) >> 1             no: the ALU shifts x * 3, which has not wrapped around
-    int8(min(x * 3, 127)) >> 1   no: below -128 it wraps around, too; with max(..., -128) it never does
+    int8((x * 3) + y)            accepted: the result wraps around in OUT, as in the declaration
+    int8(x * 3) >> 1             refused: the ALU shifts x * 3, which has not wrapped around
+    int8(min(x * 3, 127)) >> 1   refused: values below -128 wrap around, too; accepted with max(..., -128)
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ansor.te.interval import Interval
 _HAS = "the ALU of a VTA core has +, -, *, min, max and shifts by numbers, of int32"
 _ON_HOST = "do this on the host"
 _OF_CHOICES = "write te.max(v, 0) for a ReLU and te.max(v, 0 - v) for te.abs(v), and choose otherwise on the host"
-_OF_BORDERS = "a VTA core puts a border only around what it reduces, as it reads that"
+_OF_BORDERS = "a VTA core pads only what it reduces, while reading it"
 _WORDS = {"div": "/", "floordiv": "//", "truncdiv": "a division that rounds towards 0", "floormod": "%", "truncmod": "a remainder", "pow": "a power"}
 
 
 class AluError(ScheduleError):
-    """The ALU has no such operation. why: what was asked, what there is, and what to do."""
+    """The ALU has no such operation. why: what was asked for, what the ALU has, and what to do."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"asked for {why}")
@@ -34,7 +34,7 @@ class AluError(ScheduleError):
 
 @dataclass(frozen=True)
 class Value:
-    """The values that an expression takes in the accumulators. wrapped: whether only their low 8 bits are those of the declaration."""
+    """The range of an expression in the accumulators. wrapped: whether only the low 8 bits of its values are those of the declaration."""
 
     range: Interval
     wrapped: bool = False
@@ -64,7 +64,7 @@ def reduced(combiner: str, value: Value) -> Value:
 
 
 def either(value: Value, other: Value) -> Value:
-    """Either of the two values."""
+    """A value that may be either of the two."""
     return Value((min(value.range[0], other.range[0]), max(value.range[1], other.range[1])), value.wrapped or other.wrapped)
 
 
@@ -91,10 +91,10 @@ def _refuse_type(node: Expr) -> None:
 
 def _why_not(node: Expr) -> str:
     if isinstance(node, Axis):
-        return f"the place {node.name} as a value; a VTA core computes from tensors: pass one of int32 with these numbers"
+        return f"the index {node.name} as a value; a VTA core computes from tensors: pass an int32 tensor with these numbers"
     if isinstance(node, Select):
         if not any(one.reads_memory for one in walk(node.condition)):
-            return f"a border, or parts that are computed in other ways; {_OF_BORDERS}: {_ON_HOST}"
+            return f"a border, or parts that are computed differently; {_OF_BORDERS}: {_ON_HOST}"
         return f"a choice between values; {_HAS}: {_OF_CHOICES}"
     what = node.name if isinstance(node, Call) else "a condition" if isinstance(node, Not) else str(node)
     return f"{what}; {_HAS}: {_ON_HOST}"
@@ -135,7 +135,7 @@ def _operation_of(node: Binary) -> str:
         raise AluError(f"{_sign(op)} by a tensor or a result; {_HAS}: multiply by powers of two, or {_ON_HOST}")
     if op in ("floordiv", "truncdiv", "div"):
         by = "a tensor or a result" if number is None else str(number)
-        raise AluError(f"{_sign(op)} by {by}; {_HAS}: divide by 2 ** n, or multiply and shift right, as (v * 21845) >> 16 is about v // 3")
+        raise AluError(f"{_sign(op)} by {by}; {_HAS}: divide by 2 ** n, or multiply and shift right: (v * 21845) >> 16 is about v // 3")
     raise AluError(f"{_sign(op)}; {_HAS}: {_ON_HOST}")
 
 

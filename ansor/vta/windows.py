@@ -1,7 +1,7 @@
-"""Checks copies with padding for many programs at once: a LOAD pads existing rows and columns, so it moves at least one of each.
+"""Checks copies with padding for many programs at once. A LOAD pads existing rows and columns, so it has to move at least one of each.
 
-The rules of `ansor.vta.transfers` for one region, over columns: a tile at an end of a tensor overlaps with it, the padding of the last two dimensions that are
-traversed fits into the fields, and no other dimension is padded.
+Applies the rules that `ansor.vta.transfers` has for one region to columns of programs: a tile at an end of a tensor overlaps the tensor, the padding of the
+last two dimensions that are traversed fits into the fields, and no other dimension is padded.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from ansor.vta.transfers import MOST_ZEROS
 
 
 def padded_in(value: Select, access: Access) -> list[int]:
-    """The dimensions of an argument beyond whose ends a copy reads another number, outermost first."""
+    """The dimensions of an argument that a copy pads, outermost first."""
     tested = [index_of(side) for test in conjuncts(value.condition) if isinstance(test, Binary) for side in (test.left, test.right)]
     walked = [{atom for one in tested if one is not None for atom in _moving(one)} & set(_moving(index)) for index in access.index]
     return [dimension for dimension, atoms in enumerate(walked) if atoms]
 
 
 def movable(store: Store, access: Access, padded: Sequence[int], path: Sequence[For], region: Sequence[Int], shape: Sequence[Int]) -> Flag:
-    """Whether LOADs move all regions of a copy. path: the loops around it; region, shape: elements that are moved, and all, of each dimension."""
+    """Whether LOADs can move all regions of a copy. path: the loops around it; region, shape: the elements of each dimension in a region, and in the whole
+    tensor."""
     if not padded:
         return True
     outside = {loop.var for loop in path}
@@ -40,7 +41,7 @@ def movable(store: Store, access: Access, padded: Sequence[int], path: Sequence[
 
 
 def _fits(padded: Sequence[int], zeros: Sequence[Int], region: Sequence[Int], shape: Sequence[Int]) -> Flag:
-    """Dimensions inside the innermost padded one form one row with it or, if no other is padded, a row of their own."""
+    """Whether zeros fit into the fields, and dimensions inside the innermost padded one form one row with it or, if no other is padded, a row of their own."""
     inner, rest, whole = padded[-1], region[padded[-1] + 1 :], shape[padded[-1] + 1 :]
     inside: Int = product(rest)
     joined: Flag = inside * larger(zeros[-1], 0) <= MOST_ZEROS
@@ -52,7 +53,7 @@ def _fits(padded: Sequence[int], zeros: Sequence[Int], region: Sequence[Int], sh
 
 
 def _moving(index: Linear) -> list[Var]:
-    """The loops that an index moves with; a coefficient of a column may be 0 in some programs."""
+    """The loops that an index depends on. A coefficient that is a column may be 0 in some programs."""
     return [atom for atom, coefficient in index.terms if isinstance(atom, Var) and not (isinstance(coefficient, int) and coefficient == 0)]
 
 

@@ -1,7 +1,7 @@
 """Counts the work of programs on a core from their loops, with the same arithmetic for one program and for a population.
 
-Each nest that becomes instructions is counted on its own: how often it runs, and what it moves or computes each time. Tiles count as whole; what extends beyond
-the ends of tensors is subtracted for all together (`Work.filling`).
+Each nest that becomes instructions is counted on its own: how often it runs, and what it moves or computes each time. Every tile counts as a full one;
+`Work.filling` corrects the total for the parts of tiles beyond the ends of tensors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ansor.vta.windows import movable, padded_in
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """A transfer between DRAM and a memory. times: how often; elements: each time; pieces: instructions; rows: contiguous runs in DRAM."""
+    """A transfer between DRAM and a memory. times: how often it runs; elements, pieces, rows: its elements, instructions and contiguous runs in DRAM."""
 
     buffer: Buffer
     memory: Memory
@@ -40,8 +40,8 @@ class Transfer:
 
 @dataclass(frozen=True, eq=False)
 class ComputeWork:
-    """Work of the compute module. times: how often; begins: how many of these start from the identity; elements: visited each time; spatial,
-    reduced: extents of its loops; steps: ALU operations, with an immediate and with two tensors; kernels: the most different sets of micro-ops."""
+    """Work of the compute module. times: how often it runs; begins: how many of these runs start from the identity; elements: elements visited each time;
+    spatial, reduced: extents of its loops; steps: ALU operations, with an immediate and with two tensors; kernels: the most distinct sets of micro-ops."""
 
     store: Store
     times: Int
@@ -54,12 +54,12 @@ class ComputeWork:
 
     @property
     def results(self) -> Int:
-        """Elements that are written each time."""
+        """The number of elements that are written each time."""
         return product(self.spatial)
 
     @property
     def parts(self) -> Int:
-        """Instructions of each operation."""
+        """The number of instructions for each operation."""
         return instructions_of(self.results, self.elements)
 
     @property
@@ -70,8 +70,8 @@ class ComputeWork:
 
 @dataclass(frozen=True, eq=False)
 class Border:
-    """Numbers around copies, which the ALU writes. times: how often; sides: of a copy; copies: of the buffer. Their cost is nearly the same in all
-    programs, so the estimate leaves it out."""
+    """Padding around copies that the ALU writes. times: how often; sides: padded sides of a copy; copies: copies of the buffer. Its cost is nearly the same
+    in all programs, so the estimate leaves it out."""
 
     times: Int
     sides: int
@@ -80,8 +80,8 @@ class Border:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """All work of a program. held: elements of each memory that its buffers take; filling: share of the tiles that is inside the tensors; movable: whether
-    LOADs can move what is copied with padding."""
+    """All work of a program. held: elements that its buffers take in each memory; filling: share of the tiles that is inside the tensors; movable: whether
+    LOADs can do all copies with padding."""
 
     transfers: tuple[Transfer, ...]
     computing: tuple[ComputeWork, ...]
@@ -93,7 +93,7 @@ class Work:
 
 
 def work_of(loops: Loops, configuration: Configuration) -> Work:
-    """Raises ScheduleError if the loops are not a program for a core."""
+    """The work of a program. Raises ScheduleError if the loops are not a program for a core."""
     count = _Counter(loops, configuration)
     for path, node in _leaves(loops.body, ()):
         count.nest(path, node)
@@ -202,7 +202,7 @@ def _along(index: Linear, inner: set[Var], block: int) -> Int:
 
 
 def _times(path: tuple[For, ...], access: Access, copies: Int) -> Int:
-    """How often a region is needed that no copy holds: what inner loops traverse is reused if it fits into the copies."""
+    """How often a region has to be moved because no copy holds it. The regions that inner loops traverse are reused if the copies can hold them."""
     used = {atom: coefficient for index in access.index for atom, coefficient in index.terms if isinstance(atom, Var)}
     times: Int = 1
     regions: Int = 1
@@ -237,17 +237,17 @@ _OF_BORDERS = 8 * 15
 
 
 def instructions(work: Work) -> Int:
-    """About how many instructions a program has."""
+    """The approximate number of instructions of a program."""
     moved = sum((one.times * one.pieces for one in work.transfers), start=0) + sum((one.times * one.sides for one in work.borders), start=0)
     for one in work.computing:
         each = 1 + (one.store.combiner is not None) + sum(one.steps)
-        # Products are computed for one index of the reduction after the other.
+        # Products are computed for one index of the reduction at a time.
         moved = moved + one.times * (each + one.parts if multiplied(one.store) is None else (1 + each) * one.elements // one.results)
     return moved
 
 
 def micro_ops(work: Work) -> Int:
-    """The most micro-ops of all kernels together."""
+    """The most micro-ops that all kernels together have."""
     total: Int = sum((_OF_BORDERS * one.copies for one in work.borders), start=0)
     for one in work.computing:
         spatial = uops_of(one.spatial, ())

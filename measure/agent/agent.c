@@ -33,12 +33,12 @@ static Agent agent;
 static const char USAGE[] =
     "agent [-store DIR] [-space MB] [-wait SECONDS] [-with COMMAND] [-listen [HOST:]PORT -key FILE]\n\n"
     "Runs programs of ansor on this machine. Without -listen it speaks on standard input and output.\n"
-    "  -store DIR       where files are (default: ansor-agent-UID in $TMPDIR or /tmp); a job runs at a time in each\n"
-    "  -space MB        of all files together (default 256)\n"
+    "  -store DIR       where files are (default: ansor-agent-UID in $TMPDIR or /tmp); each runs one job at a time\n"
+    "  -space MB        limit for all files together (default 256)\n"
     "  -wait SECONDS    how long a job waits for the one before it (default 60)\n"
-    "  -with COMMAND    is put in front of every job's command, as an emulator\n"
-    "  -listen [HOST:]PORT   TCP, on the loopback interface where no HOST is given\n"
-    "  -key FILE        what peers have to know: 16 bytes or more, in a file that nobody else can read\n";
+    "  -with COMMAND    prefix for every job's command, such as an emulator\n"
+    "  -listen [HOST:]PORT   TCP, on the loopback interface if no HOST is given\n"
+    "  -key FILE        the shared key: 16 bytes or more, in a file that nobody else can read\n";
 
 static void say(int descriptor, const char *text) {
     if (write(descriptor, text, strlen(text)) < 0) return;
@@ -58,7 +58,7 @@ static void read_key(const char *path) {
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0 || fstat(file, &found)) refuse("the key cannot be read", path);
     if (!S_ISREG(found.st_mode)) refuse("the key is not a regular file", path);
-    if (found.st_mode & 077) refuse("others can read or write the key; take that right away with chmod 600", path);
+    if (found.st_mode & 077) refuse("others can read or write the key; run chmod 600 on it", path);
     if (found.st_uid != geteuid() && found.st_uid != 0) refuse("the key belongs to another user", path);
     const ssize_t got = read(file, agent.key, sizeof agent.key);
     close(file);
@@ -209,7 +209,7 @@ static void serve_peer(int descriptor) {
     open_link(link, descriptor, descriptor, PROOF_SECONDS * 1000);
     link->patience = PROOF_SECONDS * 1000;
     const Outcome outcome = prove(link, agent.key, agent.key_size);
-    if (outcome == WRONG) send_error(link, "protocol", "that is no message of this protocol; the connection ends", NULL);
+    if (outcome == WRONG) send_error(link, "protocol", "that is not a message of this protocol; the connection ends", NULL);
     link->idle = IDLE_SECONDS * 1000, link->patience = MESSAGE_SECONDS * 1000;
     if (outcome == FINE) serve(&agent.session);
     close_gently(descriptor);

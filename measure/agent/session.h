@@ -201,6 +201,6 @@ static void serve(Session *session) {
         outcome = receive_header(&session->link);
         if (outcome == FINE) outcome = answer(session);
     }
-    if (outcome == WRONG) send_error(&session->link, "protocol", "that is no message of this protocol; the connection ends", NULL);
+    if (outcome == WRONG) send_error(&session->link, "protocol", "that is not a message of this protocol; the connection ends", NULL);
     if (outcome == LATE) send_error(&session->link, "late", "the message took too long; the connection ends", NULL);
 }

@@ -23,7 +23,7 @@ HEADER = """\
 #define TINY_ARENA_BYTES 64
 #define TINY_ALIGNMENT 64
 
-/* x: signed char[1, 2, 3, 1] in the order [N, H, W, C]; q stands for 0.5 * (q + 3). The model has them 128 greater, as unsigned char. */
+/* x: signed char[1, 2, 3, 1] in the order [N, H, W, C]; q stands for 0.5 * (q + 3). The model's numbers are unsigned char, 128 greater. */
 #define TINY_INPUT(arena) ((signed char *)(arena) + 0)
 #define TINY_INPUT_BYTES 6
 #define TINY_INPUT_SCALE 0.5f
@@ -35,18 +35,18 @@ HEADER = """\
 #define TINY_OUTPUT_SCALE 0.25f
 #define TINY_OUTPUT_ZERO_POINT (1)
 
-/* If you define it: a function that is called after each layer, with its number from 0. */
+/* Optional macro: the name of a function that is called after each layer, with the layer's number from 0. */
 #ifdef TINY_AFTER
 void TINY_AFTER(int layer);
 #endif
 
-/* Fill the inputs in the arena, run, read the outputs there. The arena is aligned to the bytes above, and keeps nothing between runs. */
+/* Fill the inputs in the arena, run, and read the outputs from it. The arena has the alignment above, and keeps no state between runs. */
 void tiny_run(unsigned char *arena);
 
-/* 0: the outputs for a known input are correct. Otherwise 1 or more: the position of the first wrong byte. */
+/* Returns 0 if the outputs for a known input are correct, else the position, from 1, of the first wrong byte (the start of a long output). */
 int tiny_selftest(unsigned char *arena);
 
-/* Its parts: before a run, and after it. */
+/* The parts of the self-test: before a run, and after it. */
 void tiny_selftest_fill(unsigned char *arena);
 int tiny_selftest_check(unsigned char *arena);
 

@@ -50,5 +50,5 @@ def test_tasks_that_no_board_could_measure_are_left_out(monkeypatch: pytest.Monk
 
 
 def test_a_network_that_does_not_fit() -> None:
-    with pytest.raises(ModelError, match=r"needs \d+ bytes of RAM .* and the board has 500"):
+    with pytest.raises(ModelError, match=r"needs \d+ bytes of RAM .* but the board has 500"):
         ansor.extract_int8_tasks(small(), samples(), BOARDS[0], ram_bytes=500)

@@ -89,7 +89,7 @@ def test_a_board_with_its_code_in_flash_behind_a_gdb_server_that_can_write_it(ne
     alone = run_firmware(build_firmware(code, tmp_path / "alone"))
     firmware = build_firmware(code, tmp_path / "wire", behind_wire=True)
     with qemu_gdb(board.name) as (wire, _):
-        with pytest.raises(DeviceError, match="in flash memory, and the server there reports none .*use -code=ram"):
+        with pytest.raises(DeviceError, match="in flash memory, but the GDB server reports no writable flash .*use -code=ram"):
             run_firmware(firmware, wire)
         with contextlib.closing(FlashProxy(int(wire.rpartition(":")[2]), (FlashRegion(board.code.start, board.code.size, 0x4000),))) as proxy:
             found = [run_firmware(firmware, f"gdb://127.0.0.1:{proxy.port}") for _ in range(2)]
@@ -131,7 +131,7 @@ def test_limits_are_those_of_the_board(network: IntegerNetwork, tmp_path: Path) 
     assert limits_of(parse_target("cpu")).ram_bytes is None and limits_of(parse_target("cpu"), 5, 6).flash_bytes == 6
     with pytest.raises(ModelError, match="needs .* bytes of RAM"):
         limits_of(parse_target("micro -board=mps2-an386"), ram_bytes=100).check_before(network, 4)
-    with pytest.raises(ModelError, match="of stack and .* of constants in one memory, and the board has 8500: put its code in flash"):
+    with pytest.raises(ModelError, match="of stack and .* of constants in one memory, but the board has 8500: put its code in flash"):
         limits_of(parse_target("micro -board=rp2040-pico -code=ram"), ram_bytes=8500).check_before(network, 4)
     with pytest.raises(TargetError, match="which is not a board"):
         build_firmware(code_of(network, "cpu -mcpu=x86-64 -vector-bytes=4 -mattr=-sse2"), tmp_path)
@@ -147,5 +147,5 @@ def test_a_network_fits_where_none_of_its_layers_could_be_measured(tmp_path: Pat
     code = code_of(network, f"micro -board={tmp_path / 'small.toml'}")
     assert run_firmware(build_firmware(code, tmp_path / "net")).wrong == 0
     (tmp_path / "small.toml").write_text(board.replace("size = 0x0002_0000", "size = 0x0000_4000"))
-    with pytest.raises(ModelError, match="its ram has 16,384 bytes, and [0-9,]+ are needed: 16,000 of arena"):
+    with pytest.raises(ModelError, match="its ram has 16,384 bytes, but [0-9,]+ are needed: 16,000 of arena"):
         build_firmware(code_of(network, f"micro -board={tmp_path / 'small.toml'}"), tmp_path / "smaller")

@@ -46,7 +46,7 @@ def test_numbers_add_up(name: str, before: str, after: str, parts: str, cure: st
         build_firmware(code, tmp_path / "net")
     said = str(error.value)
     assert parts in said and cure in said and "lld" not in said and "\n" not in said
-    needed, listed, over = re.search(r"and ([\d,]+) are needed: (.*); ([\d,]+) bytes too many", said).groups()  # type: ignore[union-attr]
+    needed, listed, over = re.search(r"but ([\d,]+) are needed: (.*); ([\d,]+) bytes too many", said).groups()  # type: ignore[union-attr]
     numbers = [int(one.replace(",", "")) for one in re.findall(r"([\d,]*\d) of ", listed)]
     size = int(re.search(r" has ([\d,]+) bytes", said)[1].replace(",", ""))  # type: ignore[index]
     assert sum(numbers) == int(needed.replace(",", "")) == size + int(over.replace(",", ""))

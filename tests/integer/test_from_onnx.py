@@ -99,7 +99,7 @@ def _not_quantised(graph: Any) -> None:
 
 
 CHANGES = {
-    "an operator": (_rename("HardSwish", "Softplus"), "Softplus .* is not supported; supported are"),
+    "an operator": (_rename("HardSwish", "Softplus"), "Softplus .* is not supported; supported operators: "),
     "another": (_rename("MaxPool", "Round"), "Round"),
     "groups": (_attribute("Conv", "group", 2), "groups|damaged|contradicts|sound"),
     "strides": (_attribute("Conv", "strides", [0, 0]), "strides|sound"),

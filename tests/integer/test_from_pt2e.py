@@ -168,14 +168,14 @@ def _dynamic(_: Calls, x: torch.Tensor) -> torch.Tensor:
     [
         (lambda m, x: torch.conv2d(x, m.weight), True, "the aten.conv2d.default conv2d has weights p_weight that are not 8-bit constants"),
         (lambda m, x: torch.relu(x + 1), True, "the aten.add.Tensor add has the operand 1, which has to be a tensor"),
-        (lambda m, x: torch.add(x, x, alpha=2), True, "the aten.add.Tensor add has alpha=2; supported is 1"),
-        (lambda m, x: torch.cumsum(x, 1), True, "the model has aten.cumsum.default cumsum, which is not supported in int8 networks; supported are aten.conv2d"),
+        (lambda m, x: torch.add(x, x, alpha=2), True, "the aten.add.Tensor add has alpha=2; only 1 is supported"),
+        (lambda m, x: torch.cumsum(x, 1), True, "the model has aten.cumsum.default cumsum, which is not supported in int8 networks; supported operators: "),
         (lambda m, x: torch.max_pool2d(x + x, 2), True, "reads add, which is not quantised"),
         (lambda m, x: x + x, False, "the output add is not quantised"),
-        (lambda m, x: nn.functional.adaptive_avg_pool2d(x, (3, 3)), True, r"makes \[3, 3\] of \[8, 8\]; supported are sizes that divide"),
-        (lambda m, x: nn.functional.avg_pool2d(x, 3, padding=1, count_include_pad=False), True, "has padding that does not count in its means"),
+        (lambda m, x: nn.functional.adaptive_avg_pool2d(x, (3, 3)), True, r"makes \[3, 3\] from \[8, 8\]; only sizes that divide the image"),
+        (lambda m, x: nn.functional.avg_pool2d(x, 3, padding=1, count_include_pad=False), True, "has means that leave out the padding"),
         (lambda m, x: x.permute(0, 2, 3, 1), True, "the model has aten.permute.default permute, which is not supported"),
-        (lambda m, x: nn.functional.pad(x, (1, 1, 1, 1), value=2.0), True, "has value=2.0; supported is None or 0"),
+        (lambda m, x: nn.functional.pad(x, (1, 1, 1, 1), value=2.0), True, "has value=2.0; only None or 0 is supported"),
         (_changed, True, "the aten.relu.default relu_ changes dequantize_per_tensor, which is read later"),
         (_dynamic, True, "the model has choose_qparams.tensor|quantized_decomposed.choose_qparams.tensor"),
     ],
@@ -186,9 +186,9 @@ def test_what_is_refused(call: Any, again: bool, message: str) -> None:
 
 
 def test_numbers_that_are_refused() -> None:
-    with pytest.raises(ModelError, match="is of torch.int16; tensors are int8 or uint8"):
+    with pytest.raises(ModelError, match="has dtype torch.int16; tensors have to be int8 or uint8"):
         from_pt2e(export(Calls(lambda m, x: torch.relu(x), dtype=torch.int16), (1, 3, 8, 8)))
-    with pytest.raises(ModelError, match="has the zero point 200, which is outside int8"):
+    with pytest.raises(ModelError, match="has the zero point 200, which is outside the range of int8"):
         from_pt2e(export(Calls(lambda m, x: torch.relu(x), zero=200), (1, 3, 8, 8)))
 
 
@@ -199,5 +199,5 @@ def test_what_is_quantised_takes_no_calibration() -> None:
         network_of(graph, samples(1, (1, 3, 16, 24)))
     for node in graph.graph.nodes:
         node.meta.pop("val", None)
-    with pytest.raises(ModelError, match="whose inputs have no fixed shapes; give its torch.export.export"):
+    with pytest.raises(ModelError, match="whose inputs have no fixed shapes; give the result of torch.export.export"):
         from_pt2e(graph)

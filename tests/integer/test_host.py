@@ -133,9 +133,9 @@ def test_it_builds_for_boards_without_a_library(code: NetworkCode, tmp_path: Pat
 def test_what_does_not_fit_is_refused_with_the_numbers(code: NetworkCode) -> None:
     code.check_fits(Limits(1 << 20, 1 << 20))
     code.check_fits(Limits())
-    with pytest.raises(ModelError, match=rf"needs {code.arena_bytes + code.stack_bytes} bytes of RAM .* and the board has 100; the peak is at "):
+    with pytest.raises(ModelError, match=rf"needs {code.arena_bytes + code.stack_bytes} bytes of RAM .* but the board has 100; the peak is at "):
         code.check_fits(Limits(ram_bytes=100))
-    with pytest.raises(ModelError, match=rf"needs {code.constant_bytes} bytes of flash for its constants, and the board has 64"):
+    with pytest.raises(ModelError, match=rf"needs {code.constant_bytes} bytes of flash for its constants, but the board has 64"):
         code.check_fits(Limits(flash_bytes=64))
 
 

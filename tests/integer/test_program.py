@@ -51,15 +51,15 @@ def test_a_file_and_a_network_are_read_too(made: IntegerProgram, tmp_path: Path)
 
 
 def test_what_cannot_be_meant(made: IntegerProgram) -> None:
-    with pytest.raises(ModelError, match=r"needs \d+ bytes of RAM .* and the board has 500"):
+    with pytest.raises(ModelError, match=r"needs \d+ bytes of RAM .* but the board has 500"):
         ansor.compile_int8(made.network, target=PLAIN, ram_bytes=500)
-    with pytest.raises(ModelError, match="bytes of flash for its constants, and the board has 10"):
+    with pytest.raises(ModelError, match="bytes of flash for its constants, but the board has 10"):
         ansor.compile_int8(made.network, target=PLAIN, flash_bytes=10)
     with pytest.raises(ModelError, match="without calibration inputs"):
         ansor.compile_int8(small(), target=PLAIN)
     with pytest.raises(ArgumentError, match="trails"):
         ansor.compile_int8(made.network, target=PLAIN, trails=3)  # type: ignore[call-arg]  # misspelt
-    with pytest.raises(ModelError, match=r"asked for an arena of 64 bytes, and the tensors of \w+ alone need \d+: give more"):
+    with pytest.raises(ModelError, match=r"asked for an arena of 64 bytes, but the tensors of \w+ alone need \d+: ask for more"):
         ansor.compile_int8(made.network, target=PLAIN, arena_bytes=64)
     with pytest.raises(ModelError, match="asked for an arena of 70000 bytes on a board with 65536 bytes of RAM"):
         ansor.compile_int8(made.network, target=PLAIN, ram_bytes=65536, arena_bytes=70000)

@@ -75,5 +75,5 @@ def test_others_are_exact_or_refused(seed: int, bits: int, shift: int) -> None:
 def test_what_needs_more_is_said() -> None:
     rescale = rescale_of(np.array([2.0**-20 * 1.23]), 0, (-128, 127), "a test")
     found = alu_rescale(rescale, np.zeros(1, np.int32), np.array([1 << 30]))
-    assert found == "its sums have 56 bits when they are rescaled, and a core has 32, twice: quantise with scales that are powers of two"
-    assert alu_rescale(rescale, np.ones(1, np.int32), np.array([1 << 31])) == "its sums have up to 33 bits with their bias, and a core has 32"
+    assert found == "its sums have 56 bits when they are rescaled, too many for two 32-bit products: quantise with scales that are powers of two"
+    assert alu_rescale(rescale, np.ones(1, np.int32), np.array([1 << 31])) == "its sums have up to 33 bits with their bias, but a core has 32"

@@ -99,7 +99,7 @@ def test_what_stands_beside_the_first_operator_is_on_the_device_too() -> None:
 
 def test_names_that_cannot_be_meant() -> None:
     network = drawn_network(0, 0)
-    with pytest.raises(ModelError, match="on a device from nothing to sum, and it has no operator nothing; print the network for their names$"):
+    with pytest.raises(ModelError, match="on a device from nothing to sum, but it has no operator nothing; print the network to see the names$"):
         between(network, "nothing", "sum")
     with pytest.raises(ModelError, match="from sum to body1, which does not depend on it; name them the other way round$"):
         between(network, "sum", "body1")

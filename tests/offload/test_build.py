@@ -200,7 +200,7 @@ def test_programs_are_tuned_and_recorded(tmp_path: Path) -> None:
 
 
 def test_a_core_alone_runs_no_network() -> None:
-    with pytest.raises(TargetError, match="^asked to compile a network for vta -core=default alone; a core runs the middle of one, with a host"):
+    with pytest.raises(TargetError, match="^asked to compile a network for vta -core=default alone; a core runs only its middle, a host the rest"):
         ansor.compile_int8(residual(), (), "vta")
 
 
@@ -210,7 +210,7 @@ def test_inputs_that_do_not_fit(block: PlacedNetwork) -> None:
         running.run({})
     inputs = inputs_of(block.network, 0)
     (name,) = inputs
-    with pytest.raises(ArgumentError, match="^asked to run residual with more, which is not one of its inputs; these are "):
+    with pytest.raises(ArgumentError, match="^asked to run residual with more, which is not one of its inputs; they are "):
         running.run({**inputs, "more": inputs[name]})
     with pytest.raises(ArgumentError, match="^asked to run residual with a list as .*; give int8"):
         running.run({name: inputs[name].tolist()})
@@ -221,12 +221,12 @@ def test_inputs_that_do_not_fit(block: PlacedNetwork) -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "says"),
     [
-        ({"target": "cpu -threads=1"}, TargetError, "asked to run a part of a network on cpu .*, which is no core; give such as 'vta"),
+        ({"target": "cpu -threads=1"}, TargetError, "asked to run a part of a network on cpu .*, which is not a core; give one such as 'vta"),
         ({"host": "vta"}, TargetError, "asked for the host's part of a network as C for vta .*, whose programs do not run here; give host='cpu'"),
         ({"place": "middle"}, ArgumentError, "asked to build a network with place='middle'; give a function of the network"),
         ({"place": ByCost}, ArgumentError, "asked to build a network with place=<class .*; give a function of the network .* or ByCost()"),
-        ({"place": lambda network: None}, ArgumentError, "asked to build residual with a place that gives None; it has to give the names"),
-        ({"place": lambda network: {"stem", "nothing"}}, ModelError, "asked to run nothing of residual on a device, and it has no operator nothing"),
+        ({"place": lambda network: None}, ArgumentError, "asked to build residual with a place that returns None; it has to return the names"),
+        ({"place": lambda network: {"stem", "nothing"}}, ModelError, "asked to run nothing of residual on a device, but it has no operator nothing"),
         ({"asked": {"trial": 4}}, ArgumentTypeError, r"asked build for trial=4, which it does not take \(did you mean trials\?\)"),
         ({"asked": 4}, ArgumentError, "asked to build a network with asked=4; give a dict such as"),
     ],

@@ -67,12 +67,12 @@ def test_what_a_core_does_not_compute_is_said() -> None:
     far = replace(padded, window=Window((3, 3), padding=(16, 0, 0, 0)))
     odd = replace(padded, window=Window((3, 3)), rescale=rescale_of(np.full(8, 2.0**-22 * 1.23), 0, (-128, 127), "a test"))
     asked: list[tuple[Operator, str]] = [
-        (far, "it pads by 16, and a core by up to 15"),
-        (odd, "its sums have 43 bits when they are rescaled, and a core has 32, twice: quantise with scales that are powers of two"),
-        (MaxPool("y", ("x",), Window((1, 1), padding=(1, 0, 0, 0))), "some of its windows see nothing but padding"),
+        (far, "it pads by 16, but a core pads by at most 15"),
+        (odd, "its sums have 43 bits when they are rescaled, too many for two 32-bit products: quantise with scales that are powers of two"),
+        (MaxPool("y", ("x",), Window((1, 1), padding=(1, 0, 0, 0))), "some of its windows contain only padding"),
         (Table("y", ("x",), np.zeros(256, np.int8)), "a core has no table"),
         (Concat("y", ("x", "x"), 3), "a core has no concat"),
-        (Reshape("y", ("x",), (1, 288)), "it puts the bytes of [1, 6, 6, 8] in another order of channels"),
+        (Reshape("y", ("x",), (1, 288)), "it changes the order of channels of [1, 6, 6, 8]"),
     ]  # fmt: skip
     for operator, why in asked:
         assert form_of(operator, [OperatorInput(SHAPE, -128)] * len(operator.inputs)) == why

@@ -161,7 +161,7 @@ WRONG: list[tuple[Instruction, str]] = [
     (Load(Memory.INP, tokens=Tokens(pop_prev=True)), "pop_prev of LOAD is set; the load module has no neighbour on that side: clear it"),
     (Store(tokens=Tokens(push_next=True)), "push_next of STORE is set; the store module has no neighbour on that side: clear it"),
     (Gemm(UopRange(0, 8193)), "uop_end of GEMM is 8193; UOP holds 8192"),
-    (Gemm(UopRange(5, 4)), "uop_bgn of GEMM is 5; it is at most uop_end, which is 4"),
+    (Gemm(UopRange(5, 4)), "uop_bgn of GEMM is 5; it can be at most uop_end, which is 4"),
     (Store(rows=Rows(1.5)), "y_size of STORE is 1.5; pass a whole number from 0 to 65535"),  # type: ignore[arg-type]
     (Store(0, 0, (1, 2, 2)), "rows of STORE is (1, 2, 2); pass Rows(...)"),  # type: ignore[arg-type]
     (Alu(AluOp.ADD, UopRange(0, 1), inner=Loop(wgt=3)), "wgt_in of ALU is 3; only GEMM reads weights: pass 0"),
@@ -179,7 +179,7 @@ def test_what_a_core_would_not_do_is_refused(instruction: Instruction, text: str
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ((7, 0), "operation 7 is asked for"), ((3 | 1 << 60, 0), "bits 0x1000000000000000 of word 0 of FINISH are set"),
+        ((7, 0), "operation 7 of word 0 = 0x0000000000000007 does not exist"), ((3 | 1 << 60, 0), "bits 0x1000000000000000 of word 0 of FINISH are set"),
         ((7 << 7, 0), "the memory of LOAD is 7"), ((4, 6 << 44), "the operation of ALU is 6"), ((4, 1 << 48), "the immediate of ALU is 1, and use_imm is 0"),
         ((1, 0), "the memory of STORE is UOP"), ((1 | 4 << 7, 1 << 48), "y_pad_0 of STORE is set"), ((4 | 1 << 7, 0), "reset of ALU is set"),
     ],
@@ -198,8 +198,8 @@ ANY_DISASSEMBLE: Any = disassemble
     [
         (lambda: ANY_ASSEMBLE(Finish(), DEFAULT), "asked to assemble Finish"), (lambda: ANY_ASSEMBLE("LOAD", DEFAULT), "asked to assemble 'LOAD'; pass a list"),
         (lambda: ANY_ASSEMBLE([Finish()], "default"), "asked for 'default' as a VTA core; pass a Configuration"),
-        (lambda: ANY_DISASSEMBLE([1, 2, 3], DEFAULT), r"a VTA program is given as uint64\[3\]; it is uint64\[n, 2\]"),
-        (lambda: ANY_DISASSEMBLE(np.zeros((2, 2)), DEFAULT), "a VTA program is given as float64"),
+        (lambda: ANY_DISASSEMBLE([1, 2, 3], DEFAULT), r"asked to read uint64\[3\] as a VTA program; pass uint64\[n, 2\]"),
+        (lambda: ANY_DISASSEMBLE(np.zeros((2, 2)), DEFAULT), r"asked to read float64\[2, 2\] as a VTA program"),
         (lambda: ANY_DISASSEMBLE(np.zeros((2, 2), np.uint64), 32), "asked for 32 as a VTA core"),
     ],
 )  # fmt: skip

@@ -24,9 +24,9 @@ def test_larger_cores() -> None:
     ("sizes", "text"),
     [
         ({"block": -1}, "block of a VTA core is -1; it is a logarithm to the base 2: pass a whole number from 0 to 30"),
-        ({"weight_bytes": 19}, "a micro-op needs 33 bits in this VTA core, and has 32: make memories smaller, or the block larger"),
-        ({"uop_bytes": 16}, "the first word of GEMM and ALU needs 65 bits in this VTA core, and has 64: make memories smaller, or the block larger"),
-        ({"block": 9}, "WGT of this VTA core holds less than two elements of 262144 bytes: weight_bytes is 18, and has to be at least 19"),
+        ({"weight_bytes": 19}, "a micro-op needs 33 bits in this VTA core, but has 32: make memories smaller, or the block larger"),
+        ({"uop_bytes": 16}, "the first word of GEMM and ALU needs 65 bits in this VTA core, but has 64: make memories smaller, or the block larger"),
+        ({"block": 9}, "WGT of this VTA core holds fewer than two elements of 262144 bytes: weight_bytes is 18, and has to be at least 19"),
     ],
 )
 def test_cores_that_cannot_be(sizes: dict[str, int], text: str) -> None:

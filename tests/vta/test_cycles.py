@@ -68,7 +68,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"dram": Dram(reads=0)}, "reads of a cycle model is 0; pass a whole number from 1 to 1048576"),
     ({"gemm": GemmPipeline(gemm_fill=-1)}, "gemm_fill of a cycle model is -1; pass a whole number from 0 to 1048576"),
     ({"queues": Queues(tokens=0)}, "tokens of a cycle model is 0; pass a whole number from 1 to 1048576"),
-    ({"dram": Dram(burst_bytes=12)}, "burst_bytes of a cycle model is 12; it is a multiple of bus_bytes, which is 8"),
+    ({"dram": Dram(burst_bytes=12)}, "burst_bytes of a cycle model is 12; pass a multiple of bus_bytes, which is 8"),
     ({"dram": 8}, "dram of a cycle model is 8; pass Dram(...)"),
 ]
 
@@ -80,7 +80,7 @@ def test_what_no_core_has_is_refused(groups: dict[str, Any], text: str) -> None:
 
 
 def test_deadlocks_are_said() -> None:
-    with pytest.raises(DeadlockError, match="^the program never ends: compute waits with instruction 0; `run_in_random_order` says for what$"):
+    with pytest.raises(DeadlockError, match="^the program never ends: compute waits at instruction 0; `run_in_random_order` reports for what$"):
         counted([Gemm(UopRange(0, 1), tokens=Tokens(pop_prev=True))])
 
 

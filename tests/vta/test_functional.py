@@ -96,7 +96,7 @@ def fault(program: list[Instruction], dram: DramBytes) -> type[ProgramError] | N
 
 WRONG: list[tuple[list[Instruction], type[ProgramError], str]] = [
     ([Gemm(UopRange(0, 1), tokens=Tokens(pop_prev=True)), Store(tokens=Tokens(pop_prev=True))], DeadlockError,
-     "the program never ends: compute waits with instruction 0 for a token load->compute; store waits with instruction 1 for a token compute->store"),
+     "the program never ends: compute waits at instruction 0 for a token load->compute; store waits at instruction 1 for a token compute->store"),
     ([Finish(Tokens(push_next=True))], LeftOverError, "tokens are left over at the end of the program (1 compute->store): pop each of them"),
     ([Gemm(UopRange(0, 1), Loop(2, dst=2047)), Gemm(UopRange(0, 1), inner=Loop(3, dst=1024))], BoundsError, "instruction 1 uses ACC[2048]; ACC holds 2048"),
     ([Load(Memory.INP, 0, 8191, Rows(1, 2, 2))], BoundsError,
@@ -128,7 +128,7 @@ def test_queues_that_are_too_short_are_found() -> None:
     program = assemble([push, push, pop, pop], DEFAULT)
     run_in_random_order(program, np.zeros(64, np.uint8), DEFAULT, 1, Queues(2, 1))
     late = assemble([pop, pop, pop, push, push, push], DEFAULT)
-    with pytest.raises(DeadlockError, match="^the program never ends: compute waits with .*; fetch waits with instruction 2 for space in a queue$"):
+    with pytest.raises(DeadlockError, match="^the program never ends: compute waits at .*; fetch waits at instruction 2 for space in a queue$"):
         run_in_random_order(late, np.zeros(64, np.uint8), DEFAULT, 1, Queues(2, 8))
 
 

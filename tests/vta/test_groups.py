@@ -58,7 +58,7 @@ def test_what_has_no_groups() -> None:
 
 def test_weights_that_cannot_be_laid_out() -> None:
     grouping = grouping_of(Dag(grouped((1, 32, 5, 6), 32, 4, constant=False)))
-    assert grouping is not None and "acc has 4 groups of 8 channels in and 8 out, blocks have 16, and w is not a constant" in grouping.refusal(16)
+    assert grouping is not None and "acc has 4 groups of 8 channels in and 8 out, but blocks have 16, and w is not a constant" in grouping.refusal(16)
     assert grouping.refusal(8) == "" and in_groups(Dag(grouped((1, 32, 5, 6), 32, 4, constant=False)), 16) is None
 
 

@@ -116,7 +116,7 @@ def with_window() -> list[Tensor]:
         (elementwise(lambda x, i, j: x[i, i], (16, 16)), r"it reads x\[i0, i0\], a diagonal"),
         (gram(twice=False), "acc multiplies x with other parts of x, .* declare it as two tensors"),
         (of_converted(), "total reads z, computed before it"),
-        (padded_then_added(), "padded needs a border, .* only around what it reduces"),
+        (padded_then_added(), "padded needs a border, .* pads only what it reduces"),
         (elementwise(lambda x, i, j: te.if_then_else(j < 16, x[i, j], const(0, "int8")), (4, 32)), "y needs a border, or parts"),
         (beside_it("idle"), "it never reads its argument z: leave it out"),
         (beside_it("output"), "it makes y of int8 and z of int8; .*: declare an operator for each"),
@@ -126,7 +126,7 @@ def with_window() -> list[Tensor]:
         (summed(lambda x, i, c, r: wide(x, i, c * 2 + r, r), (4, 32, 2)), "total reads x at other places along dimension 1, .*: declare channels"),
         (finished((32, 4), lambda acc, r, i, j: acc[j, i]), "y reads acc in another shape or order; "),
         (finished((3, 32), lambda acc, r, i, j: acc[i, j] + acc[i + 1, j]), "y reads acc in another shape or order; "),
-        (finished((4, 32), lambda acc, r, i, j: acc[i, j] + wide(r, i * 2, j)), "y reads r at other places than those of the result; "),
+        (finished((4, 32), lambda acc, r, i, j: acc[i, j] + wide(r, i * 2, j)), "y reads r at places other than those of the result; "),
         (finished((4, 32), lambda acc, r, i, j: acc[i, j], "int32"), "acc multiplies x of int32; .*: pass x as int8"),
     ],
 )
@@ -138,14 +138,14 @@ def test_refused_ahead(tensors: list[Tensor], said: str) -> None:
 @pytest.mark.parametrize(
     ("tensors", "said"),
     [
-        (with_bias((5,), lambda i, j: (i,)), "reads b_acc, none of whose dimensions has the channels of a result; .*: pass it in the shape"),
+        (with_bias((5,), lambda i, j: (i,)), "reads b_acc, which has no dimension for the channels of a result; .*: pass it in the shape"),
         (with_bias((35,), lambda i, j: (j + 3,)), "reads or writes b from channel 3 on; blocks have 16"),
         (with_bias((64,), lambda i, j: (j * 2,)), "reads or writes b_acc in steps of 2 channels"),
         (elementwise(lambda x, *at: narrowed(wide(x, *at) * wide(x, *at) * wide(x, *at) >> 8)), "a value of x_acc three times"),
         (elementwise(lambda x, i, j: x[j, i], (32, 32)), "changes the order of dimensions"),
-        (read_at((9, 16), lambda i, j: [(i * 2 + 1, j)]), "a result in the place of x_acc, .*: pass it in the shape of the result"),
-        (read_at((4, 16, 7), lambda i, j: [(i, j, i * 2)]), "a result in the place of x_acc, "),
-        (read_at((1, 16), lambda i, j: [(0, j)]), "a result in the place of x_acc, "),
+        (read_at((9, 16), lambda i, j: [(i * 2 + 1, j)]), "a result in place of x_acc, .*: pass it in the shape of the result"),
+        (read_at((4, 16, 7), lambda i, j: [(i, j, i * 2)]), "a result in place of x_acc, "),
+        (read_at((1, 16), lambda i, j: [(0, j)]), "a result in place of x_acc, "),
         (read_at((5, 16), lambda i, j: [(i, j), (i + 1, j)]), "x_acc at two places at once; .*: pass it as two tensors"),
         (read_at((4, 16), lambda i, j: [(i, j), (0, j)]), "x_acc at two places at once; .*: pass it as two tensors"),
         (read_at((8, 16), lambda i, j: [(i * 2, j), (i * 2 + 1, j)]), "x_acc at two places at once; .*: pass it as two tensors"),
@@ -162,7 +162,7 @@ def test_refused_by_the_generator(tensors: list[Tensor], said: str) -> None:
 def test_rows_without_channels_on_a_core_with_rows() -> None:
     """An element has rows times channels: what has rows alone would lie in it the wrong way round."""
     for trials in (0, 2):
-        with pytest.raises(ScheduleError, match="reads b_acc, none of whose dimensions has the channels of a result"):
+        with pytest.raises(ScheduleError, match="reads b_acc, which has no dimension for the channels of a result"):
             ansor.auto_schedule(with_bias((5,), lambda i, j: (i,)), target="vta -core=batch=1", trials=trials, progress=False)
 
 

@@ -51,7 +51,7 @@ def test_bias_is_there_for_each_row() -> None:
 
 
 def test_what_is_no_layout() -> None:
-    with pytest.raises(ArgumentError, match="elements with 0 times their block"):
+    with pytest.raises(ArgumentError, match="elements that repeat their block 0 times"):
         TensorLayout(Memory.ACC, (4,), (0,), (16,), repeats=0)
     with pytest.raises(ArgumentError, match="name each once"):
         TensorLayout(Memory.INP, (4, 4), (2,), (16,))
@@ -69,7 +69,7 @@ def test_arrays_of_another_shape() -> None:
     weights = TensorLayout(Memory.WGT, (1, 16, 16), (1, 2), (16, 16), given=(16, 4), grouped=Grouped(4, 0, 1, 4))
     blocks = pack(np.ones((16, 4), np.int8), weights).view(np.int8).reshape(16, 16)
     assert np.array_equal(blocks, np.kron(np.eye(4, dtype=np.int8), np.ones((4, 4), np.int8)))
-    with pytest.raises(ArgumentError, match="read back a constant"):
+    with pytest.raises(ArgumentError, match="read back a grouped constant"):
         unpack(pack(np.ones((16, 4), np.int8), weights), weights, "int8")
 
 

@@ -171,7 +171,7 @@ static void explain(uint32_t frame) {
     if (status & NOT_KEPT || (protection && below_stack(protection)) || (bus && below_stack(bus)))
         set_note("crash", "the stack overflowed", protection | bus);
     else if (status & 1 << 16 || status & 1 << 19) set_note("instruction", "an instruction that the processor does not have", 0);
-    else if (status & 1 << 17) set_note("trap", "a jump to code that is no Thumb code", 0);
+    else if (status & 1 << 17) set_note("trap", "a jump to code that is not Thumb code", 0);
     else if (status & 1 << 8 || status & 1) set_note("trap", "no instructions are there", 0);
     else if (status & 1 << 24) set_note("trap", "an access that is not aligned", 0);
     else if (status & 1 << 25) set_note("trap", "a division by zero", 0);

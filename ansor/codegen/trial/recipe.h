@@ -153,7 +153,7 @@ static void recipe_read_stored(recipe_reader *reader) {
     const int place = recipe_argument(reader);
     const trial_argument *argument = &ansor_trial_manifest.arguments[place];
     const uint64_t wanted = (uint64_t)recipe_integer(reader, 0, INT64_MAX);
-    if (wanted != argument->size * (uint64_t)argument->bytes) fail("load", "another number of bytes is stored than there is of ", argument->name, ": ", (int64_t)wanted);
+    if (wanted != argument->size * (uint64_t)argument->bytes) fail("load", "the stored number of bytes differs from that of ", argument->name, ": ", (int64_t)wanted);
     asked.fills[place].stored = 1;
     recipe_open(reader, place, wanted);
 }

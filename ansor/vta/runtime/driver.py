@@ -1,4 +1,4 @@
-"""What runs programs: a memory that the host writes and reads, and a core attached to it."""
+"""The interface of devices that run programs: a memory that the host writes and reads, and a core attached to it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ansor.vta.tensors import Bytes
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a device did. kind: "write", "read" or "instructions" (from the host or to it), or "run"; bytes: moved; began, ended: seconds, by a
-    clock of the device; cycles: of a run, if the device counts them."""
+    """Something that a device did. kind: "write", "read" or "instructions" for a transfer, or "run"; bytes: bytes moved; began, ended: seconds on the
+    device's clock; cycles: cycles of a run, 0 if the device does not count them."""
 
     kind: str
     bytes: int
@@ -25,7 +25,7 @@ class Event:
 
 
 class Driver(Protocol):
-    """A device with `dram_bytes` of memory. Calls take effect in their order, possibly later: `read`, `wait` and `events` wait for the calls before them.
+    """A device with `dram_bytes` of memory. Calls take effect in order, but may return earlier; `read`, `wait` and `events` wait for the calls before them.
 
     The memories of the core keep their contents from one run to the next. A program that fails raises ProgramError: in `run`, or in the next call that waits.
     """
@@ -35,11 +35,11 @@ class Driver(Protocol):
     dram_bytes: int
 
     def write(self, address: int, data: Bytes) -> None:
-        """Copy bytes of the host, which may change as soon as this returns, into memory: one transfer."""
+        """Copy bytes from the host to memory in one transfer. The caller may change them as soon as this returns."""
         ...
 
     def read(self, address: int, count: int) -> Bytes:
-        """Read that many bytes of memory: one transfer."""
+        """Read that many bytes of memory in one transfer."""
         ...
 
     def run(self, words: Words) -> None:
@@ -47,16 +47,16 @@ class Driver(Protocol):
         ...
 
     def wait(self) -> None:
-        """Wait until everything that was asked for is done."""
+        """Wait until all calls before this are done."""
         ...
 
     def events(self) -> tuple[Event, ...]:
-        """Everything that it did since it was opened."""
+        """All events since the device was opened."""
         ...
 
 
 def check_memory(dram_bytes: object) -> None:
-    """Raises ArgumentError for anything but the size of a memory."""
+    """Raises ArgumentError unless the value is the size of a memory."""
     if not isinstance(dram_bytes, Integral) or isinstance(dram_bytes, bool) or dram_bytes < 1:
         raise ArgumentError(f"asked for a device with dram_bytes={dram_bytes!r:.80}; pass how many bytes of memory it has, such as 1 << 26")
 
@@ -64,4 +64,4 @@ def check_memory(dram_bytes: object) -> None:
 def check_range(driver: Driver, address: int, count: int) -> None:
     """Raises ArgumentError for bytes that are not in the memory of the device."""
     if address < 0 or count < 0 or address + count > driver.dram_bytes:
-        raise ArgumentError(f"asked for bytes {address} to {address + count} of {driver.name}, which has {driver.dram_bytes}: pass a place inside")
+        raise ArgumentError(f"asked for bytes {address} to {address + count} of {driver.name}, which has {driver.dram_bytes}: pass a range inside")

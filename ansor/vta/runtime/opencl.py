@@ -1,4 +1,4 @@
-"""A core of VTA on any OpenCL device: `core.cl`, driven directly from here. Needs `pip install ansor[opencl]`, and a driver for the device."""
+"""Runs a VTA core, `core.cl`, on any OpenCL device. Needs `pip install ansor[opencl]`, and an OpenCL driver for the device."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Pending:
 class OpenclDriver:
     """The first OpenCL device whose name ("platform: device") contains `device`, ignoring case. Instructions run in program order.
 
-    Nothing waits until the host reads. Raises DeviceError if there is no such device, or it cannot run the core.
+    Only `read`, `wait` and `events` wait for the device. Raises DeviceError if there is no such device, or it cannot run the core.
     """
 
     def __init__(self, configuration: Configuration = DEFAULT, dram_bytes: int = DRAM_BYTES, device: str = "") -> None:
@@ -51,18 +51,18 @@ class OpenclDriver:
         self.name, self.configuration, self.dram_bytes = f"opencl:{_name(chosen)}", configuration, dram_bytes
         lanes = 1 << configuration.batch + configuration.block
         if chosen.max_work_group_size < lanes:
-            raise DeviceError(f"{self.name} has at most {chosen.max_work_group_size} work-items in a group; this core needs {lanes}: take another device")
+            raise DeviceError(f"{self.name} has at most {chosen.max_work_group_size} work-items in a group; this core needs {lanes}: choose another device")
         try:
             self._open(chosen)
         except self._cl.Error as error:
-            raise DeviceError(f"{self.name} does not take a core of {configuration}: {_first_lines(error)}") from error
+            raise DeviceError(f"{self.name} cannot run a core of {configuration}: {_first_lines(error)}") from error
 
     def _open(self, chosen: Any) -> None:
         cl = self._cl
         self._context = cl.Context([chosen])
         self._queue = cl.CommandQueue(self._context, properties=cl.command_queue_properties.PROFILING_ENABLE)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", cl.CompilerWarning)  # a driver's messages about a core that it built do not concern the user
+            warnings.simplefilter("ignore", cl.CompilerWarning)  # the driver's warnings about a core that it built do not concern the user
             program = cl.Program(self._context, core_text(self.configuration)).build(cache_dir=False)
         self._core = cl.Kernel(program, "ansor_vta_core")
         depths = [(memory, self.configuration.depth(memory) * self.configuration.element_bytes(memory)) for memory in list(Memory)[:5]]
@@ -74,13 +74,13 @@ class OpenclDriver:
         self._ran = False
 
     def write(self, address: int, data: Bytes) -> None:
-        """As `Driver`."""
+        """See `Driver`."""
         check_range(self, address, len(data))
         if len(data):
             self._copy("write", self._dram, np.array(data, np.uint8), dst_offset=address)
 
     def read(self, address: int, count: int) -> Bytes:
-        """As `Driver`. Raises ProgramError for what went wrong in a run before."""
+        """See `Driver`. Raises ProgramError if an earlier run failed."""
         check_range(self, address, count)
         found = np.empty(count, np.uint8)
         if count:
@@ -90,7 +90,7 @@ class OpenclDriver:
         return found
 
     def run(self, words: Words) -> None:
-        """As `Driver`."""
+        """See `Driver`."""
         given = np.ascontiguousarray(words, np.uint64)
         place = self._cl.Buffer(self._context, self._cl.mem_flags.READ_ONLY, max(given.nbytes, 16))
         if len(given):
@@ -101,7 +101,7 @@ class OpenclDriver:
         self._ran = True
 
     def wait(self) -> None:
-        """As `Driver`. Raises ProgramError for what went wrong in a run before."""
+        """See `Driver`. Raises ProgramError if an earlier run failed."""
         self._queue.finish()
         for one in self._pending:
             profile = one.event.profile
@@ -112,7 +112,7 @@ class OpenclDriver:
             self._check()
 
     def events(self) -> tuple[Event, ...]:
-        """As `Driver`."""
+        """See `Driver`."""
         self.wait()
         return tuple(self._done)
 
@@ -137,7 +137,7 @@ class OpenclDriver:
             raise BoundsError(f"instruction {at} uses {name}[{place}]; {name} holds {self.configuration.depth(Memory(memory))}", (at,))
         if kind == _DRAM:
             raise BoundsError(f"instruction {at} uses DRAM up to byte {place}, for {name}; DRAM has {self.dram_bytes}: give it more, or fix dram_base", (at,))
-        raise ProgramError(f"instruction {at} is not one of this core: assemble programs with `assemble`", (at,))
+        raise ProgramError(f"instruction {at} is not an instruction of this core: assemble programs with `assemble`", (at,))
 
 
 def core_text(configuration: Configuration) -> str:
@@ -146,7 +146,7 @@ def core_text(configuration: Configuration) -> str:
     sizes |= {f"{memory.name}_DEPTH": configuration.depth(memory) for memory in (Memory.UOP, Memory.WGT, Memory.INP, Memory.ACC)}
     lines = [f"#define {name} {size}" for name, size in sizes.items()]
     for opcode in Opcode:
-        fields = instruction_fields(configuration, opcode)[len(FLAGS) + 1 :]  # without those that all have
+        fields = instruction_fields(configuration, opcode)[len(FLAGS) + 1 :]  # without the fields common to all
         lines += [f"#define {opcode.name}_{field.name.upper()}(a, b) {_bits('ab'[field.word], field)}" for field in fields]
     lines += [f"#define UOP_{field.name.upper()}(a) {_bits('a', field)}" for field in uop_fields(configuration)]
     return "\n".join([*lines, _CORE.read_text()])
@@ -161,14 +161,14 @@ def _pyopencl() -> ModuleType:
     try:
         return importlib.import_module("pyopencl")
     except ImportError as error:
-        raise DeviceError("asked for an OpenCL device, and pyopencl is not there: pip install 'ansor[opencl]', and a driver such as PoCL") from error
+        raise DeviceError("asked for an OpenCL device, but pyopencl is not installed: pip install 'ansor[opencl]', and a driver such as PoCL") from error
 
 
 def _devices() -> list[Any]:
     cl = _pyopencl()
     try:
         return [device for platform in cl.get_platforms() for device in platform.get_devices()]
-    except cl.Error:  # the loader's answer where no driver is installed
+    except cl.Error:  # the loader raises this if no driver is installed
         return []
 
 

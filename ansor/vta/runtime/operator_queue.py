@@ -1,4 +1,4 @@
-"""Operators on a device, one after the other: they wait in a queue until something asks for a result.
+"""Queues operators for a device. A flush runs them in one batch; `Reason` lists what causes it.
 
     write, enqueue, enqueue, ... -> instructions, with barriers of tokens between operators -> at a flush: new micro-ops, instructions, one run
 """
@@ -38,7 +38,7 @@ class Reason(Enum):
 
 @dataclass(frozen=True)
 class Limits:
-    """The most instructions that wait, and the most micro-ops that are kept in the memory of the device."""
+    """The most instructions that wait in the queue, and the most micro-ops that are kept in the memory of the device."""
 
     instructions: int = 1 << 20
     uops: int = 1 << 20
@@ -46,7 +46,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name, value in (("instructions", self.instructions), ("uops", self.uops)):
             if not isinstance(value, int) or value < 1:
-                raise ArgumentError(f"{name} of the limits of a queue is {value!r:.80}; pass a whole number of at least 1")
+                raise ArgumentError(f"asked for a queue with a limit of {value!r:.80} {name}; pass a whole number of at least 1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Transfers:
-    """A number of transfers, and their bytes."""
+    """A number of transfers, and their total bytes."""
 
     count: int
     bytes: int
@@ -67,8 +67,9 @@ class Transfers:
 
 @dataclass(frozen=True)
 class QueueCounts:
-    """What a queue did. operators, barriers, instructions: put into it; runs: flushes, by reason; kernels_loaded: LOADs of an operator's micro-ops into the
-    core; kernels_kept: LOADs that were not needed, as the micro-ops were there; transfers: of "writes" and "reads" of buffers, of "instructions", of "uops"."""
+    """What a queue did. operators, barriers, instructions: how many were enqueued; runs: flushes, by reason; kernels_loaded: LOADs of an operator's micro-ops
+    into the core; kernels_kept: LOADs that were saved, as the micro-ops were there; transfers: by kind, which is "writes" or "reads" of buffers,
+    "instructions" or "uops"."""
 
     operators: int
     barriers: int
@@ -80,7 +81,7 @@ class QueueCounts:
 
     @property
     def synchronisations(self) -> int:
-        """Runs, for any reason."""
+        """The number of runs, for any reason."""
         return sum(self.runs.values())
 
 
@@ -93,7 +94,7 @@ class Queue:
         configuration, unit = driver.configuration, alignment(driver.configuration)
         first = -(-limits.uops * UOP_BYTES // unit) * unit
         if first >= driver.dram_bytes:
-            raise ArgumentError(f"{limits.uops} micro-ops are asked for in the {driver.dram_bytes} bytes of {driver.name}: leave room for buffers")
+            raise ArgumentError(f"asked for {limits.uops} micro-ops in the {driver.dram_bytes} bytes of {driver.name}: leave space for buffers")
         self.driver, self.limits = driver, limits
         self._space, self._live = Space(first, driver.dram_bytes, unit), set[Buffer]()
         self._residents, self._counts = Residents(configuration.depth(Memory.UOP)), Counter[str | Reason]()
@@ -131,7 +132,7 @@ class Queue:
         if not hasattr(array, "dtype"):
             raise ArgumentError(f"asked to write {with_article(type(array).__name__)} to a buffer; pass an array of {_dtype(buffer.layout)}")
         if array.dtype != _dtype(buffer.layout):
-            raise ArgumentError(f"asked to write an array of {array.dtype} to a buffer of {_dtype(buffer.layout)}: pass that")
+            raise ArgumentError(f"asked to write an array of {array.dtype} to a buffer of {_dtype(buffer.layout)}: convert it")
         data = pack(array, buffer.layout)
         if buffer in self._used:
             self._flush(Reason.WRITE)
@@ -155,8 +156,8 @@ class Queue:
         loads, longest = -(-len(operator.uops) // (1 << 15)), self.limits.instructions
         needed = len(operator.words) + loads + len(end)
         if needed > longest or len(operator.uops) > min(self.limits.uops, self._residents.depth):
-            room = f"{longest} instructions and {min(self.limits.uops, self._residents.depth)} micro-ops"
-            raise ArgumentError(f"asked to run an operator of {needed} instructions and {len(operator.uops)} micro-ops at once, with room for {room}")
+            room = f"{longest} instructions and {min(self.limits.uops, self._residents.depth)} micro-ops: raise the limits, or split the operator"
+            raise ArgumentError(f"asked to run an operator of {needed} instructions and {len(operator.uops)} micro-ops in a queue for {room}")
         key = operator.uops.tobytes()
         no_uops = key not in self._recorded and self._uop_end + len(operator.uops) > self.limits.uops
         if self._words and (no_uops or self._length + len(edge) + needed > longest):
@@ -172,7 +173,7 @@ class Queue:
         self._counts.update(operators=1)
 
     def synchronise(self) -> None:
-        """Returns when all that was enqueued is done."""
+        """Flush, and wait until all enqueued operators are done."""
         self._flush(Reason.TOLD)
         with self._running():
             self.driver.wait()
@@ -186,7 +187,7 @@ class Queue:
         return QueueCounts(operators, barriers, instructions, runs, loaded, kept, transfers)
 
     def _placed(self, operator: Operator, key: bytes, addresses: list[int]) -> Words:
-        """Its instructions, with a LOAD of its micro-ops if they are not in the core."""
+        """The instructions of an operator, with a LOAD of its micro-ops if they are not in the core."""
         if not key:
             return linked(operator, addresses)
         if key not in self._recorded:
@@ -223,7 +224,8 @@ class Queue:
 
     @contextmanager
     def _running(self) -> Iterator[None]:
-        """While the device runs or is waited for: after an error or Ctrl-C it is unknown how far programs got, and so what is in the core."""
+        """Surrounds calls that run the device or wait for it. After an error or Ctrl-C it is unknown how far programs got, so the record of micro-ops in
+        the core is reset."""
         try:
             yield
         except BaseException:
@@ -234,15 +236,15 @@ class Queue:
         if not isinstance(buffer, Buffer):
             raise ArgumentError(f"asked to use {with_article(type(buffer).__name__)} as a buffer; pass what Queue.buffer returned, and write the array to it")
         if buffer not in self._live:
-            raise ArgumentError(f"asked to use a buffer at byte {buffer.address} that this queue does not have: it was freed, or is of another queue")
+            raise ArgumentError(f"asked to use a buffer at byte {buffer.address} that this queue does not have: it was freed, or belongs to another queue")
 
     def _check_call(self, operator: Operator, buffers: Sequence[Buffer]) -> None:
         if not isinstance(operator, Operator):
             raise ArgumentError(f"asked to run {with_article(type(operator).__name__)}; pass an Operator: operator_from_text(program.source)")
         if operator.configuration != self.driver.configuration:
-            raise ArgumentError(f"asked to run an operator for {operator.configuration} on {self.driver.configuration}: compile it for that")
+            raise ArgumentError(f"asked to run an operator for {operator.configuration} on {self.driver.configuration}: compile it for that core")
         if len(buffers) != len(operator.tensors):
-            raise ArgumentError(f"{len(buffers)} buffers are passed to an operator of {len(operator.tensors)} tensors")
+            raise ArgumentError(f"asked to run an operator with {len(buffers)} buffers, but it has {len(operator.tensors)} tensors: pass a buffer for each")
         for tensor, buffer in zip(operator.tensors, buffers, strict=True):
             self._check(buffer)
             sizes = [one.bytes(operator.configuration) for one in (tensor.layout, buffer.layout)]

@@ -1,4 +1,4 @@
-"""Drivers of the simulators."""
+"""Drivers for the simulators."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ DRAM_BYTES = 1 << 26
 
 
 class FunctionalDriver:
-    """The functional simulator. seed: modules are interleaved at random, and accesses that no tokens order raise RaceError; None: in program order."""
+    """The functional simulator. seed: interleave modules at random, and raise RaceError for accesses that no tokens order; None: run in program order."""
 
     def __init__(self, configuration: Configuration = DEFAULT, dram_bytes: int = DRAM_BYTES, seed: int | None = None) -> None:
         check_core(configuration)
         check_memory(dram_bytes)
         if seed is not None and not isinstance(seed, Integral):
-            raise ArgumentError(f"asked for a simulator with seed={seed!r:.80}; pass a whole number, or None for the order of the program")
+            raise ArgumentError(f"asked for a simulator with seed={seed!r:.80}; pass a whole number, or None for program order")
         self.name, self.configuration, self.dram_bytes = "vta-functional", configuration, dram_bytes
         self._seed, self._dram, self._sram = seed, _zeros(dram_bytes), Sram(configuration)
         self._events: list[Event] = []
 
     def write(self, address: int, data: Bytes) -> None:
-        """As `Driver`."""
+        """See `Driver`."""
         check_range(self, address, len(data))
         began = perf_counter()
         self._dram[address : address + len(data)] = data
         self._did("write", len(data), began)
 
     def read(self, address: int, count: int) -> Bytes:
-        """As `Driver`."""
+        """See `Driver`."""
         check_range(self, address, count)
         began = perf_counter()
         found = self._dram[address : address + count].copy()
@@ -46,7 +46,7 @@ class FunctionalDriver:
         return found
 
     def run(self, words: Words) -> None:
-        """As `Driver`."""
+        """See `Driver`."""
         began = perf_counter()
         self._did("instructions", words.nbytes, began)
         if self._seed is None:
@@ -57,10 +57,10 @@ class FunctionalDriver:
         self._did("run", 0, began, self._cycles(words))
 
     def wait(self) -> None:
-        """As `Driver`."""
+        """See `Driver`."""
 
     def events(self) -> tuple[Event, ...]:
-        """As `Driver`."""
+        """See `Driver`."""
         return tuple(self._events)
 
     def _cycles(self, words: Words) -> int:
@@ -72,7 +72,7 @@ class FunctionalDriver:
 
 
 class CycleDriver(FunctionalDriver):
-    """The functional simulator, in the order of the program, with the cycles of each run by a model."""
+    """The functional simulator in program order, with the cycles of each run as counted by a model."""
 
     def __init__(self, configuration: Configuration = DEFAULT, dram_bytes: int = DRAM_BYTES, model: CycleModel = CHISEL) -> None:
         check_model(model)

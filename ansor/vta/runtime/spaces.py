@@ -1,4 +1,4 @@
-"""Allocation in a memory: first fit; and micro-ops, of which the least recently used are evicted."""
+"""A first-fit allocator for a memory, and a cache of micro-ops that evicts the least recently used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Space:
-    """The range from `first` to before `end`, in which pieces are allocated. Starts are multiples of `unit`."""
+    """Allocates pieces of the range [first, end). Starts are multiples of `unit`."""
 
     first: int
     end: int
@@ -32,7 +32,7 @@ class Space:
 
     @property
     def free(self) -> int:
-        """The free length, in all gaps together."""
+        """The free length of all gaps together."""
         return self.end - self.first - sum(self.taken.values())
 
     def _rounded(self, place: int) -> int:
@@ -41,7 +41,7 @@ class Space:
 
 @dataclass
 class Residents:
-    """The micro-ops in the memory UOP of a core, by their contents. `depth`: how many it holds."""
+    """The micro-ops in the memory UOP of a core, by their contents. depth: how many UOP holds."""
 
     depth: int
     starts: dict[bytes, int] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Residents:
         self._space = Space(0, self.depth)
 
     def place(self, key: bytes, count: int) -> tuple[int, bool]:
-        """Where these micro-ops are, and whether they were there already. The least recently used ones are evicted."""
+        """The start of these micro-ops, and whether they were there already. Evicts the least recently used ones if space is needed."""
         if (start := self.starts.pop(key, None)) is not None:
             self.starts[key] = start
             return start, True

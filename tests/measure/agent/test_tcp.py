@@ -207,7 +207,7 @@ def test_too_many_peers_are_told(server: tuple[subprocess.Popen[str], int]) -> N
 
 
 @pytest.mark.parametrize(("mode", "content", "said"), [
-    (0o644, KEY, "others can read or write the key; take that right away with chmod 600"),
+    (0o644, KEY, "others can read or write the key; run chmod 600 on it"),
     (0o600, b"short", "the key has fewer than 16 bytes"),
     (0o600, b"short\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n", "the key has fewer than 16 bytes"),
     (0o600, b"x" * 4096, "the key is longer than 4095 bytes"),

@@ -53,7 +53,7 @@ def test_doubles_are_their_bits() -> None:
     (f"{HEAD}\nfill 0 f4 12\nend\n", "16 hexadecimal digits are missing in line 2"), (f"{HEAD}\ndance\nend\n", "an unknown word begins line 2"),
     (f"{HEAD}\nfill 0 f4 {1:016x} 1.0 2.0\nend\n", "the bits of a number are missing in line 2"),
     (f"{HEAD}\nfile 0 f4 16 /not/there\nend\n", "the values of 'A' cannot be read from their file"),
-    (f"{HEAD}\nstored 0 12 /dev/null\nend\n", "another number of bytes is stored than there is of 'A': 12"),
+    (f"{HEAD}\nstored 0 12 /dev/null\nend\n", "the stored number of bytes differs from that of 'A': 12"),
     (f"{HEAD}\nstored 0 16 /dev/null\nend\n", "the values of 'A' cannot be read from their file"),
 ))  # fmt: skip
 def test_a_program_refuses_what_is_no_recipe(recipe: str, why: str) -> None:

@@ -51,5 +51,5 @@ def test_words_that_are_no_instruction_are_refused() -> None:
     driver = OpenclDriver(DEFAULT, 4096)
     for words in ([(7, 0)], [(3, 0), (7 << 7 | 0, 1 << 16 | 1)]):
         driver.run(np.array(words, np.uint64))
-        with pytest.raises(ProgramError, match=f"^instruction {len(words) - 1} is not one of this core: assemble programs with `assemble`$"):
+        with pytest.raises(ProgramError, match=f"^instruction {len(words) - 1} is not an instruction of this core: assemble programs with `assemble`$"):
             driver.read(0, 4)

@@ -221,28 +221,28 @@ def test_what_does_not_fit_is_refused() -> None:
     x, y, z = (queue.buffer(layout) for _ in range(3))
     one, any_queue = adding(DEFAULT, ROWS, WIDTH), cast(Any, queue)
     refused: list[tuple[Callable[[], object], str]] = [
-        (lambda: queue.enqueue(one, (x, y)), "^2 buffers are passed to an operator of 3 tensors$"),
+        (lambda: queue.enqueue(one, (x, y)), "^asked to run an operator with 2 buffers, but it has 3 tensors: pass a buffer for each$"),
         (lambda: queue.enqueue(one, (x, y, x)), "^z is written, and its buffer is passed for another tensor, too: pass a buffer of its own$"),
         (lambda: queue.enqueue(one, (x, y, room(queue, 1, 16))), "^z is INP.*, of 240 bytes; the buffer has 16: pass one of the same size$"),
         (lambda: queue.enqueue(adding(CORE_32, ROWS, WIDTH), (x, y, z)), "^asked to run an operator for VTA 1x32x32"),
-        (lambda: queue.write(x, np.zeros((ROWS, WIDTH), np.int32)), "^asked to write an array of int32 to a buffer of int8: pass that$"),
+        (lambda: queue.write(x, np.zeros((ROWS, WIDTH), np.int32)), "^asked to write an array of int32 to a buffer of int8: convert it$"),
         (lambda: queue.write(x, np.zeros((2, 2), np.int8)), "^asked to lay out an array of shape"),
-        (lambda: opened().read(x), "^asked to use a buffer at byte .* that this queue does not have: it was freed, or is of another queue$"),
+        (lambda: opened().read(x), "^asked to use a buffer at byte .* that this queue does not have: it was freed, or belongs to another queue$"),
         (lambda: any_queue.write(x, [[1]]), "^asked to write a list to a buffer; pass an array of int8$"),
         (lambda: any_queue.enqueue(one, (np.zeros((ROWS, WIDTH), np.int8), y, z)), "^asked to use an ndarray as a buffer; pass what Queue.buffer returned"),
         (lambda: any_queue.enqueue(one.to_text(), (x, y, z)), r"^asked to run a str; pass an Operator: operator_from_text\(program.source\)$"),
         (lambda: any_queue.buffer((ROWS, WIDTH)), r"^asked for a buffer of \(5, 40\); pass a TensorLayout"),
         (lambda: type(any_queue)("opencl"), "^asked for a queue of 'opencl'; pass a driver"),
-        (lambda: Limits(0, 4), "^instructions of the limits of a queue is 0; pass a whole number of at least 1$"),
-        (lambda: opened(limits=Limits(8, 64)).enqueue(one, ()), "0 buffers are passed"),
-        (lambda: opened(limits=Limits(10, DRAM_BYTES)), "^524288 micro-ops are asked for in the 524288 bytes of vta-functional: leave room for buffers$"),
+        (lambda: Limits(0, 4), "^asked for a queue with a limit of 0 instructions; pass a whole number of at least 1$"),
+        (lambda: opened(limits=Limits(8, 64)).enqueue(one, ()), "an operator with 0 buffers"),
+        (lambda: opened(limits=Limits(10, DRAM_BYTES)), "^asked for 524288 micro-ops in the 524288 bytes of vta-functional: leave space for buffers$"),
     ]  # fmt: skip
     for asked, text in refused:
         with pytest.raises(ArgumentError, match=text):
             asked()
     short = opened(limits=Limits(8, 64))
     buffers = [short.buffer(layout) for _ in range(3)]
-    with pytest.raises(ArgumentError, match="an operator of 11 instructions and 1 micro-ops at once, with room for 8 instructions and 64 micro-ops$"):
+    with pytest.raises(ArgumentError, match="an operator of 11 instructions and 1 micro-ops in a queue for 8 instructions and 64 micro-ops: raise"):
         short.enqueue(one, buffers)
     with pytest.raises(MachineTrouble, match="free buffers, or give it more memory$"):
         room(queue, 1 << 15, 32)

@@ -62,7 +62,7 @@ def test_what_goes_wrong_is_said_the_same_way(opened: Opened) -> None:
     driver.wait()
     with pytest.raises(ArgumentError, match="^asked for bytes 131072 to 131073 of "):
         driver.read(DRAM_BYTES, 1)
-    with pytest.raises(ArgumentError, match="pass a place inside$"):
+    with pytest.raises(ArgumentError, match="pass a range inside$"):
         driver.write(-1, np.zeros(4, np.uint8))
 
 
