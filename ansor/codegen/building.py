@@ -14,7 +14,7 @@ from ansor.codegen.toolchain import Compiled
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
+class BuildOutput:
     """The result of building texts together: an artifact of each, or none, and the tool's output."""
 
     artifacts: tuple[Artifact, ...]
@@ -44,5 +44,5 @@ class Toolchain(Protocol):
     def prepare(self, form: str) -> None:
         """Do slow first-time work, so that it does not count against a candidate's time limit. Raises ToolchainError if it cannot build that form."""
 
-    def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
+    def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> BuildOutput:
         """Build texts into files that begin with `stem`. Errors in a text are values. Raises ToolchainError if the tool cannot be started."""

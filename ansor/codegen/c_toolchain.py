@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ansor.codegen.artifact import LIBRARY, PROGRAM, Artifact
-from ansor.codegen.building import Making
+from ansor.codegen.building import BuildOutput
 from ansor.codegen.identity import code_digests
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiled, Compiler, prepare
@@ -78,26 +78,26 @@ class CToolchain:
         else:
             prepare(self.compiler, self.mcpu, self._machine)
 
-    def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
+    def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> BuildOutput:
         """See `Toolchain`. Digests are computed from the object before linking."""
         build = self._programs if form == PROGRAM else self._library
         return build(sources, stem, CallLimits(timeout, cancelled))
 
-    def _library(self, sources: Sequence[CSource], stem: Path, limits: CallLimits) -> Making:
+    def _library(self, sources: Sequence[CSource], stem: Path, limits: CallLimits) -> BuildOutput:
         """Build one library for all texts."""
         symbols, text = together(sources)
         made, path = stem.with_suffix(".o"), stem.with_suffix(".so")
         tools = Tools(self.compiler, (*self.flags, *OBJECTS), self.flags, limits)
         compiled = tools.compiled([text], [made])
         if not compiled.ok:
-            return Making((), compiled)
+            return BuildOutput((), compiled)
         digests = code_digests(made, symbols)
         linked = tools.linked([made], path)
         made.unlink()
         artifacts = [Artifact(one, path, symbol, LIBRARY, digests.get(symbol, "")) for one, symbol in zip(sources, symbols, strict=True)]
-        return _making(artifacts, compiled, linked)
+        return _build_output(artifacts, compiled, linked)
 
-    def _programs(self, sources: Sequence[CSource], stem: Path, limits: CallLimits) -> Making:
+    def _programs(self, sources: Sequence[CSource], stem: Path, limits: CallLimits) -> BuildOutput:
         """Build one program per text. One compiler call serves all: its start takes as long as a small candidate."""
         linking = link_flags(self.compiler, self._program_triple)
         tools = Tools(self.compiler, (*self._program_flags, *OBJECTS), linking, limits)
@@ -105,7 +105,7 @@ class CToolchain:
         objects = [path.with_name(f"{path.name}.o") for path in paths]
         compiled = tools.compiled([program_text(one) for one in sources], objects)
         if not compiled.ok:
-            return Making((), compiled)
+            return BuildOutput((), compiled)
         artifacts, seconds = [], 0.0
         for one, made, path in zip(sources, objects, paths, strict=True):
             digest = code_digests(made, [one.entry]).get(one.entry, "")
@@ -116,12 +116,12 @@ class CToolchain:
             if not linked.ok:
                 break
             artifacts.append(Artifact(one, path, one.entry, PROGRAM, digest))
-        return _making(artifacts, compiled, replace(linked, seconds=seconds))
+        return _build_output(artifacts, compiled, replace(linked, seconds=seconds))
 
 
-def _making(artifacts: Sequence[Artifact], compiled: Compiled, linked: Compiled) -> Making:
+def _build_output(artifacts: Sequence[Artifact], compiled: Compiled, linked: Compiled) -> BuildOutput:
     said = Compiled(linked.kind, linked.text, compiled.seconds + linked.seconds, linked.command)
-    return Making(tuple(artifacts) if linked.ok else (), said)
+    return BuildOutput(tuple(artifacts) if linked.ok else (), said)
 
 
 def together(sources: Sequence[CSource]) -> tuple[list[str], str]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ansor.codegen.artifact import Artifact
-from ansor.codegen.building import Making
+from ansor.codegen.building import BuildOutput
 from ansor.codegen.source import CSource
 from ansor.codegen.toolchain import Compiled
 from ansor.errors import AnsorError
@@ -41,7 +41,7 @@ class VtaToolchain:
     def prepare(self, form: str) -> None:
         """Nothing is slow the first time."""
 
-    def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
+    def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> BuildOutput:
         """See `Toolchain`."""
         del timeout, cancelled
         start, artifacts = time.monotonic(), []
@@ -52,8 +52,8 @@ class VtaToolchain:
                     operator = operator_from_text(source.text)
                     columns_of(operator.words, operator.configuration)
                 except AnsorError as error:
-                    return Making((), Compiled("compile", str(error), time.monotonic() - start, ()))
+                    return BuildOutput((), Compiled("compile", str(error), time.monotonic() - start, ()))
                 digest = hashlib.sha256(operator.words.tobytes() + operator.uops.tobytes()).hexdigest()
             path.write_text(source.text)
             artifacts.append(Artifact(source, path, source.entry, form, digest))
-        return Making(tuple(artifacts), Compiled("", "", time.monotonic() - start, ()))
+        return BuildOutput(tuple(artifacts), Compiled("", "", time.monotonic() - start, ()))

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ansor.codegen.artifact import Artifact
-from ansor.codegen.building import Making
+from ansor.codegen.building import BuildOutput
 from ansor.codegen.c_toolchain import TOGETHER
 from ansor.codegen.compiler_commands import CompilerCommands, compiler_commands
 from ansor.codegen.image import frames, harness
@@ -113,7 +113,7 @@ class ImageToolchain:
         """The part shared by all images of the board. Raises ToolchainError if it does not build."""
         return _harness(self.compiler, self.board)
 
-    def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
+    def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> BuildOutput:
         """See `Toolchain`. By default, each candidate is its own image; digests are computed from the objects."""
         candidates = [units_of(source, f"ansor_candidate_{number}") for number, source in enumerate(sources)]
         symbols, limits = [one.symbol for one in candidates], CallLimits(timeout, cancelled)
@@ -123,18 +123,18 @@ class ImageToolchain:
             words = (self.version, *self.compiler.command, *self._object_flags)
             compiled, objects = compiled_objects(candidates, folder, words, lambda files: self._compiled(files, limits))
             if not compiled.ok:
-                return Making((), compiled)
+                return BuildOutput((), compiled)
             if deep := frames.misfit(max((one.frame for one in objects), default=0), self.board.run.stack, self.board.name):
-                return Making((), replace(compiled, kind="does_not_fit", text=deep))
+                return BuildOutput((), replace(compiled, kind="does_not_fit", text=deep))
             linked = self._linked(symbols, [*dict.fromkeys(path for one in objects for path in one.paths)], folder / "linked.elf", limits)
             said = replace(linked, seconds=compiled.seconds + linked.seconds)
             if not linked.ok:
-                return Making((), replace(said, kind="does_not_fit") if NO_ROOM in said.text else said)
+                return BuildOutput((), replace(said, kind="does_not_fit") if NO_ROOM in said.text else said)
             paths = self._written(folder / "linked.elf", symbols, stem)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         rows = zip(sources, paths, symbols, objects, strict=True)
-        return Making(tuple(Artifact(source, path, symbol, form, one.digest) for source, path, symbol, one in rows), said)
+        return BuildOutput(tuple(Artifact(source, path, symbol, form, one.digest) for source, path, symbol, one in rows), said)
 
     @property
     def _object_flags(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ansor.codegen.artifact import Artifact
-from ansor.codegen.building import Making
+from ansor.codegen.building import BuildOutput
 from ansor.codegen.source import Argument, CSource
 from ansor.codegen.toolchain import Compiled
 from ansor.errors import ScheduleError
@@ -109,11 +109,11 @@ class ToyToolchain:
     def prepare(self, form: str) -> None:
         pass
 
-    def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> Making:
+    def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> BuildOutput:
         start, (source,) = time.monotonic(), sources
         path = stem.with_suffix(".toy")
         path.write_text(source.text)
-        return Making((Artifact(source, path, source.entry, form),), Compiled("", "", time.monotonic() - start, ()))
+        return BuildOutput((Artifact(source, path, source.entry, form),), Compiled("", "", time.monotonic() - start, ()))
 
 
 TOY = Kind("toy", default, OPTIONS, "1", CYCLES, "toy-machine", CodeGenerator(emit, lambda target: ToyToolchain()))
