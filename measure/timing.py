@@ -12,7 +12,7 @@ from ansor.errors import ArgumentError
 
 COLD_CALL_COUNTS = 0.05  # seconds: beyond this, cold caches no longer explain a slow first call
 SINGLE_CALL_COUNTS = 1e-3  # seconds: below this, a page fault or an interrupt may explain slow single calls
-SINGLE_CALLS = 3  # that must be slow: a single one took up to five times as long as the program did later
+SINGLE_CALLS = 3  # the most single calls timed before a program counts as slow: one took up to five times as long as the program did later
 
 
 def _check_numbers(options: Stopping | TimingOptions) -> None:

@@ -71,7 +71,7 @@ def run_compare(given: argparse.Namespace) -> int:
 
 
 def pairs_of(first: Loaded, second: Loaded) -> list[Pair]:
-    """The workloads of both files, by how slow the second file's program is, slowest first; those in only one file are last."""
+    """The workloads of both files, by the ratio of their programs' speeds: the greatest losses of the second file first, those in only one file last."""
     groups, names = (_by_key(first.records), _by_key(second.records)), {**first.names, **second.names}
     keys = dict.fromkeys((*groups[0], *groups[1]))
     pairs = [_pair(key, names, groups[0].get(key, []), groups[1].get(key, [])) for key in keys]

@@ -56,7 +56,7 @@ def run_int8(given: argparse.Namespace, console: Console, tuning: NetworkKeyword
 
 
 def _records(given: argparse.Namespace, name: str, reads: bool) -> Path | None:
-    """The record file: the one given, or one named after the network, if it exists or may be written; else None."""
+    """The record file: the one given, else one named after the network; None if that does not exist and records are only read."""
     place = Path(given.records) if given.records else Path(f"{c_identifier(name)}.jsonl")
     return None if reads and not given.records and not place.exists() else place
 
@@ -82,8 +82,13 @@ def _saved(made: IntegerProgram, given: argparse.Namespace, console: Console) ->
 
 
 def _say_test(wrong: int, more: str, console: Console) -> int:
-    console.print(f"self-test: {f'failed, byte {wrong - 1} of the outputs is wrong' if wrong else 'passed, every byte is right'}{more}")
+    console.print(f"self-test: {_verdict(wrong)}{more}")
     return 1 if wrong else 0
+
+
+def _verdict(wrong: int) -> str:
+    """wrong: what the self-test returns, 0 or the position of a byte from 1."""
+    return f"failed at byte {wrong - 1} of the outputs, or after it if a long output starts there" if wrong else "passed, every byte is right"
 
 
 def _subject(given: argparse.Namespace) -> tuple[object, Sequence[object], str]:

@@ -232,7 +232,7 @@ def _traced(module: torch.nn.Module, args: tuple[object, ...], kwargs: dict[str,
 
 
 def _as_its_own(leaf: object) -> object:
-    """A new tensor object over the same memory: torch.export assumes that two arguments which are one object, or an argument that is a weight, always are."""
+    """A new tensor object over the same memory. If two arguments are one object, or one is a weight, torch.export assumes that they are in every call."""
     return leaf.detach() if isinstance(leaf, torch.Tensor) else leaf
 
 

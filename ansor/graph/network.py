@@ -168,7 +168,7 @@ class CompiledNetwork(Locked):
         return self._call.results_from(results)
 
     def after_fork(self) -> None:
-        """Forget calls of other threads, which do not run in a forked child."""
+        """Forget the calls of other threads: these threads do not exist in a forked child."""
         self._running = False
 
     def _say_gradients(self) -> None:

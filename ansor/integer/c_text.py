@@ -50,7 +50,8 @@ def header_text(program: NetworkCode) -> str:
     lines += [f"void {word}_AFTER(int layer);", "#endif", ""]
     lines += ["/* Fill the inputs in the arena, run, and read the outputs from it. The arena has the alignment above, and keeps no state between runs. */"]
     lines += [f"void {name}_run(unsigned char *arena);", *_parallel_lines(program), ""]
-    lines += ["/* Returns 0 if the outputs for a known input are correct, else the position, from 1, of the first wrong byte (the start of a long output). */"]
+    lines += ["/* Returns 0 if the outputs for a known input are correct, else the position, from 1, of the first wrong byte. A long output is compared by a"]
+    lines += [" * hash: the position is then that of its first byte. */"]
     lines += [f"int {name}_selftest(unsigned char *arena);", "", "/* The parts of the self-test: before a run, and after it. */"]
     lines += [f"void {name}_selftest_fill(unsigned char *arena);", f"int {name}_selftest_check(unsigned char *arena);", "", "#endif", ""]
     return "\n".join(lines)

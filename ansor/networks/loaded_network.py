@@ -117,7 +117,7 @@ class LoadedNetwork(Locked):
                 self._running = False
 
     def after_fork(self) -> None:
-        """Forget calls of other threads, which do not run in a forked child."""
+        """Forget the calls of other threads: these threads do not exist in a forked child."""
         self._running = False
 
     def _run_once(self) -> None:

@@ -23,7 +23,7 @@ Array = NDArray[np.generic]
 
 
 class Constants:
-    """The constants that kernels read, at multiples of `ALIGNMENT`; equal ones are stored once. Mutable: plans add theirs; several may share an instance."""
+    """The constants that kernels read, at multiples of `ALIGNMENT`. Equal ones are stored once. Mutable: plans add theirs; several may share an instance."""
 
     def __init__(self) -> None:
         self._contents: dict[str, Place] = {}  # by digest

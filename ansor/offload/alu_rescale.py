@@ -32,7 +32,7 @@ Constants = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """(x * multipliers + added) >> shift. multipliers, added: int32 [channels]; None if all multipliers are 1, or all added numbers are 0."""
+    """(x * multipliers + added) >> shift. multipliers: int32 [channels], None if all are 1; added: int32 [channels], None if all are 0."""
 
     multipliers: Constants | None
     added: Constants | None

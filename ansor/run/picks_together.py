@@ -42,7 +42,7 @@ PATIENCE_SECONDS = 60.0
 def pick_together(states: Sequence[TaskState], model: CostModel | str | None = None, seed: int = 0) -> None:
     """Pick a program for every state without one, into the state or into the cache of picks, where `choosing.chosen` finds it.
 
-    model, seed: as in `pick`. Nothing happens for few tasks, with one core, with a scorer that has no name, or without that cache; and tasks whose sketches
+    model, seed: as in `pick`. Nothing happens for few tasks, with one core, with a model given as an object, or without that cache. Tasks whose sketches
     follow from more than this package are left out.
     """
     if not kept_picks.ENABLED or not (model is None or isinstance(model, str)):

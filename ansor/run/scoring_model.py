@@ -10,7 +10,7 @@ from ansor.run.machine_model import FittedModel, machine_model
 from ansor.targets.base import Target
 
 ESTIMATE = "estimate"
-"""The mark where no model knows the target."""
+"""The mark of the estimate, used if no model knows the target."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class NamedModel:
 def scoring_model(target: Target, unit: str, asked: CostModel | str | None = None, *, seed: int = 0, here: bool = True) -> NamedModel:
     """The model that ranks programs of a target with costs in a unit. here: programs are measured on this machine, so that a model fitted to it may be used.
 
-    asked: a model, PACKAGE, or None for the best available one.
+    asked: a model, 'package', or None for the best available one.
     """
     if asked is not None and not isinstance(asked, str):
         return NamedModel(asked, "the model given", f"given: {type(asked).__name__}")
@@ -38,7 +38,7 @@ def scoring_model(target: Target, unit: str, asked: CostModel | str | None = Non
 
 
 def model_mark(target: Target, unit: str, asked: str | None = None) -> str:
-    """The mark of the model that a text asks for, without loading it where it is the package's."""
+    """The mark of the model that `asked` names: 'package', or None for the best available one. Does not load the package's model."""
     if not knows(target.prior.family, unit):
         return ESTIMATE
     own = machine_model(target) if asked is None else None

@@ -148,5 +148,5 @@ def count_cycles(words: Words, configuration: Configuration, model: CycleModel =
     if not result.ok:
         waiting = [(name, number) for name, number in zip(PARTS, result.waits, strict=True) if number >= 0]
         text = ", ".join(f"{name} waits at instruction {number}" for name, number in waiting)
-        raise DeadlockError(f"the program never ends: {text}; `run_in_random_order` reports for what", tuple(number for _, number in waiting))
+        raise DeadlockError(f"the program never ends: {text}; `run_in_random_order` reports what it waits for", tuple(number for _, number in waiting))
     return Cycles(result.total, dict(zip(PARTS, result.busy, strict=True)), result.bus, result.gemm, result.alu, times)

@@ -13,7 +13,7 @@ from ansor.vta.instructions import Loop, Uop
 
 MOST_ITERATIONS = (1 << ITERATION_BITS) - 1
 APART = 3
-"""The least distance of micro-ops that write the same element. If they are closer, cores that do not forward sums (HLS) compute wrong results."""
+"""The least distance between two micro-ops that write the same element. If they are closer, cores that do not forward sums (HLS) compute wrong results."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ansor.errors import DeviceError
 from ansor.measure.boards.smoke import refuse
 from ansor.measure.wire.wire import FlashError, Flashing, FlashRegion, Wire, WireError
 
-MOST_FAILED = 2  # this many failed writes in a row are an error
+MOST_FAILED = 2  # failed writes in a row that raise an error
 
 
 def refuse_flash(board: Board, name: str) -> DeviceError:

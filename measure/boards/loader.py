@@ -10,7 +10,7 @@ from ansor.measure.wire.wire import Summing, Wire, WireError
 
 BLOCK = 64  # bytes that are compared and written together, aligned
 SUMMED, REWRITTEN = 16 << 10, 2 << 10  # bytes per checksum, and per piece that is rewritten if it is wrong
-GAP = 4  # most unchanged blocks sent along between two changed ones: another request would cost more
+GAP = 4  # most blocks from one changed block to the next in one request: another request would cost more
 
 
 class Loader:

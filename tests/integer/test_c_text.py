@@ -43,7 +43,8 @@ void TINY_AFTER(int layer);
 /* Fill the inputs in the arena, run, and read the outputs from it. The arena has the alignment above, and keeps no state between runs. */
 void tiny_run(unsigned char *arena);
 
-/* Returns 0 if the outputs for a known input are correct, else the position, from 1, of the first wrong byte (the start of a long output). */
+/* Returns 0 if the outputs for a known input are correct, else the position, from 1, of the first wrong byte. A long output is compared by a
+ * hash: the position is then that of its first byte. */
 int tiny_selftest(unsigned char *arena);
 
 /* The parts of the self-test: before a run, and after it. */

@@ -80,7 +80,7 @@ def test_what_no_core_has_is_refused(groups: dict[str, Any], text: str) -> None:
 
 
 def test_deadlocks_are_said() -> None:
-    with pytest.raises(DeadlockError, match="^the program never ends: compute waits at instruction 0; `run_in_random_order` reports for what$"):
+    with pytest.raises(DeadlockError, match="^the program never ends: compute waits at instruction 0; `run_in_random_order` reports what it waits for$"):
         counted([Gemm(UopRange(0, 1), tokens=Tokens(pop_prev=True))])
 
 

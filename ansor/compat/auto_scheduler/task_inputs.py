@@ -84,7 +84,7 @@ def register_task_input_check_func(func_name: str | C, f: C | None = None, overr
 
 
 def input_values(workload_key: str, tensors: Sequence[Tensor], names: Sequence[str]) -> dict[str, Array]:
-    """Values by placeholder name, for the inputs called `names`. Raises RecordError if no placeholder has one of the names, or an input has no values."""
+    """Values by placeholder name, for the inputs called `names`. Raises RecordError if a name is not that of a placeholder, or an input has no values."""
     if not names:
         return {}
     called = {tensor.name: tensor.name for tensor in tensors if tensor.is_placeholder}

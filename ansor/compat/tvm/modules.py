@@ -1,4 +1,4 @@
-"""Creates the modules of `tvm.auto_scheduler` and `tvm.autotvm` under TVM's paths: `tvm.autotvm.task.space`, `tvm.auto_scheduler.cost_model.xgb_model`.
+"""Creates the modules of `tvm.auto_scheduler`, `tvm.autotvm` and `tvm.topi` under TVM's paths, such as `tvm.autotvm.task.space`.
 
 Each has the names of our modules listed here, then those of its package. Importing `ansor.compat.tvm` creates them.
 """
@@ -47,7 +47,7 @@ TOPI: Mapping[str, tuple[str, ...]] = {
 """Module of `tvm.topi` -> modules of `ansor.compat.tvm.topi`."""
 
 FLAT = (nd, runtime, target, te, testing, tir, topi.generic, topi.tag, topi.transform, topi.utils, topi.x86, transform)
-"""Modules without submodules here: importing one raises an error with a message from `missing`."""
+"""Modules without further submodules: importing one of theirs raises an error with a message from `missing`."""
 
 
 def _module(name: str, sources: tuple[str, ...], package: ModuleType) -> ModuleType:
@@ -58,7 +58,7 @@ def _module(name: str, sources: tuple[str, ...], package: ModuleType) -> ModuleT
         if wanted == "__all__":
             return _listed([*map(import_module, sources)], package)
         for place in () if wanted.startswith("__") else (*map(import_module, sources), package):
-            if wanted in vars(place) or place is not package and hasattr(place, wanted):
+            if wanted in (*vars(place), *getattr(place, "__all__", ())) or place is not package and hasattr(place, wanted):
                 return getattr(place, wanted)
         raise missing.missing(f"tvm.{name}", wanted)
 
@@ -68,9 +68,14 @@ def _module(name: str, sources: tuple[str, ...], package: ModuleType) -> ModuleT
 
 
 def _listed(sources: Iterable[ModuleType], package: ModuleType) -> list[str]:
-    """The names for `import *`: the public names of the sources, and those in the package's `__all__`, some of which are created on first access."""
-    public = (name for place in sources for name in getattr(place, "__all__", vars(place)) if not name.startswith("_"))
-    return list(dict.fromkeys([*public, *getattr(package, "__all__", ())]))
+    """The names for `import *`: those of the sources and of the package. Names in an `__all__` may exist only once they are asked for."""
+    return list(dict.fromkeys(name for place in (*sources, package) for name in getattr(place, "__all__", None) or _defined(place)))
+
+
+def _defined(place: ModuleType) -> list[str]:
+    """The public names of a module, without the modules and the names of other packages that it imports."""
+    ours = {name: value for name, value in vars(place).items() if not name.startswith("_") and not isinstance(value, ModuleType)}
+    return [name for name, value in ours.items() if str(getattr(value, "__module__", "ansor")).startswith("ansor")]
 
 
 def _put(package: ModuleType, ours: str, modules: Mapping[str, tuple[str, ...]]) -> None:

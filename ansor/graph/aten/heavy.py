@@ -230,7 +230,7 @@ def average_pool(call: AtenCall, build: Builder) -> str:
     divisor = call.arguments.get("divisor_override")
     if divisor is None:
         return _pool(call, build, "avg")
-    assert isinstance(divisor, int)  # the divisor is the same for windows that extend past the end
+    assert isinstance(divisor, int)  # a window that extends past the end has the same divisor
     call.required("average pools with divisor_override are translated only without ceil_mode", ceil_mode=False)
     whole = _pool(replace(call, arguments={**call.arguments, "count_include_pad": True}), build, "avg")
     rank = int(call.operator.partition("pool")[2][0])

@@ -6,7 +6,7 @@ A translation is a function registered for the operators that it handles:
     def relu(call: AtenCall, build: Builder) -> str: ...
 
 It adds nodes to the builder and returns the name of the result; for an operator with several results it returns a list, with None for a result that it
-leaves out. Or it raises `Unsupported` with a reason; the call then runs in PyTorch.
+leaves out. Otherwise it raises `Unsupported` with a reason, and the call runs in PyTorch.
 """
 
 from __future__ import annotations
