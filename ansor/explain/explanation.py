@@ -19,7 +19,7 @@ from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.metrics import rank_correlation
 from ansor.errors import RecordError
 from ansor.explain.rule_trace import RuleTrace, made_of, rule_trace
-from ansor.explain.steps_in_words import Fact, in_words
+from ansor.explain.steps_in_words import Fact, in_words, workers
 from ansor.explain.values import (
     Alternatives,
     AxisTiles,
@@ -79,11 +79,11 @@ def explain(
     best, space = valid[0], task.spaces[valid[0].pick.space]
     loops = space.sketch.lower_row(best.pick.row)
     statements = statements_of(loops, analytic.first_cache(task.target))
-    statement = _main_statement(statements)
+    statement = _main_statement(statements, loops, task.target)
     program = _program(task, best)
     algorithms = dict.fromkeys(one.algorithm for one in task.spaces if one.algorithm != space.algorithm)
     return Explanation(
-        Work(task.name, task.flop, _floor(task, statement)),
+        Work(task.name, task.flop, _floor(task, max(statements, key=_iterations))),
         Place(str(task.target), _caches(task.target), task.target.prior.traffic.fill, peak_gflops),
         _trials(outcomes, valid, unit),
         program,
@@ -131,8 +131,9 @@ def _program(task: SearchTask, outcome: Outcome) -> Program:
     statements, own = statements_of(loops, analytic.first_cache(task.target)), task.target.cost(loops)
     costs = tuple(_cost(one, task.target) for one in statements) if own is None else (Cost("in all", float(own), 0.0),)
     tiles = tuple(tiles for stage in space.sketch.state.stages for tiles in stage_tiles(space.sketch, row, stage, loops))
-    main = _main_statement(statements).nest.store.stage
-    return Program(space.algorithm, _measured(outcome), main, in_words(space.sketch, row), tiles, costs, own is not None)
+    main = _main_statement(statements, loops, task.target).nest.store.stage
+    facts, took_over = in_words(space.sketch, row), tuple(workers(space.sketch).items())
+    return Program(space.algorithm, _measured(outcome), main, facts, tiles, costs, took_over, own is not None)
 
 
 def _cost(statement: Statement, target: Target) -> Cost:
@@ -185,9 +186,16 @@ def _int(value: object) -> int:
 # the main statement ---------------------------------------------------------------------------------------------------------------------------------
 
 
-def _main_statement(statements: Sequence[Statement]) -> Statement:
-    """The reduction with the most iterations; without reductions, the statement with the most."""
-    return max(statements, key=lambda one: (one.nest.store.combiner is not None, float(one.nest.iterations)))
+def _main_statement(statements: Sequence[Statement], loops: Loops, target: Target) -> Statement:
+    """The statement with the most estimated cycles or, if the target has its own estimate of whole programs, the one that `_iterations` puts first."""
+    if target.cost(loops) is not None:
+        return max(statements, key=_iterations)
+    return max(statements, key=lambda one: float(analytic.estimate(one, target).cycles))
+
+
+def _iterations(statement: Statement) -> tuple[bool, float]:
+    """Orders statements by their iterations, reductions after all others."""
+    return statement.nest.store.combiner is not None, float(statement.nest.iterations)
 
 
 def _main(space: SketchSpace, row: Sequence[int], statement: Statement, target: Target) -> MainStatement:
@@ -262,7 +270,7 @@ def _rules(task: SearchTask, best: Outcome, outcomes: Sequence[Outcome], main: s
     same = [one for one in outcomes if task.spaces[one.pick.space].algorithm == space.algorithm]
     taken = {one.rule for one in fired if one.stage in family}
     without = [_without(task, trace, name, family, same) for name in trace.names if name not in taken and trace.applied(name, family)]
-    return Rules(grouped, trace.idle(family), tuple(one for one in without if one is not None))
+    return Rules(grouped, trace.idle(family), tuple(one for one in without if one is not None), family[0])
 
 
 def _family(task: SearchTask, algorithm: str, main: str) -> tuple[str, ...]:
@@ -344,6 +352,7 @@ def _only_in(program: Program, other: Program) -> tuple[Fact, ...]:
     return tuple(one for one in program.facts if (_role(program, one.stage), one.text) not in known)
 
 
-def _role(program: Program, stage: str) -> str:
-    """The name under which to compare a stage: the same for all main stages, whether they are called `c` or, with a private tile, `c_local`."""
-    return "" if stage == program.main else stage
+def _role(program: Program, stage: str) -> tuple[str, bool]:
+    """What to compare a stage with: the declared stage, and whether this one does its arithmetic, as `c` does or, with a private tile, `c_local`."""
+    known = dict(program.workers)
+    return known.get(stage, stage), stage not in known.values()

@@ -87,9 +87,9 @@ def _rules(rules: Rules, best: Program) -> list[str]:
         rows.append(("rules that led here", ", ".join(f"{name} ({', '.join(stages)})" for name, stages in rules.fired)))
     if rules.without:
         texts = [f"{one.name} ({_tried(one, best.measured)})" for one in rules.without]
-        rows.append(("apply, but not used", ", ".join(texts)))
+        rows.append((f"apply to {rules.stage}, but not used", ", ".join(texts)))
     if rules.idle:
-        rows.append(("do not apply", ", ".join(rules.idle)))
+        rows.append((f"do not apply to {rules.stage}", ", ".join(rules.idle)))
     return _columns(rows)
 
 
@@ -103,8 +103,8 @@ def _tried(one: UnusedOption, best: float) -> str:
 
 
 def _pieces(one: Explanation) -> list[str]:
-    main = one.main
-    lines = [f"Tiles: {main.stage}, the stage with the most work, from the outermost loop to the innermost"]
+    main, most = one.main, "work" if one.best.whole else "estimated cycles"
+    lines = [f"Tiles: {main.stage}, the stage with the most {most}, from the outermost loop to the innermost"]
     lines += _tiles(main.tiles)
     if one.best.whole:  # only processors have these registers and caches
         return lines
@@ -164,12 +164,23 @@ def _expected(one: Explanation) -> list[str]:
     wide = max(len("in all"), *(len(cost.stage) for cost in best.costs))
     lines = ["Expected: cycles by the estimate", f"  {'':<{wide}}  instructions  transfers     sum"]
     lines += [f"  {name:<{wide}}  {_count(a):>12}  {_count(b):>9}  {_count(a + b):>6}" for name, a, b in rows]
+    lines.append(_larger_part(best))
     lines.append(f"  measured {one.trials.unit.text(best.measured)}{_clock(one)}{_floor(one)}")
     if one.trials.valid > 1:
         lines.append(f"  the estimate {_ranking(one.rankings.by_estimate)}")
     if one.rankings.by_model is not None:
         lines.append(f"  the learned model, trained on {FOLDS - 1} of {FOLDS} trials and tested on the rest, {_ranking(one.rankings.by_model)}")
     return lines
+
+
+def _larger_part(best: Program) -> str:
+    """Whether the main stage's estimate is arithmetic or memory, and its share of all cycles if there are other stages."""
+    own = [cost for cost in best.costs if cost.stage == best.main]
+    instructions, transfers = sum(cost.instructions for cost in own), sum(cost.transfers for cost in own)
+    what = "arithmetic (instructions)" if instructions >= transfers else "memory (transfers)"
+    if len(own) == len(best.costs):
+        return f"  the larger part of these cycles is for {what}"
+    return f"  {best.main} takes {100 * (instructions + transfers) / best.cycles:.0f} % of these cycles, the larger part for {what}"
 
 
 def _clock(one: Explanation) -> str:

@@ -66,7 +66,8 @@ class Cost:
 @dataclass(frozen=True)
 class Program:
     """A measured program. `algorithm`: the alternative algorithm, "" for the declaration itself; measured: its cost, in the unit of the trials;
-    main: the stage with the most work; costs: estimates of its statements; whole: `costs` has a single one for all, by the target's own estimate."""
+    main: the stage of its main statement; costs: estimates of its statements; workers: the stages that do the arithmetic of a declared one, each with that
+    stage; whole: `costs` has a single one for all, by the target's own estimate."""
 
     algorithm: str
     measured: float
@@ -74,6 +75,7 @@ class Program:
     facts: tuple[Fact, ...]
     tiles: tuple[AxisTiles, ...]
     costs: tuple[Cost, ...]
+    workers: tuple[tuple[str, str], ...] = ()
     whole: bool = False
 
     @property
@@ -91,7 +93,10 @@ class Program:
 
 @dataclass(frozen=True)
 class MainStatement:
-    """The statement with the most iterations. loaded: bytes loaded into each cache over the whole run, by its name."""
+    """The statement with the most estimated cycles or, if the target has its own estimate of whole programs, the reduction with the most iterations.
+
+    loaded: bytes loaded into each cache over the whole run, by its name.
+    """
 
     stage: str
     tiles: tuple[AxisTiles, ...]
@@ -112,12 +117,13 @@ class UnusedOption:
 @dataclass(frozen=True)
 class Rules:
     """The rules. fired: those that led to the best program, with their stages; idle: those that do not apply to the main stage;
-    without: those that apply to it, but are not used.
+    without: those that apply to it, but are not used; stage: the main stage as declared.
     """
 
     fired: tuple[tuple[str, tuple[str, ...]], ...]
     idle: tuple[str, ...]
     without: tuple[UnusedOption, ...]
+    stage: str
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ansor.cost_model.analytic import estimated_cycles
 from ansor.errors import RecordError
 from ansor.explain.explanation import ENOUGH, FOLDS, explain
 from ansor.explain.text import WIDTH, explanation_text
-from ansor.explain.values import Explanation
+from ansor.explain.values import Cost, Explanation
 from ansor.ir.feature_rows import FeatureRows
 from ansor.schedule.legality import legal
 from ansor.search.tuner import Outcome, Pick
@@ -146,7 +146,16 @@ def test_fired_unused_and_inapplicable_rules() -> None:
     assert [(one.name, one.trials, one.measured) for one in rules.without] == [
         ("add_cache_write", 1, 12e-6), ("pack_operands", 0, math.inf), ("multi_level_tiling_with_fusion", 1, 12e-6)
     ]  # fmt: skip
-    assert rules.idle == ("always_inline", "simplify_const_tensor", "add_rfactor", "pack_constants", "reduce_in_vectors", "tensorize")
+    assert rules.stage == "C" and rules.idle == ("always_inline", "simplify_const_tensor", "add_rfactor", "pack_constants", "reduce_in_vectors", "tensorize")
+
+
+def test_rules_that_do_not_apply_name_the_stage() -> None:
+    task = SearchTask(workloads.conv2d_nchw_bn_relu, (1, 14, 14, 16, 16, 3, 1, 1), TARGET)
+    index = next(k for k, space in enumerate(task.spaces) if not space.algorithm)
+    one = explain(task, [Outcome(Pick(index, (0,) * len(task.spaces[index].sizes)), 1e-4)])
+    inlined = dict(one.rules.fired)["always_inline"]
+    assert "always_inline" in one.rules.idle and one.rules.stage not in inlined
+    assert re.search(rf"always_inline \({inlined[0]}.*do not apply to {one.rules.stage} +always_inline", explanation_text(one), re.S)
 
 
 def test_rivals_and_their_differences() -> None:
@@ -179,6 +188,75 @@ def test_the_estimates_verdict_on_a_rival(seconds: float, k: int, verdict: str) 
     rival = _trial(task, PLAIN, seconds, **{**TILES, "k": (k,), "unroll": 64})
     text = explanation_text(explain(task, [_trial(task, PLAIN, 10e-6, **TILES), rival]), 400)
     assert text.endswith(verdict), text
+
+
+def _gate(n: int = 64) -> SearchTask:
+    """(x @ w) * sigmoid(x @ v): two equally heavy stages."""
+    x, w, v = (te.placeholder((n, n), name=name) for name in "xwv")
+    k, m = te.reduce_axis(n, "k"), te.reduce_axis(n, "m")
+    a = te.compute((n, n), lambda i, j: te.sum(x[i, k] * w[k, j], axis=k), name="a")
+    b = te.compute((n, n), lambda i, j: te.sum(x[i, m] * v[m, j], axis=m), name="b")
+    return SearchTask(tensors=[x, w, v, te.compute((n, n), lambda i, j: a[i, j] * te.sigmoid(b[i, j]), name="o")], target=TARGET, name="gate")
+
+
+def _of_gate(task: SearchTask, starts: tuple[str, ...], seconds: float, **values: Value) -> Outcome:
+    """A trial of the first sketch whose steps start like this. values: by the names of choices, with _ for the point; 0 if not given."""
+    index = next(k for k, one in enumerate(task.spaces) if tuple(step.code for step in one.sketch.steps[: len(starts)]) == starts)
+    row = []
+    for choice in task.spaces[index].sketch.choices:
+        value = values.get(choice.name.replace(".", "_"), 0)
+        gene = choice.index_of(value if isinstance(value, tuple) else (value,) * choice.table.shape[1])
+        row.append(gene or 0)
+    return Outcome(Pick(index, tuple(row)), seconds)
+
+
+TILING = ("SP", "SP", "SP", "RE")
+ONE: dict[str, Value] = {"i": (2, 2, 8), "j": (1, 1, 32), "vector": 1}
+GOOD = {f"{stage}_{name}": value for stage in "ab" for name, value in ONE.items()}
+
+
+def test_stages_of_equal_work_are_compared_by_name() -> None:
+    task, both = _gate(), (*TILING, *TILING, "VE")
+    best = _of_gate(task, both, 1e-5, **GOOD, a_k=(4,), b_m=(16,))
+    other = _of_gate(task, both, 2e-5, **GOOD, a_k=(4,), b_m=(3,))
+    one = explain(task, [best, other])
+    rival = one.lost.other_tiles
+    assert rival is not None and (one.best.main, rival.program.main) == ("a", "b"), "b has more iterations, as its last tile is shorter"
+    assert rival.ours == rival.theirs == () and rival.tiles == (("b", "m", (4, 16), (22, 3)),)
+
+
+def test_a_private_tile_is_compared_with_the_stage_whose_arithmetic_it_does() -> None:
+    task = _gate()
+    best = _of_gate(task, (*TILING, *TILING, "VE"), 1e-5, **GOOD, a_k=(16,), b_m=(2,))
+    private = (*TILING, "FSP", "FSP", "RE", "CA", "CHW", *TILING)
+    other = _of_gate(task, private, 2e-5, **GOOD, **{f"a_local_{name}": value for name, value in ONE.items()}, a_local_k=(16,), b_m=(2,))
+    one = explain(task, [best, other])
+    rival = one.lost.other_sketch
+    assert rival is not None and one.best.main == "b" and "a_local" in dict(rival.program.workers)
+    assert not [fact for fact in rival.ours if fact.stage == "a" and fact.text.startswith("tiled")], "the tile is tiled in the same way"
+    assert {fact.text for fact in rival.theirs if fact.stage == "a_local"} == {"computed inside a at loop j_0"}
+    assert {fact.stage for fact in rival.theirs if "private" in fact.text} == {"a"}
+
+
+def test_the_main_stage_has_the_most_estimated_cycles() -> None:
+    x, k = te.placeholder((256, 256), name="x"), te.reduce_axis(256, "k")
+    s = te.compute((256,), lambda j: te.sum(x[k, j], axis=k), name="s")
+    out = te.compute((256, 256), lambda i, j: te.exp(x[i, j]) / s[j], name="out")
+    task = SearchTask(tensors=[x, out], target=TARGET, name="shares")
+    one = explain(task, [_of_gate(task, ("SP", "RE", "VE", "PR", "VE"), 1e-5, s_j=(32,), s_vector=1, out_vector=1)])
+    cycles = {cost.stage: cost.cycles for cost in one.best.costs}
+    assert cycles["out"] > 5 * cycles["s"] and one.main.stage == one.best.main == one.rules.stage == "out"
+    share = 100 * cycles["out"] / one.best.cycles
+    text = explanation_text(one)
+    assert f"out takes {share:.0f} % of these cycles, the larger part for arithmetic (instructions)" in text
+    assert "do not apply to out " in text and "Tiles: out, the stage with the most estimated cycles" in text
+
+
+def test_the_larger_part_of_the_estimate() -> None:
+    one = _explained(_task())
+    assert "the larger part of these cycles is for arithmetic (instructions)" in explanation_text(one)
+    waiting = replace(one, best=replace(one.best, costs=(Cost("C", 1e3, 2e3), Cost("D", 1e3, 0.0))))
+    assert "C takes 75 % of these cycles, the larger part for memory (transfers)" in explanation_text(waiting)
 
 
 def test_one_valid_trial_has_no_rival() -> None:
@@ -249,7 +327,7 @@ def test_alternative_algorithms() -> None:
     assert {"", "winograd_f2"} <= set(numbers)
     trials = [Outcome(Pick(numbers[name], (0,) * len(task.spaces[numbers[name]].sizes)), seconds) for name, seconds in (("winograd_f2", 1e-4), ("", 2e-4))]
     one = explain(task, trials)
-    assert one.best.algorithm == "winograd_f2" and one.main.stage.startswith("winograd_product")
+    assert one.best.algorithm == "winograd_f2" and one.main.stage == "winograd_data", "without vectors, it takes longer than the product"
     assert ("", 1, 2e-4) in [(tried.name, tried.trials, tried.measured) for tried in one.lost.algorithms]
     assert one.lost.other_sketch is not None and not one.lost.other_sketch.theirs and not one.lost.other_sketch.tiles
     text = explanation_text(one)
@@ -301,13 +379,13 @@ product for cpu -mcpu=znver4 -threads=1
 How: as declared
   C  tiled SSRSRS: i_0 j_0 | i_1 j_1 | k_0 | i_2 j_2 | k_1 | i_3 j_3; vectors along j_3; reduction unrolled up
      to 16 statements
-  rules that led here  multi_level_tiling (C)
-  apply, but not used  add_cache_write (1 trial, best 1.20 times as long), pack_operands (no trial),
-                       multi_level_tiling_with_fusion (1 trial, best 1.20 times as long)
-  do not apply         always_inline, simplify_const_tensor, add_rfactor, pack_constants, reduce_in_vectors,
-                       tensorize
+  rules that led here       multi_level_tiling (C)
+  apply to C, but not used  add_cache_write (1 trial, best 1.20 times as long), pack_operands (no trial),
+                            multi_level_tiling_with_fusion (1 trial, best 1.20 times as long)
+  do not apply to C         always_inline, simplify_const_tensor, add_rfactor, pack_constants,
+                            reduce_in_vectors, tensorize
 
-Tiles: C, the stage with the most work, from the outermost loop to the innermost
+Tiles: C, the stage with the most estimated cycles, from the outermost loop to the innermost
   i  64 = 2 x 2 x 2 x 8
   j  64 = 2 x 1 x 1 x 32
   k  64 = 4 x 16
@@ -328,6 +406,7 @@ Tiles: C, the stage with the most work, from the outermost loop to the innermost
 Expected: cycles by the estimate
           instructions  transfers     sum
   C             9.86 k     1.28 k  11.1 k
+  the larger part of these cycles is for arithmetic (instructions)
   measured 10 us, which would be exact at a clock of 1.11 GHz; the arithmetic as declared takes at least
     8.19 k cycles, 74 % of the estimate
   the estimate ranks the best at place 1 of 4 (rank correlation with the times 1.00)
