@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from ansor.errors import ModelError
 from ansor.te.tensor import Tensor
 from ansor.zoo.catalogue import NETWORKS, OPERATORS, ZooNetwork, ZooOperator, find
+
+COMMANDS = Path(__file__).parents[2] / "docs" / "commands.md"
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -17,6 +20,13 @@ def test_operators_can_be_declared(name: str) -> None:
     tensors = entry.function(*entry.args)
     assert len(entry.parameters) == len(entry.args) and all(isinstance(tensor, Tensor) for tensor in tensors)
     assert [tensor.is_placeholder for tensor in tensors] == [True] * (len(tensors) - 1) + [False]
+
+
+def test_the_page_of_commands_lists_their_sizes() -> None:
+    rows = [line.split("|")[1:3] for line in COMMANDS.read_text().splitlines() if line.startswith("| `")]
+    told = {name.strip(" `"): sizes.strip(" `") for name, sizes in rows}
+    for name, entry in OPERATORS.items():
+        assert told[name] == ", ".join(f"{parameter}={size}" for parameter, size in zip(entry.parameters, entry.args, strict=True))
 
 
 def test_networks_are_found_by_name() -> None:
