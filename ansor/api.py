@@ -28,7 +28,7 @@ from ansor.search.derive import derive_sketches
 from ansor.support.notices import warn
 from ansor.support.text import counted
 from ansor.targets.base import Target, parse_target
-from ansor.tasks.arguments import check_arguments, check_names
+from ansor.tasks.arguments import check_arguments, check_names, few_by_position
 from ansor.tasks.extracted import ExtractedTasks
 from ansor.tasks.task import Scope, SearchTask, Workload
 from ansor.te.tensor import Tensor
@@ -162,6 +162,7 @@ def _weighted(
     return tasks, weights
 
 
+@few_by_position
 def auto_schedule(
     func: Workload | SearchTask, args: Sequence[object] = (), target: str | Target | None = None, **options: Unpack[ScheduleKeywords]
 ) -> Kernel | Program:
@@ -197,7 +198,7 @@ def auto_schedule(
     other than this machine it returns a `Program`, which has the same attributes (`source`, `schedule`, `cost`, `unit`, `stats`, `save`) but cannot be called.
     Raises BudgetError, ArgumentError and TargetError for invalid arguments, and DeclarationError and ScheduleError for invalid declarations and schedules.
     """
-    check_names("auto_schedule", options, ScheduleKeywords)
+    check_names("auto_schedule", options, ScheduleKeywords, "target")
     return _scheduled(func, args, target, options)
 
 
@@ -283,7 +284,7 @@ def compile(
     from ansor.graph.tasks import extract
     from ansor.networks.compiling import compiled
 
-    check_names("compile", options, CompileKeywords)
+    check_names("compile", options, CompileKeywords, "target")
     asked = RunOptions.of(options, options.get("cost_model"))  # reports errors before the module is read
     on_tasks = options.get("on_tasks", quiet)
     check_arguments(on_tasks=on_tasks)
@@ -312,7 +313,7 @@ def compile_batches(
     """
     from ansor.networks.batches import BatchedNetwork
 
-    check_names("compile_batches", options, CompileKeywords)
+    check_names("compile_batches", options, CompileKeywords, "target")
     return BatchedNetwork(model, example_inputs, lambda inputs: compile(model, inputs, target, **options))
 
 
@@ -388,7 +389,7 @@ def compile_int8(
     from ansor.integer.program import IntegerProgram
     from ansor.integer.reading import network_of
 
-    check_names("compile_int8", options, Int8Keywords)
+    check_names("compile_int8", options, Int8Keywords, "target")
     asked = RunOptions.of(options, options.get("cost_model"))  # reports errors before the model is read
     target = parse_target("cpu -threads=1" if target is None else target)
     if target.kind == "vta":

@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -158,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     given, left = parser.parse_known_args(arguments)
     if left:
-        parser.error(_unrecognized(left, given))
+        _parser_of(parser, given).error(_unrecognized(left, given))
     if given.command is None:
         parser.print_help()
         return 0
@@ -211,6 +211,15 @@ def _unrecognized(left: Sequence[str], given: argparse.Namespace) -> str:
     close = [get_close_matches(word, [f"--{name.replace('_', '-')}" for name in vars(given)], 1) for word in left if word.startswith("--")]
     hint = "".join(f"; did you mean {found[0]}?" for found in close[:1] if found)
     return f"unrecognized arguments: {' '.join(left)}{hint}"
+
+
+def _parser_of(parser: argparse.ArgumentParser, given: argparse.Namespace) -> argparse.ArgumentParser:
+    """The parser of the command that was given, or of its action, whose usage an error shows."""
+    for action in parser._actions:
+        chosen = getattr(given, action.dest, None)
+        if isinstance(action.choices, Mapping) and chosen in action.choices:
+            return _parser_of(action.choices[chosen], given)
+    return parser
 
 
 def _run(given: argparse.Namespace) -> int:

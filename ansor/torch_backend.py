@@ -30,7 +30,7 @@ from ansor.support import kept_data, safe_files
 from ansor.support.bfloat16 import array_of
 from ansor.support.forked import Locked
 from ansor.support.notices import warn
-from ansor.support.text import clip
+from ansor.support.text import clip, did_you_mean
 
 KEPT_OPTIONS = {"library", "seed", "progress", "records"}
 """With any other option (measurements, callbacks), networks are not cached for other processes."""
@@ -65,7 +65,8 @@ def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[object], *, op
     given = dict(options or {})
     known = {"threads", "tune", *CompileKeywords.__annotations__}
     if unknown := sorted(given.keys() - known):
-        raise ArgumentError(f"asked for the option {unknown[0]!r}, which the backend ansor does not have; it takes {', '.join(sorted(known))}")
+        hint = did_you_mean(unknown[0], known)
+        raise ArgumentError(f"asked for the option {unknown[0]!r}, which the backend ansor does not have{hint}; it takes {', '.join(sorted(known))}")
     minutes = _background_minutes(given)
     threads = given.pop("threads", None)
     target = "cpu" if threads is None else f"cpu -threads={threads}"

@@ -31,7 +31,7 @@ from ansor.codegen.building import Toolchain
 from ansor.codegen.toolchain import processor_name
 from ansor.errors import ArgumentError, RecordError
 from ansor.measure.failure import Failure
-from ansor.measure.record_fields import is_duration, is_name, is_whole, wrong_about_device, wrong_in_comparison, wrong_in_head, wrong_in_tail
+from ansor.measure.record_fields import is_duration, is_name, is_whole, not_ours, wrong_about_device, wrong_in_comparison, wrong_in_head, wrong_in_tail
 from ansor.measure.record_place import check_place, make_place, sync
 from ansor.measure.record_view import RecordView
 from ansor.support import settings
@@ -325,8 +325,7 @@ def _check_start(start: bytes, path: Path) -> None:
         if _as_written(line).startswith((_HEADER, _TRIAL)):
             return
         if not (_HEADER.startswith(line) or _TRIAL.startswith(line)):
-            first = start.lstrip().partition(b"\n")[0].decode(errors="replace")
-            raise RecordError(f"{path} is not a record file: its first line is {first[:60]!r}; name another file")
+            raise RecordError(not_ours(path, start))
 
 
 def best(records: Iterable[Record], workload: str) -> Record | None:

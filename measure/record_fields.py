@@ -5,6 +5,7 @@ A line with an invalid value is skipped, with the name of its field as the reaso
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ansor.measure.failure import KINDS
@@ -144,3 +145,13 @@ def is_cost(value: object) -> bool:
 def is_whole(value: object) -> bool:
     """An integer, not a bool."""
     return type(value) is int
+
+
+def not_ours(path: Path, start: bytes) -> str:
+    """What a file is that begins with `start`, which is no record: a log of TVM's, recognised by its first characters, or something else."""
+    first = start.lstrip().partition(b"\n")[0].decode(errors="replace")
+    tvm = re.match(r'\{"(i|input)": ?\[', first)
+    if tvm is not None:
+        of = "AutoTVM" if tvm[1] == "input" else "TVM's auto-scheduler"
+        return f"{path} is not a record file but a log of {of}; `ansor convert {path} OUT.jsonl` makes records of it, and `ansor record -i {path}` prints it"
+    return f"{path} is not a record file: its first line is {first[:60]!r}; name another file"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass, replace
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TypeVar
 
 from ansor.errors import ScheduleError
 from ansor.rules.base import SketchRule
+from ansor.support.text import did_you_mean
 
 GROUP = "ansor.rules"
 BUILTIN = (
@@ -85,8 +85,7 @@ def _plain(name: str) -> SketchRule:
     if name not in _rules:
         _ask_packages(name)
     if name not in _rules:
-        close = get_close_matches(name, {*BUILTIN, *_rules}, 1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
+        hint = did_you_mean(name, {*BUILTIN, *_rules})
         raise ScheduleError(f"asked for sketch rule {name!r}{hint}; the rules are {', '.join(sorted({*BUILTIN, *_rules}))}; register yours first")
     return _rules[name]
 

@@ -11,7 +11,6 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from importlib import import_module
 from operator import attrgetter
 from typing import Any, Literal, TypeVar
@@ -30,7 +29,7 @@ from ansor.ir.loops import Loops
 from ansor.ir.passes import PassText, shown
 from ansor.schedule.legality import LIMITS
 from ansor.schedule.machine import Limit
-from ansor.support.text import parse_bytes, with_article
+from ansor.support.text import did_you_mean, parse_bytes, with_article
 from ansor.targets.hardware import Caches, Hardware
 from ansor.targets.prior import Prior
 from ansor.targets.unit import SECONDS, Unit
@@ -255,8 +254,9 @@ class Option:
         if value is None or value not in self.bounds:
             least, most = self.bounds.least, self.bounds.most
             number = "a power of two" if self.bounds.power else "bytes such as 32K or 1M" if self.reading == "size" else "an integer"
-            form = f"{number}, at least {least}" + (f" and at most {self.text(most)}" if value is not None and value > most else "")
-            raise TargetError(f"asked for target {kind} with -{self.name}={text}; -{self.name} ({self.help}) is {form}")
+            form = f"is {number}, at least {least}" + (f" and at most {self.text(most)}" if value is not None and value > most else "")
+            form = f"has to be {self.text(least)}" if least == most else form
+            raise TargetError(f"asked for target {kind} with -{self.name}={text}; -{self.name} ({self.help}) {form}")
         return value
 
     def _changed(self, kind: str, text: str, features: frozenset[str]) -> frozenset[str]:
@@ -409,7 +409,7 @@ def find_kind(name: str) -> Kind:
     if name not in _kinds:
         _ask_packages(name)
     if name not in _kinds:
-        why = f": {name} programs cannot be generated yet" if name in DEVICES else ""
+        why = f": {name} programs cannot be generated yet" if name in DEVICES else did_you_mean(name, kind_names())
         kinds = f"{', '.join(kind_names())} (and llvm, which is cpu), such as 'cpu -threads=1' or 'micro -board=mps2-an386'"
         raise TargetError(f"asked for target kind {name!r}{why}; the kinds are {kinds}")
     return _kinds[name]
@@ -486,8 +486,7 @@ def _given(kind: Kind, words: list[str]) -> dict[str, str]:
         name, equals, value = word.lstrip("-").partition("=")
         if not word.startswith("-") or name not in known:
             listed = ", ".join(f"-{option.name} ({option.help})" for option in kind.options)
-            close = get_close_matches(name, known, 1)
-            hint = f" (did you mean -{close[0]}?)" if close else ""
+            hint = did_you_mean(name, known, "-")
             raise TargetError(f"asked for target {kind.name} with {word!r}, which is not one of its options{hint}; the options are {listed}")
         if not equals:
             if not rest or rest[0].startswith("-") and known[name].reading != "features":

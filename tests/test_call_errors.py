@@ -72,6 +72,8 @@ ENTRIES: dict[str, tuple[Callable[[], object], str]] = {
     "inputs": (lambda: ansor.SearchTask("matmul", (4, 4, 4), inputs={"A": WRONG}), "give a NumPy array"),
     "progress": (lambda: ansor.auto_schedule("matmul", (4, 4, 4), progress=WRONG), "asked for progress=3"),
     "target": (lambda: ansor.auto_schedule("matmul", (4, 4, 4), target=WRONG), "asked for target 3"),
+    "sizes by position": (lambda: cast(Any, ansor.auto_schedule)("matmul", 64, 96, 128), r"give the function's own as args=\(64, 96, 128\)"),
+    "trials by position": (lambda: cast(Any, ansor.auto_schedule)("matmul", (4, 4, 4), ONE, 8), "the other arguments by name, such as trials=8"),
     "rules": (lambda: ansor.auto_schedule("matmul", (4, 4, 4), rules=["nope"]), "the rules are"),
 }
 

@@ -148,5 +148,5 @@ def arguments(text: str) -> tuple[int | str, ...]:
     """`512,512,512`, and words for operators that take some: `64,64,64,float32`."""
     found = tuple(int(part) if re.fullmatch(r"[+-]?\d+", part) else part for part in map(str.strip, text.split(",")))
     if not all(isinstance(part, int) or part.isidentifier() for part in found):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers, or words, such as 512,512,512")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of sizes; write whole numbers or words with commas between them, such as 512,512,512")
     return found

@@ -184,9 +184,13 @@ def _own_functions(module: ModuleType) -> list[str]:
 
 def _only_function(module: ModuleType, path: Path) -> str:
     names = [name for name in _own_functions(module) if name != "main"]
+    operators = [name for name in names if name not in ("example_inputs", "calibration")]
+    if not operators:
+        classes = [name for name, value in vars(module).items() if inspect.isclass(value) and value.__module__ == module.__name__]
+        held = f"; it has the {'class' if len(classes) == 1 else 'classes'} {', '.join(classes)}" if classes else ""
+        raise DeclarationError(f"asked for {path}, which has no model(){held}; add functions model() and example_inputs(), or one that returns tensors")
     if len(names) != 1:
-        listed = f" ({', '.join(names)})" if names else ""
-        raise DeclarationError(f"asked for {path}, which has {counted(len(names), 'function')}{listed}; name one: {path}:FUNCTION")
+        raise DeclarationError(f"asked for {path}, which has {counted(len(names), 'function')} ({', '.join(names)}); name one: {path}:FUNCTION")
     return names[0]
 
 

@@ -74,6 +74,8 @@ def read_onnx(path: str | Path, make: Callable[[Any], Made]) -> Made:
         import onnx
     except ImportError as error:
         raise ModelError(f"asked to read {path}, which needs the package onnx ({error}): pip install onnx") from error
+    if Path(path).suffix == ".py":
+        raise ModelError(f"asked to read {path} as an ONNX model; files are .onnx here: give a module, or use the command `ansor compile {path}`")
     if not Path(path).is_file():
         raise ModelError(f"asked to read {path}, which is not a file; give the path of an ONNX file")
     try:
@@ -83,7 +85,8 @@ def read_onnx(path: str | Path, make: Callable[[Any], Made]) -> Made:
     except ModelError:
         raise
     except Exception as error:  # protobuf, the checker and damaged tensors each raise their own kind
-        raise ModelError(f"asked to read {path}, which is not a valid ONNX model: {' '.join(str(error).split())[:200]}; export it again") from error
+        cure = "export it again" if Path(path).suffix == ".onnx" else "files are .onnx here, and Python files are for the command `ansor compile`"
+        raise ModelError(f"asked to read {path}, which is not a valid ONNX model: {' '.join(str(error).split())[:200]}; {cure}") from error
 
 
 def model_of(proto: Any, name: str = "network") -> Model:

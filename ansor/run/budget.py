@@ -34,7 +34,7 @@ class Budget:
         if trials is None and minutes is None:
             raise BudgetError("asked to tune without a budget; give trials=, minutes= or both")
         if trials is not None and not is_whole(trials, 0):
-            raise BudgetError(f"asked to tune for trials={trials!r}; give a whole number, 0 to measure nothing")
+            raise BudgetError(f"asked to tune for trials={trials!r}; give 0, which measures nothing, or a positive whole number")
         if minutes is not None and not _is_number(minutes, above=0.0):
             raise BudgetError(f"asked to tune for minutes={minutes!r}; give a number above 0, such as minutes=10, or leave it out")
         if min_gain is not None and not (_is_number(min_gain, above=-1.0) and 0.0 <= min_gain < 1.0):

@@ -37,7 +37,8 @@ def tuned(tasks: Sequence[SearchTask], weights: Sequence[float] | None, asked: R
         except KeyboardInterrupt as stopped:
             if not any(state.trials for run in runs for state in run.states):  # nothing to continue with
                 raise type(stopped)("before the first trial ended; no trials were recorded") from stopped
-            reporter.say("stopped by Ctrl-C: continuing with the best programs so far")
+            kept = "the best programs so far are used" if asked.records is None else f"the trials so far are in {asked.records}; the same command continues"
+            reporter.say(f"stopped by Ctrl-C: {kept}")
     found = {place: state for group, run in zip(groups, runs, strict=True) for place, state in zip(group.places, run.states, strict=True)}
     return [found[place] for place in range(len(tasks))]
 

@@ -149,7 +149,7 @@ class TuningRun:
                 self.scheduler.told(index, state.cost, (count - 1) % SMALL_ROUND + 1, since=state.trials - state.best_at)
         state.resumed = len(found.known)
         if found.known:
-            self.callbacks.say(f"{state.task.name}: continuing after {len(found.known)} recorded trials")
+            self.callbacks.say(f"{state.task.name}: continuing after {counted(len(found.known), 'recorded trial')}")
         return len(found.known)
 
     def _tell_known(self, state: TaskState, outcomes: Sequence[Outcome]) -> None:

@@ -7,8 +7,8 @@ the others; if it is not, some sketches differ there.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ansor.errors import ScheduleError
@@ -18,8 +18,10 @@ from ansor.rules.registry import resolve
 from ansor.schedule.annotate import annotated
 from ansor.schedule.locations import location_variants
 from ansor.schedule.loop_orders import loop_orders
+from ansor.schedule.loop_steps import Split, SplitOuter
 from ansor.schedule.sketch import Sketch
-from ansor.support.text import with_article
+from ansor.schedule.steps import Step
+from ansor.support.text import counted, with_article
 from ansor.targets.base import Target
 
 MAX_SKETCHES = 256
@@ -61,7 +63,7 @@ def derive_sketches(dag: Dag, rules: Sequence[str | SketchRule], target: Target,
     """The sketches that the rules (names or values) reach, at most `most_sketches`. Stages are visited consumers first. Sketches with fewer applications come
     first, then those of earlier rules; beyond the bound, those that treat stages alike come first. `used` receives the numbers of the rules that applied.
 
-    Raises ScheduleError when the rules reach no sketch or do not terminate.
+    Raises ScheduleError when the rules reach no sketch or do not terminate, and for steps without their choices.
     """
     start, known, used = Sketch(dag), resolve(rules), set() if used is None else used
     frontier = [_Visit(start, tuple(stage.name for stage in start.state.stages))]
@@ -80,7 +82,7 @@ def derive_sketches(dag: Dag, rules: Sequence[str | SketchRule], target: Target,
             raise ScheduleError(f"the rules reached {len(frontier) + len(finished)} sketches in {visits} rounds; make some exclusive, or revisit fewer stages")
     if not finished:
         raise ScheduleError(f"no rule handles a stage of the workload ({', '.join(stage.name for stage in start.state.stages)}); add skip_stage to the rules")
-    return [visit.sketch for visit in _alike(finished, most_sketches(dag))]
+    return _checked([visit.sketch for visit in _alike(finished, most_sketches(dag))])
 
 
 def most_sketches(dag: Dag) -> int:
@@ -121,6 +123,41 @@ def _derived(rule: SketchRule, sketch: Sketch, stage: str, target: Target) -> li
             raise ScheduleError(f"{sentence}; let it yield Derived(sketch) for each sketch that it makes, and nothing where it does not apply")
         derived.append(one)
     return derived
+
+
+def _checked(sketches: Sequence[Sketch]) -> list[Sketch]:
+    """The sketches. Raises ScheduleError for a step that reads a choice which its sketch does not have, or one of another number of parts."""
+    reads: dict[int, tuple[str, ...]] = {}  # sketches share most of their steps
+    for sketch in sketches:
+        widths = dict(part for choice in sketch.choices for part in choice.numbers or ((choice.name, choice.table.shape[1]),))
+        for step in sketch.steps:
+            names = reads.get(id(step))
+            names = reads.setdefault(id(step), _reads(step)) if names is None else names
+            for name in names:
+                _check_choice(step, name, widths)
+    return list(sketches)
+
+
+def _check_choice(step: Step, name: str, widths: Mapping[str, int]) -> None:
+    wanted = step.parts - 1 if isinstance(step, Split | SplitOuter) else None
+    if name in widths and wanted in (None, widths[name]):
+        return
+    loop = getattr(step, "loop", "")
+    said = f"the step {type(step).__name__} of {step.stage}{f'.{loop}' if loop else ''} reads the choice {name}"
+    if name not in widths:
+        listed = f"it lists {', '.join(widths)}" if widths else "it is left out"
+        raise ScheduleError(f"{said}, which `choices=[...]` does not list ({listed}); pass it too: sketch.then(..., choices=[choice])")
+    found = counted(widths[name], "number")
+    raise ScheduleError(f"{said} of {found} for {(wanted or 0) + 1} parts; give parts={widths[name] + 1}, or a choice of {counted(wanted or 0, 'number')}")
+
+
+def _reads(step: Step) -> tuple[str, ...]:
+    """The choices that a step takes its open numbers from."""
+    if type(step).with_numbers is Step.with_numbers:
+        return ()
+    asked = defaultdict[str, tuple[int, ...]](lambda: (1,))
+    step.with_numbers(asked)
+    return tuple(asked)
 
 
 def spaces(dag: Dag, target: Target, rules: Sequence[str | SketchRule] | None = None, used: set[int] | None = None) -> list[Sketch]:

@@ -1,7 +1,8 @@
 """Formats numbers and tool output as short, readable text, and parses sizes."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 
 def format_seconds(seconds: float) -> str:
@@ -59,6 +60,12 @@ def counted(number: int, noun: str) -> str:
 def with_article(word: str) -> str:
     """`a list`, `an int`, `an ndarray`."""
     return f"{'an' if word[:1] in 'aeiouAEIOU' or word.startswith('nd') else 'a'} {word}"
+
+
+def did_you_mean(name: str, known: Iterable[str], prefix: str = "") -> str:
+    """` (did you mean trials?)`, or nothing if no known name is similar. prefix: goes before the name, such as `-`."""
+    close = get_close_matches(name, list(known), 1)
+    return f" (did you mean {prefix}{close[0]}?)" if close else ""
 
 
 def clip(text: str, limit: int = 2000) -> str:

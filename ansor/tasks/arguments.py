@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from numbers import Integral
+from typing import ParamSpec, TypeVar
 
 from ansor.cost_model.base import PACKAGE
 from ansor.errors import ArgumentError, ArgumentTypeError
 from ansor.measure.timing import TimingOptions
+from ansor.support.text import did_you_mean
+from ansor.targets.base import find_kind
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def few_by_position(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, which takes func, args and target by position. Raises ArgumentTypeError for more: often the numbers that belong in `args`."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if len(args) > 3:
+            cure = f"the other arguments by name, such as trials={args[3]!r:.80}" if _is_list(args[1]) else f"the function's own as args={args[1:]!r:.80}"
+            raise ArgumentTypeError(f"asked {function.__name__} for {len(args)} arguments by position; it takes func, args and target: give {cure}")
+        return function(*args, **kwargs)
+
+    return call
 
 
 def check_arguments(**given: object) -> None:
@@ -20,13 +39,15 @@ def check_arguments(**given: object) -> None:
             raise ArgumentError(f"asked for {name}={value!r}; give {wanted}")
 
 
-def check_names(entry: str, asked: Mapping[str, object], known: type) -> None:
-    """Raise ArgumentTypeError for a keyword that the entry point does not have; `known`: the TypedDict of its keywords."""
-    names = sorted(known.__optional_keys__)  # type: ignore[attr-defined]  # typing does not say that a class is a TypedDict
+def check_names(entry: str, asked: Mapping[str, object], known: type, *others: str) -> None:
+    """Raise ArgumentTypeError for a keyword that the entry point does not have; `known`: the TypedDict of its keywords; `others`: what it also takes by name.
+
+    An option of the target `cpu` is told to belong there, if the entry point takes a target."""
+    names = sorted([*known.__optional_keys__, *others])  # type: ignore[attr-defined]  # typing does not say that a class is a TypedDict
     for name in asked:
         if name not in names:
-            close = difflib.get_close_matches(name, names, 1)
-            hint = f" (did you mean {close[0]}?)" if close else ""
+            of_target = "target" in names and name.replace("_", "-") in [option.name for option in find_kind("cpu").options]
+            hint = f": write target=\"cpu -{name.replace('_', '-')}={asked[name]}\"" if of_target else did_you_mean(name, names)
             raise ArgumentTypeError(f"asked {entry} for {name}={asked[name]!r:.80}, which it does not take{hint}; by name it takes {', '.join(names)}")
 
 

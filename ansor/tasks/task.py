@@ -105,7 +105,7 @@ class SearchTask:
         inputs: Mapping[str, NDArray[np.generic]] | None = None,
         **scope: Unpack[TaskScope],
     ) -> None:
-        check_names("SearchTask", scope, TaskScope)
+        check_names("SearchTask", scope, TaskScope, "inputs", "name", "target", "tensors")
         check_arguments(args=args, **scope)
         self.target = parse_target(target)
         if (func is None) == (tensors is None):

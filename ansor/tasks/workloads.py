@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from typing import TypeVar, overload
 
 from ansor.errors import DeclarationError
+from ansor.support.text import did_you_mean
 from ansor.te.tensor import Tensor
 from ansor.templates.template import is_template
 from ansor.zoo.catalogue import OPERATORS
@@ -76,8 +76,7 @@ def find_operator(name: str) -> WorkloadFunction:
         return OPERATORS[name].function
     if is_template(name):
         raise DeclarationError(f"asked for workload {name!r}, which is a template: give the decorated function in place of its name, or templates=[{name!r}]")
-    close = difflib.get_close_matches(name, [*_workloads, *OPERATORS], 1)
-    hint = f" (did you mean {close[0]}?)" if close else ""
+    hint = did_you_mean(name, [*_workloads, *OPERATORS])
     registered = f"registered are {', '.join(sorted(_workloads))}; " if _workloads else ""
     raise DeclarationError(
         f"asked for workload {name!r}, which is not registered and not built in{hint}; {registered}built in are {', '.join(OPERATORS)}; "

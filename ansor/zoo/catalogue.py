@@ -5,7 +5,6 @@ Looking up a name is fast; only using a network imports its module, and PyTorch 
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ansor.errors import ModelError
+from ansor.support.text import did_you_mean
 from ansor.te.tensor import Tensor
 from ansor.zoo import operators
 
@@ -93,8 +93,7 @@ def find(name: str) -> ZooNetwork | ZooOperator:
     if found is not None:
         return found
     names = [*NETWORKS, *OPERATORS]
-    close = difflib.get_close_matches(name, names, 1)
-    hint = f" (did you mean {close[0]}?)" if close else ""
+    hint = did_you_mean(name, names)
     raise ModelError(
         f"asked for {name!r}, which is not a built-in network or operator{hint}; built in are {', '.join(names)}; or name a file: FILE.py[:function]"
     )

@@ -14,7 +14,18 @@ from ansor.report.runs import machine_text
 def test_a_misspelt_option_gets_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["tune", "matmul", "--trails", "4"])
-    assert "unrecognized arguments: --trails 4; did you mean --trials?" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("usage: ansor tune ") and "ansor tune: error: unrecognized arguments: --trails 4; did you mean --trials?" in said
+    with pytest.raises(SystemExit):
+        main(["agent", "build", "--outptu", "x"])
+    assert capsys.readouterr().err.startswith("usage: ansor agent build ")
+
+
+def test_sizes_without_commas(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["tune", "matmul", "--args", "64x96x128"])
+    sentence = "'64x96x128' is not a list of sizes; write whole numbers or words with commas between them, such as 512,512,512"
+    assert sentence in capsys.readouterr().err
 
 
 def test_records_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

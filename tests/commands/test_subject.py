@@ -94,7 +94,9 @@ def test_a_function_that_fails_says_where(file: Path) -> None:
     [
         ("import no_such_module_at_all", "ModuleNotFoundError: .* .bad.py, line 1."),
         ("def f(:", "SyntaxError"),
-        ("x = 1", "has 0 functions"),
+        ("x = 1", r"bad.py, which has no model\(\); add functions model\(\) and example_inputs\(\), or one that returns tensors"),
+        ("class Net: ...\nclass Head: ...", r"no model\(\); it has the classes Net, Head; add functions model\(\) and example_inputs\(\)"),
+        ("class Net: ...\ndef example_inputs(): ...", r"no model\(\); it has the class Net; add functions"),
         ("def model(): ...", r"no example_inputs\(\)"),
     ],
 )

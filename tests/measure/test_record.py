@@ -165,6 +165,21 @@ def test_other_files_are_left_alone(tmp_path: Path, content: bytes) -> None:
     assert path.read_bytes() == content
 
 
+LOGS = [
+    (b'{"i": [["[\\"matmul\\", 64]", "llvm", [4, 64]], [[], [["SP", 2, 0, 64, [4], 1]]]], "r": [[0.1], 0, 1.2, 1], "v": "v0.6"}', "TVM's auto-scheduler"),
+    (b'{"input": ["llvm -keys=cpu", "matmul", [64, 64], {}], "config": {"index": 1}, "result": [[0.1], 0, 1, 2], "version": 0.2}', "AutoTVM"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "tool"), LOGS)
+def test_logs_of_tvm_are_named(tmp_path: Path, line: bytes, tool: str) -> None:
+    path = tmp_path / "matmul.json"
+    path.write_bytes(line + b"\n")
+    for use in (lambda: load(path), lambda: RecordFile(path, HEADER)):
+        with pytest.raises(RecordError, match=f"matmul.json is not a record file but a log of {tool}; `ansor convert .*matmul.json OUT.jsonl` makes records"):
+            use()
+
+
 def test_later_formats_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text('{"header":{"format":99}}\n')

@@ -117,8 +117,14 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="which is not a file"):
         read_model(tmp_path / "none.onnx")
     path.write_bytes(b"no model")
-    with pytest.raises(ModelError, match="which is not a valid ONNX model"):
+    with pytest.raises(ModelError, match="which is not a valid ONNX model.*; export it again"):
         read_model(path)
+    (tmp_path / "net.py").write_text("class Net: ...")
+    with pytest.raises(ModelError, match="net.py as an ONNX model; files are .onnx here: give a module, or use the command `ansor compile .*net.py`"):
+        ansor.compile(str(tmp_path / "net.py"))
+    (tmp_path / "net.bin").write_bytes(b"no model")
+    with pytest.raises(ModelError, match="files are .onnx here, and Python files are for the command `ansor compile`"):
+        read_model(tmp_path / "net.bin")
 
 
 def test_quantised_files_need_another_function(tmp_path: Path) -> None:

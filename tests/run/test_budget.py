@@ -26,6 +26,12 @@ def test_gains_that_are_none(gain: float) -> None:
         Budget.of(minutes=1, min_gain=gain)
 
 
+@pytest.mark.parametrize("trials", [-1, 1.5, True])
+def test_trials_that_are_none(trials: int) -> None:
+    with pytest.raises(BudgetError, match="trials=.*; give 0, which measures nothing, or a positive whole number"):
+        Budget.of(trials)
+
+
 def test_no_budget() -> None:
     with pytest.raises(BudgetError, match="give trials=, minutes= or both"):
         Budget.of()

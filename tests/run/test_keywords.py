@@ -25,6 +25,15 @@ def test_an_unknown_name_is_told_with_what_there_is(entry: str) -> None:
         check_names(entry, {"nothing_like_it": 1}, ENTRIES[entry])
 
 
+def test_options_of_the_target_are_told_to_belong_there() -> None:
+    with pytest.raises(ArgumentTypeError, match=r'compile for threads=1, .* not take: write target="cpu -threads=1"; by name it takes .*, target, '):
+        ansor.compile(object(), (), threads=1)  # type: ignore[call-arg]
+    with pytest.raises(ArgumentTypeError, match=r'auto_schedule for vector_bytes=16, .*: write target="cpu -vector-bytes=16"'):
+        ansor.auto_schedule("matmul", vector_bytes=16)  # type: ignore[call-arg]
+    with pytest.raises(ArgumentTypeError, match=r"tune_tasks for threads=1, which it does not take \(did you mean"):
+        ansor.tune_tasks([], threads=1)  # type: ignore[call-arg]
+
+
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_name_is_described_and_the_signature_is_short(entry: str) -> None:
     function = getattr(ansor, entry)

@@ -161,9 +161,20 @@ def test_ctrl_c_ends_all_targets_with_the_best_so_far(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     states = run(1000, devices, tmp_path / "r.jsonl", lines=lines, heard=interrupt)
+    kept = f"the trials so far are in {tmp_path / 'r.jsonl'}; the same command continues"
     assert [state.task for state in states] == TASKS and sum(state.trials for state in states) == len(seen) == len(load(tmp_path / "r.jsonl").records)
-    assert sum(state.best is not None for state in states) >= 2 and lines[-1] == "stopped by Ctrl-C: continuing with the best programs so far"
+    assert sum(state.best is not None for state in states) >= 2 and lines[-1] == "stopped by Ctrl-C: " + kept
     assert all(board.closed for board in devices.values())
+
+
+def test_ctrl_c_without_a_record_file_names_none() -> None:
+    lines = list[str]()
+
+    def interrupt(progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    run(1000, pair(), lines=lines, heard=interrupt)
+    assert lines[-1] == "stopped by Ctrl-C: the best programs so far are used"
 
 
 def test_ctrl_c_before_the_first_trial_passes_through(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,6 +112,16 @@ def test_the_same_command_continues_and_measures_nothing_twice(tmp_path: Path) -
     assert not third.jobs
 
 
+@pytest.mark.parametrize(("trials", "words"), [(1, "1 recorded trial"), (2, "2 recorded trials")])
+def test_what_it_continues_after_is_counted(tmp_path: Path, trials: int, words: str) -> None:
+    lines = list[str]()
+    run(FakeMeasurer(), trials, tmp_path / "r.jsonl").run()
+    tuning = run(FakeMeasurer(), 3, tmp_path / "r.jsonl")
+    tuning.callbacks = Callbacks(say=lines.append)
+    tuning.run()
+    assert any(line.endswith(f": continuing after {words}") for line in lines)
+
+
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     tuning = run(FakeMeasurer(interrupt_at=6), 30, path)

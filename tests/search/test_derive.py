@@ -10,6 +10,7 @@ from ansor.errors import ScheduleError
 from ansor.ir.dag import Dag
 from ansor.ir.loops import stores
 from ansor.rules.base import Derived
+from ansor.schedule.choice import Choice, tile_choice
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import Split
 from ansor.search.derive import LEAST_SKETCHES, PLACED, derive_sketches, most_sketches, spaces
@@ -158,3 +159,27 @@ def test_the_rules_that_made_a_sketch_are_known_by_their_numbers() -> None:
     used: set[int] = set()
     derive_sketches(Dag(workloads.matmul(16, 16, 16)), [Gives(()), SplitRows(), "skip_stage"], TARGET, used)
     assert used == {1}
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """A rule that splits a loop by a choice."""
+
+    choices: tuple[Choice, ...]
+    parts: int = 3
+    exclusive: bool = True
+
+    def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
+        yield Derived(sketch.then(Split(stage, "i", "C.i", self.parts), choices=self.choices))
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [(Tiles(()), r"the step Split of C\.i reads the choice C\.i, which `choices=\[...\]` does not list \(it is left out\); pass it too"),
+     (Tiles((tile_choice("C.k", 16, 2),)), r"reads the choice C\.i, which `choices=\[...\]` does not list \(it lists C\.k\)"),
+     (Tiles((tile_choice("C.i", 16, 2),), 4), r"Split of C\.i reads the choice C\.i of 2 numbers for 4 parts; give parts=3, or a choice of 3 numbers")],
+)  # fmt: skip
+def test_steps_without_their_choices_are_told(rule: Tiles, words: str) -> None:
+    with pytest.raises(ScheduleError, match=words):
+        derive_sketches(Dag(workloads.matmul(16, 16, 16)), [rule], TARGET)
+    assert derive_sketches(Dag(workloads.matmul(16, 16, 16)), [Tiles((tile_choice("C.i", 16, 2),))], TARGET)

@@ -1,6 +1,6 @@
 import pytest
 
-from ansor.support.text import clip, counted, format_bytes, format_count, format_left, format_seconds, format_share, parse_bytes
+from ansor.support.text import clip, counted, did_you_mean, format_bytes, format_count, format_left, format_seconds, format_share, parse_bytes
 
 
 def test_seconds_pick_their_unit() -> None:
@@ -36,6 +36,11 @@ def test_articles() -> None:
     from ansor.support.text import with_article
 
     assert [with_article(word) for word in ("int", "list", "ndarray", "NoneType")] == ["an int", "a list", "an ndarray", "a NoneType"]
+
+
+def test_similar_names() -> None:
+    assert did_you_mean("trails", ["trials", "target"]) == " (did you mean trials?)" and did_you_mean("xyz", ["trials"]) == ""
+    assert did_you_mean("thread", ["threads"], "-") == " (did you mean -threads?)"
 
 
 def test_sizes_that_people_write() -> None:

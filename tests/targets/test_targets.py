@@ -15,7 +15,7 @@ from ansor.ir.dag import Dag
 from ansor.schedule.legality import legal
 from ansor.schedule.machine import Limit
 from ansor.schedule.sketch import Sketch
-from ansor.targets.base import Kind, Target, find_kind, kind_names, parse_target, register_kind
+from ansor.targets.base import Bounds, Kind, Option, Target, find_kind, kind_names, parse_target, register_kind
 from ansor.targets.cpu import PROCESSORS, caches_of, features_of, vectors_of
 from ansor.te import workloads
 
@@ -70,6 +70,8 @@ def test_every_listed_processor_parses() -> None:
     [
         ("", "empty text; name a kind: arm, armv7, cpu"),
         ("toaster", "asked for target kind 'toaster'; the kinds are arm, armv7, cpu"),
+        ("amr -threads=1", "asked for target kind 'amr' (did you mean arm?); the kinds are"),
+        ("cpu -mcpu=skylke", "-mcpu=skylke (did you mean skylake?); the processors are native"),
         ("cpu -speed=9", "'-speed=9', which is not one of its options; the options are -mcpu (processor"),
         ("cpu -thread=9", "(did you mean -threads?); the options are"),
         ("cpu fast", "'fast', which is not one of its options"),
@@ -91,6 +93,12 @@ def test_mistakes_say_what_there_is(text: str, words: str) -> None:
     with pytest.raises(TargetError) as caught:
         parse_target(text)
     assert words in str(caught.value)
+
+
+def test_an_option_with_one_value_names_it() -> None:
+    option = Option("threads", "hardware.threads", "count", "threads that run a kernel", Bounds(1, 1))
+    with pytest.raises(TargetError, match=r"asked for target chip with -threads=2; -threads \(threads that run a kernel\) has to be 1$"):
+        option.parse("chip", "2")
 
 
 def test_two_kinds_of_one_name_collide() -> None:

@@ -122,7 +122,7 @@ def run(
             try:
                 tuning.run()
             except KeyboardInterrupt:
-                say("stopped by Ctrl-C: continuing with the best programs so far")
+                say("stopped by Ctrl-C: the best programs so far are used")
             log.tell(say)
     return tuning.states
 
