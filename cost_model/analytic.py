@@ -1,8 +1,8 @@
 """Estimates a program's time from first principles: instructions of its register tiles, and bytes moved between memory levels.
 
-Of the machine it uses the vector width, registers and cache sizes, and the few numbers of its `Prior`. It is rough (two thirds of an operator's programs are
-within a factor of 1.5, once scaled to that operator) but free, so it picks the first programs to measure without a model,
-contributes before anything is measured, and is the base that the learned model corrects.
+Of the machine it uses the vector width, registers and cache sizes, and the few numbers of its `Prior`. It is rough: two thirds of an operator's programs are
+within a factor of 1.5, once scaled to that operator. But it is free: it picks the first programs to measure if no model knows the target, it is part of every
+score before anything is measured, and it is what the learned model corrects.
 
 The memory model is the classical one: loops whose data fit a cache together load them once; loops outside reload them each time, except for buffers that
 do not move with the loop (roofline of the innermost loop, cache footprints as in Halide's and ROLLER's models).
@@ -22,7 +22,7 @@ from ansor.cost_model.cache_sets import FirstCache
 from ansor.cost_model.index_division import index_divisions
 from ansor.cost_model.nest import Nest
 from ansor.cost_model.register_tile import Tile, register_tile
-from ansor.ir.columns import Row, ceil, choose, larger, log, row
+from ansor.ir.columns import Flag, Row, ceil, choose, larger, log, negated, row
 from ansor.ir.loops import Loops
 from ansor.schedule.legality import accumulators, registers_for
 from ansor.schedule.machine import Machine
@@ -71,7 +71,7 @@ class Estimate:
 def estimate(statement: Statement, core: Core) -> Estimate:
     """The estimate of one statement."""
     lanes = lanes_of(statement, core)
-    tile = statement.once(("tile", lanes, core.prior.issue.optimizes), lambda: register_tile(statement, lanes, core.prior.issue.optimizes))
+    tile = statement.once(("tile", lanes, core.prior.issue.optimizes), lambda: register_tile(statement, lanes, optimizes=core.prior.issue.optimizes))
     instructions = instruction_cycles(statement, tile, core)
     return Estimate(tile, lanes, instructions, tuple(transfers(statement, core)), threads_at_work(statement.nest, core))
 
@@ -126,7 +126,7 @@ def transfers(statement: Statement, core: Core) -> list[Row]:
 
 def cache_loads(statement: Statement, core: Core) -> list[Row]:
     """Bytes that enter each cache while a statement runs, the first one first; 0 for an absent cache."""
-    touched, fill = (statement.room, statement.whole, statement.whole), core.prior.traffic.fill
+    touched, fill = (statement.room, statement.line_bytes, statement.line_bytes), core.prior.traffic.fill
     return [_loaded(statement, fill * size, taken) if size else 0.0 for size, taken in zip(core.caches.sizes, touched, strict=True)]
 
 
@@ -140,17 +140,25 @@ def _loaded(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:
 
 def _loaded_again(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:
     """The same if nothing stays cached between runs. What the body touches is loaded once each time it runs, even if it does not fit."""
-    body = _body(statement.nest)
-    loaded = statement.loads[body]
-    for size, load in reversed(list(zip(taken[:body], statement.loads[:body], strict=True))):
-        loaded = choose(size <= capacity, load, loaded)
+    loaded = statement.loads[-1]
+    for size, load, held in reversed(list(zip(taken, statement.loads, _in_registers(statement.nest), strict=True))):
+        loaded = choose(held | (size <= capacity), load, loaded)
     return loaded
 
 
-def _body(nest: Nest) -> int:
-    """The boundary inside the innermost reduction loop, or around the innermost loop if there is none: what is inside is held in registers."""
-    reduces = [level for level, loop in enumerate(nest.loops) if loop.kind == "reduce"]
-    return reduces[-1] + 1 if reduces else max(len(nest.loops) - 1, 0)
+def _in_registers(nest: Nest) -> tuple[Flag, ...]:
+    """By boundary, whether registers hold what is inside: the loops inside the innermost reduction loop or, without one, the innermost loop."""
+    reduces: Flag = False
+    for loop, real in zip(nest.loops, nest.real, strict=True):
+        reduces = reduces | (loop.kind == "reduce" and real)
+    held: Flag = True
+    inner: Flag = False
+    found = [held]
+    for loop, real in zip(reversed(nest.loops), reversed(nest.real), strict=True):
+        ends = real & (reduces if loop.kind == "reduce" else negated(reduces) & inner)
+        held, inner = held & negated(ends), inner | real
+        found.append(held)
+    return tuple(reversed(found))
 
 
 def threads_at_work(nest: Nest, core: Core) -> Row:

@@ -26,7 +26,8 @@ class Statement:
 
     footprints: stored buffer first, then those read, in order; bytes: touched in all buffers, by boundary; room: bytes of the first cache that they take.
     loads: bytes that the whole program loads into a cache just large enough for what the loops inside that boundary touch.
-    blocks: the buffers that get a block of features; resident: bytes touched by all statements of the program together.
+    blocks: the buffers that get a block of features; resident: bytes of the cache lines that all statements of
+    the program touch together.
     """
 
     nest: Nest
@@ -47,9 +48,9 @@ class Statement:
         return found
 
     @property
-    def whole(self) -> tuple[Row, ...]:
+    def line_bytes(self) -> tuple[Row, ...]:
         """Bytes of the cache lines that are touched, by boundary."""
-        return self.once("whole lines", lambda: _bytes(self.nest, {buffer: one.whole for buffer, one in self.footprints.items()}, self.layouts))
+        return self.once("line bytes", lambda: _bytes(self.nest, {buffer: one.line_elements for buffer, one in self.footprints.items()}, self.layouts))
 
 
 def statements_of(loops: Loops, cache: FirstCache = USUAL, known: dict[Store, Statement] | None = None) -> list[Statement]:
@@ -78,7 +79,7 @@ def _resident(program: Sequence[Statement]) -> Row:
     most: dict[Buffer, tuple[Row, float]] = {}
     for statement in program:
         for buffer, print_ in statement.footprints.items():
-            elements = larger(most[buffer][0], print_.elements[0]) if buffer in most else print_.elements[0]
+            elements = larger(most[buffer][0], print_.line_elements[0]) if buffer in most else print_.line_elements[0]
             most[buffer] = elements, float(statement.layouts[buffer].element_bytes)
     return sum((elements * size for elements, size in most.values()), start=0.0)
 
@@ -104,7 +105,7 @@ def _loads(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, L
                 level = boundary - 1
                 kept = choose(print_.moves[level] & nest.real[level], 1.0, kept * nest.extents[level])
             outer = max(boundary - 1, 0)  # the next outer loop may go on within the lines
-            waste = print_.whole[outer] / print_.elements[outer]
+            waste = print_.line_elements[outer] / print_.elements[outer]
             total[boundary] = total[boundary] + elements * waste * size * (nest.counts.outside[boundary] / kept)
     return tuple(total)
 

@@ -17,11 +17,11 @@ from ansor.ir.columns import Flag, Row, anywhere, choose, larger, negated, row
 from ansor.ir.loops import Buffer
 from ansor.schedule.legality import vector_pieces
 
-WRITTEN_OUT = 8.0  # statements up to which a loop is unrolled unasked
-APART = 8.0  # the most elements from one lane to the next in loops that the compiler takes for worth it
-SHUFFLED = 4.0  # the most elements from one lane to the next that shuffles still handle
-SHUFFLES = 2.0  # what these cost, in loads
-GATHERED = 1.0  # what each lane costs beyond, in loads
+UNROLLED = 8.0  # the most statements of a loop that the compiler unrolls without a pragma
+APART = 8.0  # the largest stride, in elements, at which the compiler vectorizes a loop
+SHUFFLED = 4.0  # the largest stride that shuffles handle
+SHUFFLES = 2.0  # loads that a shuffled vector costs
+GATHERED = 1.0  # loads per lane at larger strides
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Packed:
     loads: Mapping[Buffer, Row]
 
 
-def packed_by_compiler(statement: Statement, elements: Row, lanes: int, optimizes: bool) -> Packed:
+def packed_by_compiler(statement: Statement, elements: Row, lanes: int, *, optimizes: bool) -> Packed:
     """What the compiler vectorizes. elements: unrolled iterations in the body; optimizes: see `Issue`."""
     nest = statement.nest
     found: Row = 1.0
@@ -44,12 +44,12 @@ def packed_by_compiler(statement: Statement, elements: Row, lanes: int, optimize
         free = free & negated(real & loop.vectorized)
     written: Row = elements
     reduced: Flag = nest.store.combiner is None  # an inner loop is a reduction, or there is none
-    short: Row = 1.0  # iterations of the loops inside that are written out
+    short: Row = 1.0  # iterations of the unrolled loops inside
     for level in range(len(nest.loops) - 1, -1, -1):
         loop, extent, real = nest.loops[level], nest.extents[level], nest.real[level]
         if loop.kind == "reduce":
             written = written * extent
-            free = free & (negated(real) | (written <= larger(row(loop.runs.unroll_limit), WRITTEN_OUT)))
+            free = free & (negated(real) | (written <= larger(row(loop.runs.unroll_limit), UNROLLED)))
             reduced = reduced | real
             continue
         fits = free & reduced & real
@@ -61,7 +61,7 @@ def packed_by_compiler(statement: Statement, elements: Row, lanes: int, optimize
                 loads = {buffer: choose(fits, _loads(statement, buffer, level, lanes), count) for buffer, count in loads.items()}
         if nest.store.combiner is None and optimizes:
             short = choose(real, short * extent, short)
-            free = free & (negated(real) | (short <= WRITTEN_OUT))
+            free = free & (negated(real) | (short <= UNROLLED))
         else:
             free = free & negated(reduced & real)
     return Packed(found, loads)

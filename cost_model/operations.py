@@ -1,7 +1,8 @@
-"""The operations of a statement's value, by the buffers that they depend on: what no unrolled loop changes is computed once for all of its iterations."""
+"""The operations of a statement's value, by the buffers that they depend on: what an unrolled loop does not change is computed once for all its iterations."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,17 +14,20 @@ EXTREME = 2.0
 """Instructions of a minimum or maximum of floats, which have to keep NaN."""
 
 DIVISION = 0.5
-"""A division, relative to a function such as exp."""
+"""The cost of a division, relative to a function such as exp."""
 
 Reads = frozenset[Buffer] | None
-"""None: they depend on loop variables themselves, too."""
+"""The buffers that operations read; None if they also depend on loop variables."""
 
 Kind = Literal["arithmetic", "choices", "calls"]
 
 
 @dataclass(frozen=True)
 class Operations:
-    """Operations that depend on the same buffers: vector instructions of one element or vector, choices between two values, and functions such as exp."""
+    """Operations that depend on the same buffers, for one element or one vector.
+
+    arithmetic: instructions; choices: selections between two values; calls: functions such as exp, with a division as `DIVISION` of one.
+    """
 
     reads: Reads
     arithmetic: float = 0.0
@@ -32,8 +36,8 @@ class Operations:
 
 
 def operations_of(store: Store, optimizes: bool) -> tuple[Operations, ...]:
-    """The operations of a store, with those of its reduction. optimizes: see `Issue`; otherwise all together, with one instruction
-    for all arithmetic."""
+    """The operations of a store, including its reduction. optimizes: see `Issue`; if False, all operations are one entry, with one instruction for all of the
+    arithmetic."""
     if not optimizes:
         nodes = list(walk(store.value))
         return (Operations(None, 1.0, float(sum(isinstance(node, Select) for node in nodes)), float(sum(isinstance(node, Call) for node in nodes))),)
@@ -41,7 +45,7 @@ def operations_of(store: Store, optimizes: bool) -> tuple[Operations, ...]:
     reads = _reads(store.value)
     added = store.value if store.combiner == "sum" else None
     for node in postorder(store.value):
-        kind, count = _count(node, added)
+        kind, count = _count(node, added, reads)
         if count:
             key = reads[id(node)]
             before = found.get(key, Operations(key))
@@ -68,8 +72,8 @@ def _reads(value: Expr) -> dict[int, Reads]:
     return found
 
 
-def _count(node: Expr, added: Expr | None) -> tuple[Kind, float]:
-    """What a node costs. added: what the reduction adds; if it is a product, both are one instruction."""
+def _count(node: Expr, added: Expr | None, reads: Mapping[int, Reads]) -> tuple[Kind, float]:
+    """What a node costs. added: what the reduction adds; if it is a product, both are one instruction. reads: as `_reads` returns them."""
     if isinstance(node, Select):
         return "choices", 1.0
     if isinstance(node, Call):
@@ -83,9 +87,10 @@ def _count(node: Expr, added: Expr | None) -> tuple[Kind, float]:
     if node.op in ("min", "max") and is_float(node.dtype):
         return "arithmetic", 1.0 if isinstance(node.right, Const) or isinstance(node.left, Const) else EXTREME
     fused = node.op == "mul" and node is added
-    return "arithmetic", float(not fused and not _adds_product(node))
+    return "arithmetic", float(not fused and not _adds_product(node, reads))
 
 
-def _adds_product(node: Binary) -> bool:
-    """Whether one of its operands is a product, so that both are one instruction: counted for the product."""
-    return node.op in ("add", "sub") and any(isinstance(operand, Binary) and operand.op == "mul" for operand in node.children)
+def _adds_product(node: Binary, reads: Mapping[int, Reads]) -> bool:
+    """Whether one of its operands is a product that is computed as often, so that both are one instruction: counted for the product."""
+    products = [operand for operand in node.children if isinstance(operand, Binary) and operand.op == "mul"]
+    return node.op in ("add", "sub") and any(reads[id(product)] == reads[id(node)] for product in products)

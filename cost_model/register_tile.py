@@ -1,6 +1,6 @@
 """The register tile of a statement: what its body loads and computes, and how often it runs.
 
-A body's loads and operations repeat for the unrolled loops that they depend on. The compiler takes them out of the innermost reduction loops that do not
+A body's loads and operations repeat for the unrolled loops that they depend on. The compiler hoists them out of the innermost reduction loops that do not
 change them: in `for k: for m: C[i] += A[i, k] * B[m, k]`, A[i, k] is loaded once for all m.
 """
 
@@ -21,7 +21,7 @@ from ansor.schedule.legality import vector_pieces
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Instructions of a body: arithmetic ones, choices, and functions such as exp."""
+    """Instructions per body. arithmetic: arithmetic instructions; choices: selections between two values; calls: functions such as exp."""
 
     arithmetic: Row
     choices: Row
@@ -62,12 +62,12 @@ class _Repeated:
         self._fixed: Flag = True
 
     def unroll(self, level: int, written: Flag, times: Row) -> None:
-        """Go on outside an unrolled loop."""
+        """Move outwards, past an unrolled loop."""
         if self._moves[level] is not False:
             self._times = choose(written & self._moves[level], self._times * times, self._times)
 
     def run(self, level: int, runs: Flag, innermost: Flag, bodies: Row) -> None:
-        """Go on outside a loop that runs. innermost: whether only such loops and unrolled ones are inside it."""
+        """Move outwards, past a loop that runs. innermost: whether only such loops and unrolled ones are inside it."""
         self._fixed = self._fixed & negated(self._moves[level] & runs)
         self._bodies = choose(innermost & self._fixed, self._bodies * bodies, self._bodies)
 
@@ -77,7 +77,7 @@ class _Repeated:
         return self._times / self._bodies
 
 
-def register_tile(statement: Statement, lanes: int, optimizes: bool) -> Tile:
+def register_tile(statement: Statement, lanes: int, *, optimizes: bool) -> Tile:
     """The unrolled loops: those inside the innermost reduction, or the vectorised one of a statement without a reduction. optimizes: see `Issue`."""
     nest, growing = statement.nest, _Growing(statement, lanes, optimizes)
     for level in range(len(nest.loops) - 1, -1, -1):
@@ -112,7 +112,7 @@ class _Growing:
         self._computed = [(done, _Repeated(_moves_together(statement, done.reads))) for done in operations_of(store, optimizes)]
 
     def reduce(self, level: int) -> None:
-        """Go on outside a reduction loop."""
+        """Move outwards, past a reduction loop."""
         nest = self._statement.nest
         loop, extent, real = nest.loops[level], nest.extents[level], nest.real[level]
         in_vectors = row(vector_pieces(loop.var.extent, self._lanes))
@@ -125,7 +125,7 @@ class _Growing:
         self._partial = self._partial | along
 
     def repeat(self, level: int) -> None:
-        """Go on outside another loop: unrolled inside the innermost reduction, or a vector."""
+        """Move outwards, past another loop: unrolled inside the innermost reduction, or a vector."""
         statement, nest = self._statement, self._statement.nest
         loop, extent, real, reduces = nest.loops[level], nest.extents[level], nest.real[level], nest.store.combiner is not None
         self._running = self._running & (self._inside | negated(real))
@@ -156,7 +156,7 @@ class _Growing:
     def tile(self) -> Tile:
         """The tile of the loops so far."""
         statement, computed = self._statement, self._computed
-        packed = packed_by_compiler(statement, self.elements, self._lanes, self._optimizes)
+        packed = packed_by_compiler(statement, self.elements, self._lanes, optimizes=self._optimizes)
         bodies = statement.nest.iterations / (self.elements * packed.lanes)
         reads = {buffer: part.per_body * packed.loads[buffer] for buffer, part in self._loads.items()}
         arithmetic = sum((done.arithmetic * part.per_body for done, part in computed), start=0.0)

@@ -51,7 +51,7 @@ class Footprint:
     """What a statement touches of one buffer.
 
     places: distinct elements accessed per iteration.
-    elements, whole: per boundary, elements touched by the loops inside it, and all elements of the cache lines that these are in.
+    elements: per boundary, elements touched by the loops inside it; line_elements: all elements of the cache lines that hold them.
     strides: per loop, elements by which the address moves; None if no index contains that loop.
     moves: per loop, whether the address moves with it.
     unique_lines, lines: cache lines touched over all loops, and visited (see the feature table).
@@ -60,7 +60,7 @@ class Footprint:
 
     places: Row
     elements: tuple[Row, ...]
-    whole: tuple[Row, ...]
+    line_elements: tuple[Row, ...]
     strides: tuple[Row | None, ...]
     moves: tuple[Flag, ...]
     unique_lines: Row
@@ -143,13 +143,13 @@ def _together(parts: list[tuple[Footprint, float]], layout: Layout) -> Footprint
     """The footprint of disjoint groups; parts: one of each kind, and their number."""
     prints = [print_ for print_, _ in parts]
     elements = tuple(smaller(_sum([(print_.elements[b], times) for print_, times in parts]), layout.size) for b in range(len(prints[0].elements)))
-    whole = tuple(larger(touched, _most([print_.whole[b] for print_ in prints])) for b, touched in enumerate(elements))  # groups often share lines
+    in_lines = tuple(larger(touched, _most([print_.line_elements[b] for print_ in prints])) for b, touched in enumerate(elements))  # groups often share lines
     strides = tuple(_greatest([print_.strides[k] for print_ in prints]) for k in range(len(prints[0].strides)))
     moves = tuple(_any([print_.moves[k] for print_ in prints]) for k in range(len(prints[0].moves)))
     unique_lines = smaller(_sum([(print_.unique_lines, times) for print_, times in parts]), elements[0])
     places, lines = _sum([(print_.places, times) for print_, times in parts]), _sum([(print_.lines, times) for print_, times in parts])
     taken = tuple(_sum([(print_.room[b], times) for print_, times in parts]) for b in range(len(prints[0].room)))
-    return Footprint(places, elements, whole, strides, moves, unique_lines, lines, taken)
+    return Footprint(places, elements, in_lines, strides, moves, unique_lines, lines, taken)
 
 
 def _sum(values: Sequence[tuple[Row, float]]) -> Row:
@@ -204,8 +204,8 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], cache: Firs
     strides = _strides(nest, dimensions, layout)
     moves = tuple(False if stride is None else stride != 0.0 for stride in strides)
     lines = _line_visits(nest, layout, elements, strides, moves, cache.line_bytes)
-    whole = tuple(larger(touched, found * (cache.line_bytes / layout.element_bytes)) for touched, found in zip(elements, lines_inside, strict=True))
-    return Footprint(_places(group), tuple(elements), whole, strides, moves, lines_inside[0], lines, tuple(taken))
+    in_lines = tuple(larger(touched, found * (cache.line_bytes / layout.element_bytes)) for touched, found in zip(elements, lines_inside, strict=True))
+    return Footprint(_places(group), tuple(elements), in_lines, strides, moves, lines_inside[0], lines, tuple(taken))
 
 
 def _walked(dimensions: list[_Dimension], levels: int) -> tuple[list[Flag], Flag]:
@@ -428,10 +428,10 @@ def stands(nest: Nest, atom: Quotient | Remainder | Opaque, level: int) -> Flag:
     if isinstance(atom, Remainder):
         return step % atom.divisor == 0
     reach = larger(step * nest.loops[level].var.extent, 1)  # a step of 0 changes nothing
-    stands = (atom.divisor % reach == 0) & (atom.value.const % reach == 0)
+    still = (atom.divisor % reach == 0) & (atom.value.const % reach == 0)
     for _, other in atom.value.terms:
-        stands = stands & ((magnitude(other) <= step) | (other % reach == 0))
-    return stands
+        still = still & ((magnitude(other) <= step) | (other % reach == 0))
+    return still
 
 
 def _unique_lines(dimensions: list[_Dimension], touched: Row, layout: Layout, line_bytes: int) -> Row:

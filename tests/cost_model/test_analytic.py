@@ -35,6 +35,14 @@ def test_a_row_alone_has_the_estimate_it_has_among_others(tensors: list[Tensor])
         assert many.tolist() == alone
 
 
+def test_so_it_has_if_the_innermost_reduction_loop_is_left_out_alone() -> None:
+    """Tiles larger than a cache, whose innermost reduction loop has one iteration in some of the rows."""
+    for sketch in spaces(Dag(workloads.matmul(512, 512, 256)), TARGET)[:6]:
+        rows = drawn(sketch, 60)
+        many = estimated_cycles(sketch.lower_rows(rows), len(rows), TARGET)
+        assert many.tolist() == [estimated_cycles(sketch.lower_row(row), 1, TARGET)[0] for row in rows.tolist()]
+
+
 def best_of(sketch: Sketch, threads: int = 1) -> float:
     target = parse_target(f"cpu -mcpu=znver3 -threads={threads}")
     return float(estimated_cycles(sketch.lower_rows(drawn(sketch, 2000)), 2000, target).min())

@@ -19,7 +19,7 @@ def last(tensors: list[Tensor], *steps: Step) -> Statement:
 
 
 def tile_of(tensors: list[Tensor], *steps: Step, optimizes: bool = True) -> Tile:
-    return register_tile(last(tensors, *steps), LANES, optimizes)
+    return register_tile(last(tensors, *steps), LANES, optimizes=optimizes)
 
 
 def reads(tile: Tile) -> dict[str, float]:
@@ -50,6 +50,13 @@ def test_a_function_of_what_unrolled_loops_share_is_computed_once() -> None:
     tensors = [a, b, te.compute((64,), lambda i: te.sum(te.exp(a[k]) * b[k, i], axis=k), name="y")]
     work = tile_of(tensors, Reorder("y", ("k", "i")), Vectorize("y", "i")).work
     assert (float(work.calls), float(work.arithmetic), float(work.choices)) == (1, 4, 0)
+
+
+def test_an_addition_to_a_product_that_rows_share_is_an_instruction_of_its_own() -> None:
+    """s[k] * t[k] is computed once for all four vectors of y; each vector adds it to x[k, i], and that to the sum."""
+    x, s, t, k = te.placeholder((32, 64), name="x"), te.placeholder((32,), name="s"), te.placeholder((32,), name="t"), te.reduce_axis(32, name="k")
+    tensors = [x, s, t, te.compute((64,), lambda i: te.sum(x[k, i] + s[k] * t[k], axis=k), name="y")]
+    assert float(tile_of(tensors, Reorder("y", ("k", "i")), Vectorize("y", "i")).work.arithmetic) == 1 + 4 + 4
 
 
 def test_without_a_reduction_rows_share_what_does_not_move() -> None:
