@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from ansor.errors import ModelError
 from ansor.integer.from_onnx import from_onnx
-from ansor.integer.reference import computed
+from ansor.integer.reference import computed, run
 from tests.integer.models import quantised_file, samples, small
 
 pytestmark = pytest.mark.torch
@@ -138,6 +138,72 @@ def test_damaged_files_are_read_or_refused(file: Path, tmp_path: Path, seed: int
             refused += 1
             assert "\n" not in str(error)
     assert refused
+
+
+def _weights_in_float(graph: Any) -> None:
+    """Weights as training frameworks export them: floats that the file quantises."""
+    for node in [node for node in graph.node if node.op_type == "DequantizeLinear"]:
+        found = next((one for one in graph.initializer if one.name == node.input[0]), None)
+        if found is None or found.data_type not in (TensorProto.INT8, TensorProto.UINT8):
+            continue
+        _, scale, zero = (numpy_helper.to_array(next(one for one in graph.initializer if one.name == name)) for name in node.input)
+        values = numpy_helper.to_array(found).astype(np.float32)
+        shape = [-1 if scale.ndim and place == next((one.i for one in node.attribute if one.name == "axis"), 1) else 1 for place in range(values.ndim)]
+        real = (values - zero.astype(np.float32).reshape(shape if zero.ndim else ())) * scale.reshape(shape if scale.ndim else ())
+        graph.initializer.append(numpy_helper.from_array(real.astype(np.float32), f"{found.name}_real"))
+        made = helper.make_node("QuantizeLinear", [f"{found.name}_real", *node.input[1:]], [f"{found.name}_made"], f"{found.name}_quantise")
+        made.attribute.extend(node.attribute)
+        graph.node.insert(0, made)
+        node.input[0] = f"{found.name}_made"
+
+
+def _padded_before(graph: Any, value: float = 0.0, pads: list[int] | None = None, again: bool = False) -> None:
+    """The padding of the first convolution as a node of its own, as TensorFlow's are. again: with a quantisation behind it."""
+    conv = _node(graph, "Conv")
+    around = next(list(one.ints) for one in conv.attribute if one.name == "pads")
+    wide = [0, 0, *around[:2], 0, 0, *around[2:]] if pads is None else pads
+    graph.initializer.append(numpy_helper.from_array(np.array(wide, np.int64), "around"))
+    graph.initializer.append(numpy_helper.from_array(np.array(value, np.float32), "value"))
+    added = [helper.make_node("Pad", [conv.input[0], "around", "value"], ["padded"], "pad")]
+    if again:
+        before = next(node for node in graph.node if node.output[0] == conv.input[0])
+        added += [helper.make_node("QuantizeLinear", ["padded", *before.input[1:]], ["padded_q"], "padded_q")]
+        added += [helper.make_node("DequantizeLinear", ["padded_q", *before.input[1:]], ["padded_dq"], "padded_dq")]
+    _attribute("Conv", "pads", [0, 0, 0, 0])(graph)
+    place = list(graph.node).index(conv)
+    conv.input[0] = added[-1].output[0]
+    for number, node in enumerate(added):
+        graph.node.insert(place + number, node)
+
+
+FORMS = {
+    "weights in float": _weights_in_float, "padding before": _padded_before, "padding, quantised": lambda graph: _padded_before(graph, again=True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_other_ways_to_write_the_same_network(file: Path, tmp_path: Path, name: str) -> None:
+    network, other = from_onnx(file), from_onnx(_changed(file, tmp_path, FORMS[name]))
+    for x in samples(3):
+        inputs = {"x": network.tensors["x"].stored(x.numpy())}
+        (output,), (same,) = network.outputs, other.outputs
+        np.testing.assert_array_equal(run(network, inputs)[output], run(other, inputs)[same])
+
+
+@pytest.mark.parametrize(("value", "pads"), [(1.0, None), (0.0, [1, 0, 1, 1, 0, 0, 1, 1]), (0.0, [0, 0, -1, 1, 0, 0, 1, 1])])
+def test_other_padding_is_refused(file: Path, tmp_path: Path, value: float, pads: list[int] | None) -> None:
+    with pytest.raises(ModelError, match="pads by .* only zeros around images"):
+        from_onnx(_changed(file, tmp_path, lambda graph: _padded_before(graph, value, pads)))
+
+
+def test_padding_before_a_pool_is_refused(file: Path, tmp_path: Path) -> None:
+    def change(graph: Any) -> None:
+        _padded_before(graph)
+        pool = _node(graph, "MaxPool")
+        pool.input[0] = "padded"
+
+    with pytest.raises(ModelError, match="which is padded; padding is supported only before convolutions"):
+        from_onnx(_changed(file, tmp_path, change))
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
