@@ -315,3 +315,15 @@ def test_tvms_names_of_arguments() -> None:
 
     assert autotvm.template("compat call", declared)(4)[1][2].shape == (4, 12)
     assert autotvm.register_topi_compute("compat half", func=lambda cfg, n: scaled(n)[2])(4).shape == (4, 12)
+
+
+def test_memoize_runs_a_function_once_for_equal_arguments() -> None:
+    calls: list[int] = []
+
+    @tvm.contrib.pickle_memoize.memoize("sums", save_at_exit=True)
+    def total(numbers: list[int], start: int = 0) -> int:
+        calls.append(1)
+        return sum(numbers, start)
+
+    assert [total([1, 2]), total([1, 2]), total([1, 2], start=1), total([1, 2], start=1)] == [3, 3, 4, 4] and len(calls) == 2
+    assert total.__name__ == "total"
