@@ -18,6 +18,7 @@ from ansor.run.side_by_side import run_side_by_side
 from ansor.run.states import TaskState
 from ansor.run.targets_reporter import TargetsReporter
 from ansor.run.tuning import TuningRun
+from ansor.support.termination import Terminated
 from ansor.tasks.task import SearchTask
 
 
@@ -38,7 +39,7 @@ def tuned(tasks: Sequence[SearchTask], weights: Sequence[float] | None, asked: R
             if not any(state.trials for run in runs for state in run.states):  # nothing to continue with
                 raise type(stopped)("before the first trial ended; no trials were recorded") from stopped
             kept = "the best programs so far are used" if asked.records is None else f"the trials so far are in {asked.records}; the same command continues"
-            reporter.say(f"stopped by Ctrl-C: {kept}")
+            reporter.say(f"stopped by {'SIGTERM' if isinstance(stopped, Terminated) else 'Ctrl-C'}: {kept}")
     found = {place: state for group, run in zip(groups, runs, strict=True) for place, state in zip(group.places, run.states, strict=True)}
     return [found[place] for place in range(len(tasks))]
 

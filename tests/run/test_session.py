@@ -23,6 +23,7 @@ from ansor.run.reporter import Reporter, quiet
 from ansor.run.scoring_model import NamedModel
 from ansor.run.session import tuned
 from ansor.run.states import Progress, TaskState
+from ansor.support.termination import Terminated
 from ansor.targets.base import parse_target
 from ansor.targets.unit import INSTRUCTIONS, Unit, ticks
 from ansor.tasks.task import SearchTask
@@ -167,14 +168,15 @@ def test_ctrl_c_ends_all_targets_with_the_best_so_far(tmp_path: Path) -> None:
     assert all(board.closed for board in devices.values())
 
 
-def test_ctrl_c_without_a_record_file_names_none() -> None:
+@pytest.mark.parametrize(("why", "name"), [(KeyboardInterrupt, "Ctrl-C"), (Terminated, "SIGTERM")])
+def test_what_stopped_a_run_is_named_and_no_file_without_one(why: type[BaseException], name: str) -> None:
     lines = list[str]()
 
     def interrupt(progress: Progress) -> None:
-        raise KeyboardInterrupt
+        raise why
 
     run(1000, pair(), lines=lines, heard=interrupt)
-    assert lines[-1] == "stopped by Ctrl-C: the best programs so far are used"
+    assert lines[-1] == f"stopped by {name}: the best programs so far are used"
 
 
 def test_ctrl_c_before_the_first_trial_passes_through(monkeypatch: pytest.MonkeyPatch) -> None:
