@@ -76,7 +76,7 @@ def _hardware(target: Target) -> str:
     words = find_kind(target.kind).meaning.words
     if words is not None:
         return words(target)
-    caches = ", ".join(f"L{level} {size >> 10} KiB" for level, size in enumerate(target.caches.sizes, 1))
+    caches = ", ".join(f"L{level} {f'{size >> 10} KiB' if size >= 1024 else f'{size} bytes'}" for level, size in enumerate(target.caches.sizes, 1))
     return f"vectors of {target.vector_bytes} bytes, {target.vector_registers} registers, {caches}"
 
 

@@ -45,6 +45,7 @@ from ansor.schedule.questions import is_follower
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import At, FuseRelation, SplitRelation, Stage
 from ansor.search.tuner import Outcome
+from ansor.support.text import counted
 from ansor.targets.base import Target
 from ansor.targets.unit import SECONDS, Unit
 from ansor.tasks.origins import RULES, origin_of
@@ -75,7 +76,7 @@ def explain(
     """
     valid = sorted((one for one in outcomes if one.valid), key=_measured)
     if not valid:
-        raise RecordError(f"asked to explain {task.name}, which has {len(outcomes)} recorded trials but no valid one; tune with more trials")
+        raise RecordError(f"asked to explain {task.name}, which has no valid program among {counted(len(outcomes), 'recorded trial')}; tune with more trials")
     best, space = valid[0], task.spaces[valid[0].pick.space]
     loops = space.sketch.lower_row(best.pick.row)
     statements = statements_of(loops, analytic.first_cache(task.target))

@@ -28,7 +28,7 @@ def scoring_model(target: Target, unit: str, asked: CostModel | str | None = Non
     asked: a model, 'package', or None for the best available one.
     """
     if asked is not None and not isinstance(asked, str):
-        return NamedModel(asked, "the model given", f"given: {type(asked).__name__}")
+        return NamedModel(asked, "the given model", f"given: {type(asked).__name__}")
     if not knows(target.prior.family, unit):
         return NamedModel(first_model(target.prior.family, unit, seed), "the estimate, corrected by measurements", ESTIMATE)
     own = machine_model(target) if asked is None and here else None

@@ -269,7 +269,7 @@ def test_one_valid_trial_has_no_rival() -> None:
 
 def test_without_a_valid_trial_there_is_nothing_to_explain() -> None:
     task = _task()
-    with pytest.raises(RecordError, match="asked to explain product, which has 1 recorded trials but no valid one; tune with more trials"):
+    with pytest.raises(RecordError, match="asked to explain product, which has no valid program among 1 recorded trial; tune with more trials"):
         explain(task, _trials(task)[-1:])
 
 

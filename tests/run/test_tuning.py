@@ -397,7 +397,7 @@ def test_progress_and_the_last_line_tell_what_to_expect() -> None:
     gains = [one.gain or 0.0 for one in seen]
     assert gains[40] > gains[-1] == 0 and seen[0].budget is None
     assert gains[19] == pytest.approx(expected_gain(20, 20 - best_at[19], 40)), "the pace is that of whole rounds"
-    assert re.match(r"matmul\(16, 16, 16\): [\d.]+ us, 60 trials in 1 min 00 s, chosen by the model given; 60 trials more .* save [\d.]+ %$", lines[-1])
+    assert re.match(r"matmul\(16, 16, 16\): [\d.]+ us, 60 trials in 1 min 00 s, chosen by the given model; 60 trials more .* save [\d.]+ %$", lines[-1])
 
 
 def test_tasks_share_the_time_by_gain_for_its_cost() -> None:

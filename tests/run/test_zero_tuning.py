@@ -169,7 +169,7 @@ def test_where_nothing_is_known_the_estimate_chooses() -> None:
     choice = pick(task, Opposed(pretrained()._networks))
     assert choice.confidence is None and choice.how == "chosen by the estimate, because the model is not sure"
     by_chance = pick(task, RandomModel())
-    assert by_chance.confidence is None and by_chance.how == "chosen by the model given", "one scorer tells nothing"
+    assert by_chance.confidence is None and by_chance.how == "chosen by the given model", "one scorer tells nothing"
 
 
 def test_where_no_program_is_legal_the_declaration_serves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,4 +241,4 @@ def test_where_no_model_knows_the_target_the_estimate_chooses_and_nothing_is_pro
     task = SearchTask(matmul, target=replace(known, prior=replace(known.prior, family="")))
     choice = pick(task)
     assert (choice.how, choice.confidence) == ("chosen by the estimate, because there is no cost model for cpu", None)
-    assert pick(task, pretrained()).how == "chosen by the model given"  # one that is given is asked
+    assert pick(task, pretrained()).how == "chosen by the given model"  # one that is given is asked
