@@ -134,7 +134,7 @@ def test_what_is_no_message_gets_one_error(agent: Path, tmp_path: Path, broken: 
         ended = subprocess.run([agent, "-store", tmp_path / "store"], stdin=given, capture_output=True, timeout=60)
     assert ended.returncode == 0 and not ended.stderr
     check_answers(ended.stdout)
-    assert b"error protocol 56\n" in ended.stdout
+    assert b"error protocol 59\n" in ended.stdout
 
 
 def test_another_version_is_told(agent: Path, tmp_path: Path, ask: Callable[[bytes], bytes]) -> None:
