@@ -11,7 +11,7 @@ from ansor.cost_model.alignment import across_lines
 from ansor.cost_model.analytic import Core, Estimate
 from ansor.cost_model.buffer_features import Statement
 from ansor.cost_model.feature_table import MACHINE_NAMES
-from ansor.cost_model.rests import rests_of
+from ansor.cost_model.remainders import remainders_of
 from ansor.ir.columns import Row, choose, larger, log2, row
 from ansor.ir.loops import Buffer
 from ansor.schedule.legality import accumulators, registers_for
@@ -34,8 +34,8 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
     yield row(tile.partial)
     yield log2(1.0 + sum((count * _across_lines(statement, buffer, core) for buffer, count in tile.reads.items()), start=0.0))
     yield _across_lines(statement, nest.store.buffer, core)
-    rests = statement.once("rests", lambda: rests_of(nest))
-    yield from (rests.excess, rests.inner_excess, rests.cut)
+    remainders = statement.once("remainders", lambda: remainders_of(nest))
+    yield from (remainders.excess, remainders.inner_excess, remainders.cut)
     yield log2(total * lanes / larger(nest.iterations * operations, 1.0))
     yield log2((1.0 + instructions) / total)
     for load in estimate.transfers:

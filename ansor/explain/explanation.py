@@ -19,7 +19,7 @@ from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.metrics import rank_correlation
 from ansor.errors import RecordError
 from ansor.explain.rule_trace import RuleTrace, made_of, rule_trace
-from ansor.explain.steps_in_words import Fact, in_words, workers
+from ansor.explain.steps_in_words import Fact, in_words
 from ansor.explain.values import (
     Alternatives,
     AxisTiles,
@@ -44,6 +44,7 @@ from ansor.schedule import legality
 from ansor.schedule.questions import is_follower
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import At, FuseRelation, SplitRelation, Stage
+from ansor.schedule.steps import CacheWrite, Rfactor
 from ansor.search.tuner import Outcome
 from ansor.support.text import counted
 from ansor.targets.base import Target
@@ -80,8 +81,8 @@ def explain(
     best, space = valid[0], task.spaces[valid[0].pick.space]
     loops = space.sketch.lower_row(best.pick.row)
     statements = statements_of(loops, analytic.first_cache(task.target))
-    statement = _main_statement(statements, loops, task.target)
     program = _program(task, best)
+    statement = _main_statement(statements, task.target, whole=program.whole)
     algorithms = dict.fromkeys(one.algorithm for one in task.spaces if one.algorithm != space.algorithm)
     return Explanation(
         Work(task.name, task.flop, _floor(task, max(statements, key=_iterations))),
@@ -132,9 +133,9 @@ def _program(task: SearchTask, outcome: Outcome) -> Program:
     statements, own = statements_of(loops, analytic.first_cache(task.target)), task.target.cost(loops)
     costs = tuple(_cost(one, task.target) for one in statements) if own is None else (Cost("in all", float(own), 0.0),)
     tiles = tuple(tiles for stage in space.sketch.state.stages for tiles in stage_tiles(space.sketch, row, stage, loops))
-    main = _main_statement(statements, loops, task.target).nest.store.stage
-    facts, took_over = in_words(space.sketch, row), tuple(workers(space.sketch).items())
-    return Program(space.algorithm, _measured(outcome), main, facts, tiles, costs, took_over, own is not None)
+    main = _main_statement(statements, task.target, whole=own is not None).nest.store.stage
+    facts, workers = in_words(space.sketch, row), tuple(made_of(space.sketch, CacheWrite, Rfactor).items())
+    return Program(space.algorithm, _measured(outcome), main, facts, tiles, costs, workers, own is not None)
 
 
 def _cost(statement: Statement, target: Target) -> Cost:
@@ -187,9 +188,9 @@ def _int(value: object) -> int:
 # the main statement ---------------------------------------------------------------------------------------------------------------------------------
 
 
-def _main_statement(statements: Sequence[Statement], loops: Loops, target: Target) -> Statement:
-    """The statement with the most estimated cycles or, if the target has its own estimate of whole programs, the one that `_iterations` puts first."""
-    if target.cost(loops) is not None:
+def _main_statement(statements: Sequence[Statement], target: Target, *, whole: bool) -> Statement:
+    """The statement with the most estimated cycles or, if the target has its own estimate of the whole program, the one that `_iterations` puts last."""
+    if whole:
         return max(statements, key=_iterations)
     return max(statements, key=lambda one: float(analytic.estimate(one, target).cycles))
 

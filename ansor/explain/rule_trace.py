@@ -69,13 +69,14 @@ def rule_trace(dag: Dag, rules: Sequence[str | SketchRule], target: Target) -> R
     return RuleTrace(names, tuple(edges), frozenset(asked))
 
 
-def made_of(sketch: Sketch) -> dict[str, str]:
-    """The stages that steps created (a private tile, partial results, a copy), each with its source."""
+def made_of(sketch: Sketch, *kinds: type[Step]) -> dict[str, str]:
+    """The stages that steps created (a private tile, partial results, a copy), each with its source. kinds: only by steps of these types; all by default."""
     found: dict[str, str] = {}
     state = initial_state(sketch.dag)
     for step in sketch.steps:
         known, state = state, step.apply(state)
-        found.update((stage.name, step.stage) for stage in state.stages if stage.name not in known)
+        if not kinds or isinstance(step, kinds):
+            found.update((stage.name, step.stage) for stage in state.stages if stage.name not in known)
     return found
 
 

@@ -79,17 +79,6 @@ def _owned(sketch: Sketch, row: Sequence[int]) -> list[tuple[str, Step]]:
     return found
 
 
-def workers(sketch: Sketch) -> dict[str, str]:
-    """The stages that took over the arithmetic of a declared stage (its private tile or its partial results), each with that stage."""
-    found: dict[str, str] = {}
-    state = initial_state(sketch.dag)
-    for step in sketch.steps:
-        known, state = state, step.apply(state)
-        if isinstance(step, (CacheWrite, Rfactor)):
-            found.update((stage.name, step.stage) for stage in state.stages if stage.name not in known)
-    return found
-
-
 def structure_of(stage: Stage) -> str:
     """The levels of a tiling, outermost first: S for spatial loops, R for reductions (`SSRSRS`); '' if nothing in the stage was split."""
     cut = {part: k for relation in stage.relations if isinstance(relation, SplitRelation) for k, part in enumerate(relation.parts)}

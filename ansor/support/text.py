@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
 
 def format_seconds(seconds: float) -> str:
@@ -64,6 +63,8 @@ def with_article(word: str) -> str:
 
 def did_you_mean(name: str, known: Iterable[str], prefix: str = "") -> str:
     """` (did you mean trials?)`, or nothing if no known name is similar. prefix: goes before the name, such as `-`."""
+    from difflib import get_close_matches  # only errors need it
+
     close = get_close_matches(name, list(known), 1)
     return f" (did you mean {prefix}{close[0]}?)" if close else ""
 

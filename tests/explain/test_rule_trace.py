@@ -8,7 +8,7 @@ from ansor.explain.rule_trace import Firing, made_of, rule_trace
 from ansor.ir.dag import Dag
 from ansor.rules.base import Derived
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import CacheWrite, Pack, PackInside, Rfactor, Tensorize
+from ansor.schedule.steps import CacheRead, CacheWrite, Pack, PackInside, Rfactor, Split, Tensorize
 from ansor.search.derive import spaces
 from ansor.targets.base import parse_target
 from ansor.te import workloads
@@ -62,3 +62,11 @@ def test_stages_created_by_steps() -> None:
     tensors: list[Tensor] = workloads.matmul(64, 64, 64)
     sketch = Sketch(Dag(tensors)).then(CacheWrite("C"))
     assert made_of(sketch) == {"C_local": "C"} and made_of(Sketch(Dag(tensors))) == {}
+
+
+def test_stages_that_took_over_the_arithmetic_of_a_declared_one() -> None:
+    plain, kinds = Sketch(Dag(workloads.matmul(8, 8, 64))), (CacheWrite, Rfactor)
+    assert made_of(plain, *kinds) == {} and made_of(plain.then(CacheWrite("C")), *kinds) == {"C_local": "C"}
+    assert made_of(plain.then(Split("C", "k", (16,), 2), Rfactor("C", "k_1", 2)), *kinds) == {"C_rf": "C"}
+    copied = plain.then(CacheRead("A", ("C",)))
+    assert made_of(copied) and made_of(copied, *kinds) == {}, "a copy does no arithmetic"

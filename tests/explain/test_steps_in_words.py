@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ansor import te
-from ansor.explain.steps_in_words import in_words, structure_of, workers
+from ansor.explain.steps_in_words import in_words, structure_of
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import At, Inlined
@@ -98,10 +98,3 @@ def test_structures() -> None:
     plain = Sketch(Dag(workloads.matmul(64, 64, 64)))
     assert structure_of(plain.state["C"]) == ""
     assert structure_of(plain.then(Split("C", "j", (16,), 2)).state["C"]) == "SSR", "a reduction that is not split still counts"
-
-
-def test_workers_do_the_arithmetic_of_a_declared_stage() -> None:
-    plain = Sketch(Dag(workloads.matmul(8, 8, 64)))
-    assert workers(plain) == {} and workers(plain.then(CacheWrite("C"))) == {"C_local": "C"}
-    assert workers(plain.then(Split("C", "k", (16,), 2), Rfactor("C", "k_1", 2))) == {"C_rf": "C"}
-    assert workers(Sketch(Dag(_relu())).then(CacheRead("a", ("b",)))) == {}, "a copy does no arithmetic"

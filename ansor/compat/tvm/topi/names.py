@@ -8,13 +8,8 @@ from ansor.compat.tvm.topi.operators import OF_TWO, RENAMED
 from ansor.te import nn
 
 OURS = [name for name, value in vars(nn).items() if callable(value) and not name.startswith("_")]
-IN_TOPI = [
-    "cast", "clip", "cumprod", "cumsum", "generic", "get_const_int", "get_const_tuple", "identity", "nn", "round", "strided_slice", "tag", "take",
-    "transform", "utils", "x86", *RENAMED, *OF_TWO, *OURS,
-]  # fmt: skip
-IN_NN = [
-    "batch_matmul", "batch_norm", "conv2d", "get_pad_tuple", "get_pad_tuple1d", "get_pad_tuple3d", "utils", "winograd_transform_matrices", *RENAMED, *OURS,
-]  # fmt: skip
+IN_TOPI = sorted({"generic", "get_const_int", "get_const_tuple", "identity", "nn", "tag", "transform", "utils", "x86", *RENAMED, *OF_TWO, *OURS})
+IN_NN = sorted({"get_pad_tuple", "get_pad_tuple1d", "get_pad_tuple3d", "utils", "winograd_transform_matrices", *RENAMED, *OURS})
 
 
 def listed_in_topi() -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 from ansor import te
 from ansor.cost_model.buffer_features import statements_of
 from ansor.cost_model.nest import Nest
-from ansor.cost_model.rests import Rests, rests_of
+from ansor.cost_model.remainders import Remainders, remainders_of
 from ansor.ir.dag import Dag
 from ansor.ir.interpreter import index_value
 from ansor.schedule.sketch import Sketch
@@ -54,28 +54,28 @@ def excess_counted(nest: Nest) -> float:
 @pytest.mark.parametrize(("length", "tiles"), [(49, (16,)), (49, (6, 8)), (100, (3, 4, 8)), (7, (16,)), (1, (4,))])
 def test_iterations_beyond_the_end_of_an_axis(length: int, tiles: tuple[int, ...]) -> None:
     nest = doubled(length, *tiles)
-    assert rests_of(nest).excess == pytest.approx(excess_counted(nest))
+    assert remainders_of(nest).excess == pytest.approx(excess_counted(nest))
 
 
 def test_the_last_tile_and_the_last_vectors_of_an_axis() -> None:
-    found = rests_of(doubled(50, 2, 16))  # two tiles of 32; 50 = 32 + 16 + 2
+    found = remainders_of(doubled(50, 2, 16))  # two tiles of 32; 50 = 32 + 16 + 2
     assert found.inner_excess == pytest.approx(math.log2(64 / 50)) and found.cut == pytest.approx(18 / 50)
 
 
 def test_of_several_axes_excesses_add_up_and_the_greatest_cut_counts() -> None:
     nest = matmul(10, 9, 7, (4, 4, 4))  # the rest of k is a guard, too
-    found = rests_of(nest)
+    found = remainders_of(nest)
     assert found.excess == pytest.approx(excess_counted(nest))
     assert found.inner_excess == pytest.approx(math.log2(12 / 10 * 12 / 9 * 8 / 7))
     assert found.cut == pytest.approx(3 / 7)
 
 
 def test_nothing_is_left_over_where_tiles_divide() -> None:
-    assert _numbers(rests_of(matmul(8, 8, 8, (4, 2, 8)))) == [0.0, 0.0, 0.0]
+    assert _numbers(remainders_of(matmul(8, 8, 8, (4, 2, 8)))) == [0.0, 0.0, 0.0]
 
 
-def _numbers(rests: Rests) -> list[float]:
-    return [float(rests.excess), float(rests.inner_excess), float(rests.cut)]
+def _numbers(remainders: Remainders) -> list[float]:
+    return [float(remainders.excess), float(remainders.inner_excess), float(remainders.cut)]
 
 
 def test_a_population_has_what_its_rows_have() -> None:
@@ -84,9 +84,9 @@ def test_a_population_has_what_its_rows_have() -> None:
     for sketch in spaces(Dag(workloads.matmul(50, 51, 35)), parse_target("cpu -mcpu=znver3 -threads=1")):
         rows = np.stack([rng.integers(0, size, 12) for size in sketch.sizes], axis=1)
         for k, statement in enumerate(statements_of(sketch.lower_rows(rows))):
-            found = rests_of(statement.nest)
+            found = remainders_of(statement.nest)
             together = np.stack([np.broadcast_to(one, 12) for one in (found.excess, found.inner_excess, found.cut)], axis=1)
-            alone = [_numbers(rests_of(statements_of(sketch.lower_row(row))[k].nest)) for row in rows.tolist()]
+            alone = [_numbers(remainders_of(statements_of(sketch.lower_row(row))[k].nest)) for row in rows.tolist()]
             assert together.tolist() == alone
             uneven += int((together > 0).any())
     assert uneven

@@ -15,7 +15,7 @@ from ansor.ir.loops import Guard
 
 
 @dataclass(frozen=True, eq=False)
-class Rests:
+class Remainders:
     """Totals over all axes of a statement that tiles do not divide.
 
     excess: log2 of all iterations per useful one; inner_excess: the same for the innermost loop of each axis, taken alone; cut: the greatest share of an
@@ -27,7 +27,7 @@ class Rests:
     cut: Row
 
 
-def rests_of(nest: Nest) -> Rests:
+def remainders_of(nest: Nest) -> Remainders:
     """What a statement's guards cut off."""
     excess: Row = 0.0
     inner_excess: Row = 0.0
@@ -40,7 +40,7 @@ def rests_of(nest: Nest) -> Rests:
         excess = excess + choose(guard.needed, log2(larger(covered / end, 1.0)), 0.0)
         inner_excess = inner_excess + choose(guard.needed, log2(ceil(end / inner) * inner / end), 0.0)
         cut = larger(cut, choose(guard.needed, (end % tile) / end, 0.0))
-    return Rests(excess, inner_excess, cut)
+    return Remainders(excess, inner_excess, cut)
 
 
 def _walk(nest: Nest, guard: Guard) -> tuple[Row, Row, Row]:
