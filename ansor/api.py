@@ -76,10 +76,12 @@ def tune_tasks(
     if not tasks:
         return []
     asked.check_place(written=True)
-    for target in (group.target for group in tasks_by_target(tasks)):
+    targets = [group.target for group in tasks_by_target(tasks)]
+    asked.check_devices(targets)
+    for target in targets:
         check_machine(target, measures=True)
         check_tools(target)
-    with asked.audience.reporter(tasks[0].target) as reporter:
+    with asked.reporter(tasks[0].target) as reporter:
         return tuned(tasks, weights, asked, reporter)
 
 
@@ -209,8 +211,9 @@ def _scheduled(func: Workload | SearchTask, args: Sequence[object], target: str 
     asked.check_place(written=asked.measures)
     task = _task_of(func, args, target, options)
     check_machine(task.target, measures=asked.measures)
+    asked.check_devices([task.target])
     toolchain = check_tools(task.target)
-    with asked.audience.reporter(task.target) as reporter:
+    with asked.reporter(task.target) as reporter:
         state = _operator_state(task, asked, reporter)
         reporter.now(f"building {task.name}")
         program = chosen(state, asked.search.model, asked.search.seed)
@@ -291,8 +294,9 @@ def compile(
     target = parse_target("cpu" if target is None else target)
     check_loads_here(target)
     check_machine(target, measures=asked.measures)
+    asked.check_devices([target])
     asked.check_place(written=asked.measures)
-    with asked.audience.reporter(target) as reporter:
+    with asked.reporter(target) as reporter:
         reporter.now("reading the model")
         extracted = extract(model, example_inputs, borrowed=not asked.measures and on_tasks is quiet)
         return compiled(extracted, target, asked, reporter, library=options.get("library", True), on_tasks=on_tasks)
@@ -314,6 +318,7 @@ def compile_batches(
     from ansor.networks.batches import BatchedNetwork
 
     check_names("compile_batches", options, CompileKeywords, "target")
+    RunOptions.of(options, options.get("cost_model")).check_devices([parse_target("cpu" if target is None else target)])  # before the model runs
     return BatchedNetwork(model, example_inputs, lambda inputs: compile(model, inputs, target, **options))
 
 
@@ -353,7 +358,7 @@ def export(model: object, example_inputs: ExampleInputs, folder: str | Path, **o
     asked.check_place(written=False)
     target = parse_target("cpu")
     check_machine(target, measures=False)
-    with asked.audience.reporter(target) as reporter:
+    with asked.reporter(target) as reporter:
         reporter.now("reading the model")
         export_for(extract(model, example_inputs), isas, threads, asked, reporter).write(Path(folder), embed=embed)
     return Path(folder)
@@ -395,10 +400,11 @@ def compile_int8(
     if target.kind == "vta":
         raise TargetError(f"asked to compile a network for {target} alone; a core runs only its middle, a host the rest: use ansor.offload.build (docs/vta.md)")
     check_machine(target, measures=asked.measures)
+    asked.check_devices([target])
     asked.check_place(written=asked.measures)
     check_tools(target)
     limits = limits_of(target, options.get("ram_bytes"), options.get("flash_bytes"), options.get("arena_bytes", 0))
-    with asked.audience.reporter(target) as reporter:
+    with asked.reporter(target) as reporter:
         reporter.now("reading the model")
         network = network_of(model, calibration, options.get("name", ""))
         for left in network.left_out:

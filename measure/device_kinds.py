@@ -19,6 +19,7 @@ from ansor.measure import devices
 from ansor.measure.device import Device
 from ansor.measure.turns import Say
 from ansor.support.notices import warn
+from ansor.support.text import did_you_mean
 from ansor.targets.base import Target
 from ansor.targets.unit import Unit
 
@@ -60,10 +61,7 @@ def usable_kind(text: str) -> DeviceKind:
 
 def open_devices(texts: Sequence[str | Device] | str | Device | None, target: Target, say: Say = warn) -> tuple[Device, ...]:
     """Open several devices, by default the target's own. Raises DeviceError for different models: their costs are not comparable."""
-    given = [target.device] if texts is None else list(texts) if isinstance(texts, Sequence) and not isinstance(texts, str) else [texts]
-    if not given:
-        raise DeviceError("asked to measure on no device: name one (`ansor devices` lists the kinds), or leave devices out")
-    _check_once([one for one in given if isinstance(one, str)])  # before opening: many devices accept one user at a time
+    given = _given(texts, target)
     opened: list[Device] = []
     try:
         for one in given:
@@ -81,6 +79,24 @@ def open_devices(texts: Sequence[str | Device] | str | Device | None, target: Ta
                 device.close()
         raise
     return tuple(opened)
+
+
+def check_devices(texts: Sequence[str | Device] | str | Device | None, target: Target) -> None:
+    """Raises DeviceError for what `open_devices` refuses before it opens a device."""
+    for one in _given(texts, target):
+        if isinstance(one, str):
+            usable_kind(one)
+        else:
+            _check_attributes(one)
+
+
+def _given(texts: Sequence[str | Device] | str | Device | None, target: Target) -> list[str | Device]:
+    """The devices as a list. Raises DeviceError for none, and for a text that is given twice: many devices accept one user at a time."""
+    given = [target.device] if texts is None else list(texts) if isinstance(texts, Sequence) and not isinstance(texts, str) else [texts]
+    if not given:
+        raise DeviceError("asked to measure on no device: name one (`ansor devices` lists the kinds), or leave devices out")
+    _check_once([one for one in given if isinstance(one, str)])
+    return given
 
 
 def _opened(one: str | Device, target: Target, say: Say) -> Sequence[Device]:
@@ -130,7 +146,7 @@ def find_kind(text: str) -> DeviceKind:
     if name == "process":
         raise DeviceError(f"asked for device {text!r}, which is a test wire without a board (`ansor micro probe {text}`): it cannot run a board's programs")
     if name not in known:
-        raise DeviceError(f"asked for device {text!r}; the kinds of devices are {', '.join(known)}")
+        raise DeviceError(f"asked for device {text!r}{did_you_mean(name, list(known))}; the kinds of devices are {', '.join(known)}")
     return known[name]
 
 

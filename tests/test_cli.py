@@ -104,6 +104,8 @@ def test_who_would_measure_nothing_hears_of_the_other_command(capsys: pytest.Cap
         (["compile", "scaled.py", "--export", "out"], "which is an operator; --export is for networks"),
         (["compile", "net.py", "--export", "out", "--target", "cpu"], "name instruction sets with --isas"),
         (["compile", "net.py", "--isas", "x86-64-v3"], "asked for --isas without --export"),
+        (["compile", "no.py", "--export", "out", "--isas", "x86-64-v9"], "did you mean x86-64-v4?"),
+        (["tune", "no.py", "--devices", "locl"], "did you mean local?"),
         (["show", "none.jsonl"], "cannot be read"),
         (["show", "scaled.py"], "is not a record file"),
         (["explain", "none.jsonl"], "which is not a file; name a record file"),

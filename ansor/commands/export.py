@@ -11,6 +11,7 @@ from ansor import api
 from ansor.commands.common import check_folder, doing, made, records_of
 from ansor.commands.subject import NetworkSubject, resolve
 from ansor.errors import ArgumentError, RecordError
+from ansor.networks.instruction_sets import DEFAULT, FALLBACK, instruction_sets
 from ansor.run.progress import ProgressView
 from ansor.support.text import format_seconds
 
@@ -19,6 +20,7 @@ def run_export(given: argparse.Namespace, console: Console) -> int:
     """Write a network as C for several instruction sets, with recorded programs, and programs that the model picks."""
     if given.target:
         raise ArgumentError(f"asked to export {given.subject} for {given.target}; name instruction sets with --isas, and leave --target out")
+    isas = instruction_sets(given.isas.split(",") if given.isas else DEFAULT)  # reports errors before the file runs
     with doing(console, f"reading {given.subject}"):
         subject = resolve(given.subject, given.args)
     if not isinstance(subject, NetworkSubject):
@@ -31,8 +33,7 @@ def run_export(given: argparse.Namespace, console: Console) -> int:
         model, inputs = made(subject)
     start, kept = time.monotonic(), records if records.exists() else None
     asked = api.ExportKeywords(threads=given.threads or 1, records=kept, cost_model=given.model, progress=ProgressView(console))
-    if given.isas:
-        asked["isas"] = tuple(given.isas.split(","))
+    asked["isas"] = [one.name for one in isas if one != FALLBACK]
     folder = api.export(model, inputs, given.export, **asked)
     console.print(f"exported to {folder} in {format_seconds(time.monotonic() - start)}; build it with cmake; {folder / 'network.h'} declares its functions")
     return 0

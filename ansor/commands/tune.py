@@ -15,7 +15,7 @@ from ansor.commands.several_targets import check_one, device_names, devices_of, 
 from ansor.commands.step_times import StepTimes, step_times
 from ansor.commands.subject import NetworkSubject, OperatorSubject, Subject, resolve
 from ansor.ir.dag import c_identifier
-from ansor.measure.device_kinds import usable_kind
+from ansor.measure.device_kinds import check_devices
 from ansor.measure.record import check_file
 from ansor.measure.record_place import make_place
 from ansor.run.choosing import chosen
@@ -35,6 +35,9 @@ NETWORK_TRIALS = 400
 def run_tune(given: argparse.Namespace) -> int:
     """Tune an operator or a network, and print the result."""
     console = make_console()
+    targets = targets_of(given)
+    for target, devices in devices_of(given, targets).items():
+        check_devices(devices, target)
     if is_int8(given):
         check_one(given, "an int8 network")
         return run_int8(given, console, _tuning(given, NETWORK_TRIALS))
@@ -42,14 +45,10 @@ def run_tune(given: argparse.Namespace) -> int:
         subject = resolve(given.subject, given.args)
     if not isinstance(subject, OperatorSubject):
         check_one(given, "a network")
-    targets = targets_of(given)
     records = records_of(given, subject)
     for target in targets:
         check_machine(target, measures=True)
         check_tools(target)
-    for target, devices in devices_of(given, targets).items():
-        for device in devices or [target.device]:
-            usable_kind(device)
     check_file(records)
     check_folder(given.output)
     if isinstance(subject, OperatorSubject):

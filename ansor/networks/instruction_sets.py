@@ -6,10 +6,11 @@ The set is chosen at run time. `FALLBACK` runs everywhere: it has no vectors and
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from ansor.errors import ArgumentError
+from ansor.support.text import did_you_mean
 from ansor.targets.base import Target, parse_target
 
 
@@ -61,9 +62,12 @@ DEFAULT = ("x86-64-v3", "x86-64-v4")
 """For x86 processors of the last ten years; all others run the fallback."""
 
 
-def instruction_sets(names: Sequence[str]) -> tuple[InstructionSet, ...]:
+def instruction_sets(names: Collection[str]) -> tuple[InstructionSet, ...]:
     """The sets with these names, in the order in which a processor tries them, the fallback last. Raises ArgumentError for unknown names."""
     known = [one.name for one in KNOWN]
-    if isinstance(names, str) or not all(name in known for name in names):
-        raise ArgumentError(f"asked for a network for {names!r}; give a tuple of {', '.join(known)}; {FALLBACK.name}, which runs everywhere, is always added")
+    wrong = [name for name in names if name not in known] if isinstance(names, Collection) and not isinstance(names, str) else [names]
+    if wrong:
+        hint = "" if wrong[0] in known else did_you_mean(str(wrong[0]), known)
+        cure = f"give a tuple of {', '.join(known)}; {FALLBACK.name}, which runs everywhere, is always added"
+        raise ArgumentError(f"asked for a network for {names!r:.80}{hint}; {cure}")
     return (*(one for one in reversed(KNOWN) if one.name in names), FALLBACK)

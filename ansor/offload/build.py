@@ -63,10 +63,11 @@ def build(
     """
     core, ours, asked = parse_target(target), None if host is None else parse_target(host), _options(asked)
     _check_sides(core, ours)
+    asked.check_devices([core])
     network = network_of(network)
     wanted = _wanted(network, place)
     asked.check_place(written=asked.measures)
-    with asked.audience.reporter(core) as reporter:
+    with asked.reporter(core) as reporter:
         forms, refused = forms_of(network, wanted)
         programs, unfit = compiled(forms, core, asked, reporter)
         there = cheapest(network, seconds_of(network, programs, place)) if isinstance(place, ByCost) else frozenset(programs)

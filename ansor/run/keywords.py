@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Literal, TypedDict
 
 from ansor.cost_model.base import CostModel
+from ansor.measure.device_kinds import check_devices
 from ansor.measure.record import check_file
 from ansor.measure.record_place import make_place
 from ansor.measure.timing import TimingOptions
 from ansor.run.budget import Budget
 from ansor.run.options import SearchOptions
 from ansor.run.reporter import OnProgress, Report, Reporter, View, quiet
-from ansor.run.several_targets import Devices, DevicesByTarget
+from ansor.run.several_targets import Devices, DevicesByTarget, devices_by_target, name_of
 from ansor.run.views import view_of
 from ansor.run.zero_tuning import pick
 from ansor.support.notices import warn
@@ -113,6 +114,28 @@ class RunOptions:
     def measures(self) -> bool:
         """Whether programs are measured."""
         return self.budget.trials != 0
+
+    @property
+    def kept(self) -> str:
+        """Where the trials of a run that was ended early are, and how to continue it; '' without a file."""
+        return "" if self.records is None else f"the trials so far are in {self.records}: run this again to continue"
+
+    @contextmanager
+    def reporter(self, target: Target) -> Iterator[Reporter]:
+        """The reporter of a run, while the view is shown. If Ctrl-C ends something other than the measurements, the exception says what is kept."""
+        try:
+            with self.audience.reporter(target) as reporter:
+                yield reporter
+        except KeyboardInterrupt as stopped:
+            if stopped.args or not self.measures or self.records is None or not self.records.exists():
+                raise
+            raise type(stopped)(f"while nothing was being measured; {self.kept}") from stopped
+
+    def check_devices(self, targets: Sequence[Target]) -> None:
+        """Raise DeviceError and ArgumentError for given devices that cannot measure for the targets, as far as is known before they are opened."""
+        if self.measures and self.devices is not None:
+            for target, devices in zip(targets, devices_by_target([name_of(target) for target in targets], self.devices), strict=True):
+                check_devices(devices, target)
 
     def check_place(self, written: bool) -> None:
         """Raise RecordError for records that cannot be read or written to, before any work is done."""

@@ -10,6 +10,7 @@ from typing import Protocol, Self
 
 from ansor.run.states import Progress
 from ansor.support.notices import log, warn
+from ansor.support.termination import Requested, Terminated
 
 Report = Callable[[str], None]
 OnProgress = Callable[[Progress], None]
@@ -105,9 +106,14 @@ class Reporter:
         self.view.now(what)
 
     def update(self, progress: Progress) -> None:
-        """The state after a trial."""
+        """The state after a trial. A KeyboardInterrupt of `on_progress` becomes `Requested`."""
         self.view.update(progress)
-        self.on_progress(progress)
+        try:
+            self.on_progress(progress)
+        except Terminated:
+            raise
+        except KeyboardInterrupt as stopped:
+            raise Requested(*stopped.args) from stopped
 
     @property
     def callbacks(self) -> Callbacks:

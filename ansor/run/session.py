@@ -18,7 +18,7 @@ from ansor.run.side_by_side import run_side_by_side
 from ansor.run.states import TaskState
 from ansor.run.targets_reporter import TargetsReporter
 from ansor.run.tuning import TuningRun
-from ansor.support.termination import Terminated
+from ansor.support.termination import Requested, Terminated
 from ansor.tasks.task import SearchTask
 
 
@@ -38,10 +38,18 @@ def tuned(tasks: Sequence[SearchTask], weights: Sequence[float] | None, asked: R
         except KeyboardInterrupt as stopped:
             if not any(state.trials for run in runs for state in run.states):  # nothing to continue with
                 raise type(stopped)("before the first trial ended; no trials were recorded") from stopped
-            kept = "the best programs so far are used" if asked.records is None else f"the trials so far are in {asked.records}; the same command continues"
-            reporter.say(f"stopped by {'SIGTERM' if isinstance(stopped, Terminated) else 'Ctrl-C'}: {kept}")
+            _say_stopped(stopped, asked.kept, reporter)
     found = {place: state for group, run in zip(groups, runs, strict=True) for place, state in zip(group.places, run.states, strict=True)}
     return [found[place] for place in range(len(tasks))]
+
+
+def _say_stopped(stopped: KeyboardInterrupt, kept: str, reporter: Reporter) -> None:
+    """Report an early end; one that the caller's own function asked for needs no warning."""
+    text = f"the best programs so far are used; {kept or 'the trials are in no file, as no records= were given'}"
+    if isinstance(stopped, Requested):
+        reporter.say(f"stopped by on_progress: {text}")
+    else:
+        reporter.alarm(f"stopped by {'SIGTERM' if isinstance(stopped, Terminated) else 'Ctrl-C'}: {text}")
 
 
 @contextmanager

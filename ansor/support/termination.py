@@ -14,6 +14,10 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM asked the process to end."""
 
 
+class Requested(KeyboardInterrupt):
+    """The caller's own function asked a run to end."""
+
+
 @contextmanager
 def termination() -> Iterator[None]:
     """Raise `Terminated` on SIGTERM in the main thread of this process; its children end as before. A handler that is already set stays."""

@@ -4,7 +4,7 @@ import pytest
 
 from ansor.errors import DeviceError
 from ansor.measure import device_kinds as device_kinds_module
-from ansor.measure.device_kinds import DeviceKind, check_forms, device_kinds, find_kind, open_devices, usable_kind
+from ansor.measure.device_kinds import DeviceKind, check_devices, check_forms, device_kinds, find_kind, open_devices, usable_kind
 from ansor.measure.devices.local import LocalDevice
 from ansor.targets.base import parse_target
 from ansor.targets.unit import INSTRUCTIONS
@@ -26,6 +26,8 @@ def test_this_machine_is_a_device() -> None:
 def test_an_unknown_device_is_told_with_those_there_are() -> None:
     with pytest.raises(DeviceError, match="asked for device 'fleet://x:1'; the kinds of devices are .*local"):
         find_kind("fleet://x:1")
+    with pytest.raises(DeviceError, match=r"asked for device 'locla' \(did you mean local\?\); the kinds"):
+        find_kind("locla")
 
 
 def test_devices_that_do_not_compare_are_refused() -> None:
@@ -71,8 +73,9 @@ def test_devices_are_let_go_of_when_they_are_refused(monkeypatch: pytest.MonkeyP
 def test_what_is_no_device_is_told(lacking: dict[str, object], told: str) -> None:
     device = Other()
     vars(device).update(lacking)
-    with pytest.raises(DeviceError, match=told):
-        open_devices(device, CPU)
+    for call in (open_devices, check_devices):
+        with pytest.raises(DeviceError, match=told):
+            call(device, CPU)
 
 
 def test_a_form_that_nobody_makes_is_told() -> None:
@@ -91,6 +94,8 @@ def test_a_form_that_nobody_makes_is_told() -> None:
 def test_a_text_that_cannot_be_read_is_told_before_anything_is_opened(text: str, told: str) -> None:
     with pytest.raises(DeviceError, match=told):
         usable_kind(text)
+    with pytest.raises(DeviceError, match=told):
+        check_devices([LocalDevice(), text], CPU)
 
 
 @pytest.mark.parametrize("text", [

@@ -12,6 +12,7 @@ import ansor
 from ansor import api
 from ansor.errors import AnsorError, ArgumentTypeError, BudgetError
 from ansor.run.keywords import ModelKeywords, RunOptions, TuningKeywords
+from ansor.targets.base import parse_target
 from ansor.tasks.arguments import check_names
 
 ENTRIES: dict[str, Any] = {"auto_schedule": api.ScheduleKeywords, "compile": api.CompileKeywords, "tune_tasks": ModelKeywords}
@@ -59,3 +60,32 @@ def test_the_value_holds_what_was_asked() -> None:
 def test_kinds_are_looked_at_first(wrong: TuningKeywords) -> None:
     with pytest.raises(AnsorError, match="^asked "):
         RunOptions.of({"trials": 1, **wrong})
+
+
+@pytest.mark.parametrize(("wrong", "told"), [
+    ("locl", r"'locl' \(did you mean local\?\)"), (["local", "local"], "local twice"), ([], "no device"), (5, "whose name is 'missing'"),
+    ({"cpu -threads=2": "local"}, "which has no tasks"),
+])  # fmt: skip
+def test_devices_are_looked_at_before_anything_is_read(wrong: Any, told: str) -> None:
+    def unread(*_: object) -> None:
+        pytest.fail("read the model first")
+
+    for call in (ansor.compile, ansor.compile_int8, ansor.compile_batches):
+        with pytest.raises(AnsorError, match=told):
+            call(unread, (), "cpu -threads=1", trials=4, devices=wrong)
+    with pytest.raises(AnsorError, match=told):
+        ansor.auto_schedule("matmul", (8, 8, 8), "cpu -threads=1", trials=4, devices=wrong)
+    RunOptions.of({"trials": 0, "devices": wrong}).check_devices([parse_target("cpu -threads=1")])  # nothing is measured
+
+
+def test_ctrl_c_outside_the_measurements_says_what_is_kept(tmp_path: Path) -> None:
+    records = tmp_path / "r.jsonl"
+    asked = RunOptions.of({"trials": 4, "records": records})
+    for there, said in ((False, ""), (True, f"while nothing was being measured; the trials so far are in {records}: run this again to continue")):
+        if there:
+            records.touch()
+        with pytest.raises(KeyboardInterrupt) as stopped, asked.reporter(parse_target("cpu -threads=1")):
+            raise KeyboardInterrupt
+        assert str(stopped.value) == said
+    with pytest.raises(KeyboardInterrupt, match="^before the first$"), asked.reporter(parse_target("cpu -threads=1")):
+        raise KeyboardInterrupt("before the first")

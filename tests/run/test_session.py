@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from ansor.codegen.artifact import LIBRARY
 from ansor.cost_model.random_model import RandomModel
-from ansor.errors import AnsorError, ArgumentError, DeviceError, MeasureError
+from ansor.errors import AnsorError, AnsorWarning, ArgumentError, DeviceError, MeasureError
 from ansor.measure.device import Job, Observation
 from ansor.measure.failure import Failure
 from ansor.measure.record import load
@@ -19,7 +20,7 @@ from ansor.run import tuning
 from ansor.run.budget import Budget
 from ansor.run.keywords import RunOptions
 from ansor.run.options import SearchOptions
-from ansor.run.reporter import Reporter, quiet
+from ansor.run.reporter import NoView, Reporter, quiet
 from ansor.run.scoring_model import NamedModel
 from ansor.run.session import tuned
 from ansor.run.states import Progress, TaskState
@@ -162,21 +163,44 @@ def test_ctrl_c_ends_all_targets_with_the_best_so_far(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     states = run(1000, devices, tmp_path / "r.jsonl", lines=lines, heard=interrupt)
-    kept = f"the trials so far are in {tmp_path / 'r.jsonl'}; the same command continues"
+    kept = f"the best programs so far are used; the trials so far are in {tmp_path / 'r.jsonl'}: run this again to continue"
     assert [state.task for state in states] == TASKS and sum(state.trials for state in states) == len(seen) == len(load(tmp_path / "r.jsonl").records)
-    assert sum(state.best is not None for state in states) >= 2 and lines[-1] == "stopped by Ctrl-C: " + kept
+    assert sum(state.best is not None for state in states) >= 2 and lines[-1] == "stopped by on_progress: " + kept
     assert all(board.closed for board in devices.values())
+
+
+class Interrupted(NoView):
+    """Shows nothing, and is where a signal arrives after the first trial."""
+
+    def __init__(self, why: type[BaseException]) -> None:
+        self.why = why
+
+    def update(self, progress: Progress) -> None:
+        raise self.why
 
 
 @pytest.mark.parametrize(("why", "name"), [(KeyboardInterrupt, "Ctrl-C"), (Terminated, "SIGTERM")])
 def test_what_stopped_a_run_is_named_and_no_file_without_one(why: type[BaseException], name: str) -> None:
     lines = list[str]()
+    tuned(TASKS, None, RunOptions(Budget(1000), devices=pair()), Reporter(Interrupted(why), lines.append))
+    assert lines[-1] == f"stopped by {name}: the best programs so far are used; the trials are in no file, as no records= were given"
 
+
+def test_a_script_that_shows_nothing_is_warned_of_ctrl_c_but_not_of_its_own_end(tmp_path: Path) -> None:
     def interrupt(progress: Progress) -> None:
-        raise why
+        raise KeyboardInterrupt
 
-    run(1000, pair(), lines=lines, heard=interrupt)
-    assert lines[-1] == f"stopped by {name}: the best programs so far are used"
+    def board(number: int) -> Failure | None:
+        if number == 3:
+            raise KeyboardInterrupt
+        return None
+
+    records = tmp_path / "r.jsonl"
+    with pytest.warns(AnsorWarning, match=f"stopped by Ctrl-C: .* the trials so far are in {records}: run this again to continue"):
+        assert tuned(OF_ONE, None, RunOptions(Budget(50), records=records, devices=Board("a", before=board)), Reporter())[0].best is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(50, Board("a"), tasks=OF_ONE, heard=interrupt)
 
 
 def test_ctrl_c_before_the_first_trial_passes_through(monkeypatch: pytest.MonkeyPatch) -> None:
