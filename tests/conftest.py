@@ -30,7 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before anything is collected."""
     from ansor.run import kept_picks, machine_model  # not at the top: this file is read before the path is set
     from ansor.support import kept_data
+    from tests import left_behind
 
+    left_behind.watch()
     machine_model.FOLDER = "models-of-tests"  # a model that was fitted to this machine changes what is picked
     kept_picks.ENABLED = kept_data.ENABLED = False  # one test must not find what another one kept
     if worker := os.environ.get("PYTEST_XDIST_WORKER", ""):
