@@ -7,6 +7,7 @@ Names are imported when first used, so that `import ansor` costs next to nothing
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ansor.support.garbage import uncollected
@@ -69,13 +70,24 @@ __all__ = ["AnsorError", "AnsorWarning", "BatchedNetwork", "CompiledNetwork", "K
 
 def __getattr__(name: str) -> object:
     if name not in _PLACES:
-        raise AttributeError(f"module 'ansor' has no attribute {name!r}; it offers {', '.join(__all__)}")
+        raise AttributeError(f"module 'ansor' has no attribute {name!r}{_hint(name)}; it offers {', '.join(__all__)}")
     place, _, attribute = _PLACES[name].partition(":")
     with uncollected():
         module = import_module(place)
     value: object = module if name == "te" else getattr(module, attribute or name)
     globals()[name] = value
     return value
+
+
+def _hint(name: str) -> str:
+    """What to write instead of a name that the package does not have; '' if nothing is similar."""
+    if name.startswith("_"):
+        return ""
+    if find_spec(f"ansor.{name}") is not None:
+        return f", but there is a module of that name: write `import ansor.{name}`, or `from ansor.{name} import ...`"
+    from ansor.support.text import did_you_mean
+
+    return did_you_mean(name, __all__)
 
 
 def __dir__() -> list[str]:

@@ -25,10 +25,11 @@ from ansor.run.several_targets import tasks_by_target
 from ansor.run.states import TaskState
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
+from ansor.support.names import known_names
 from ansor.support.notices import warn
 from ansor.support.text import counted
 from ansor.targets.base import Target, parse_target
-from ansor.tasks.arguments import check_arguments, check_names, few_by_position
+from ansor.tasks.arguments import check_arguments, check_names, few_by_position, option_or_similar
 from ansor.tasks.extracted import ExtractedTasks
 from ansor.tasks.task import Scope, SearchTask, Workload
 from ansor.te.tensor import Tensor
@@ -85,6 +86,7 @@ def tune_tasks(
         return tuned(tasks, weights, asked, reporter)
 
 
+@known_names(hint=option_or_similar)
 def create_pack(
     records: str | Path | Sequence[str | Path], tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask | None = None,
     weights: Sequence[float] | None = None, *, target: str | Target | None = None, best: int = 3, of: str = "",
@@ -104,6 +106,7 @@ def create_pack(
     return pack_records(files, pairs[0][0].target, pairs, best=best, of=of)
 
 
+@known_names(hint=option_or_similar)
 def import_pack(
     pack: Pack | str | Path, tasks: ExtractedTasks | Sequence[SearchTask] | SearchTask, weights: Sequence[float] | None = None,
     *, measure: int = 0, records: str | Path | None = None, devices: Sequence[str | Device] | str | Device | None = None, model: Model = None,
@@ -249,6 +252,7 @@ def _task_of(func: Workload | SearchTask, args: Sequence[object], target: str | 
     return func
 
 
+@known_names(hint=option_or_similar)
 def extract_tasks(
     model: object, example_inputs: ExampleInputs = (), target: str | Target | None = None, *, report: Report | None = None
 ) -> ExtractedTasks:

@@ -92,7 +92,7 @@ def check_devices(texts: Sequence[str | Device] | str | Device | None, target: T
 
 def _given(texts: Sequence[str | Device] | str | Device | None, target: Target) -> list[str | Device]:
     """The devices as a list. Raises DeviceError for none, and for a text that is given twice: many devices accept one user at a time."""
-    given = [target.device] if texts is None else list(texts) if isinstance(texts, Sequence) and not isinstance(texts, str) else [texts]
+    given: list[str | Device] = [target.device] if texts is None else list(texts) if isinstance(texts, Sequence) and not isinstance(texts, str) else [texts]
     if not given:
         raise DeviceError("asked to measure on no device: name one (`ansor devices` lists the kinds), or leave devices out")
     _check_once([one for one in given if isinstance(one, str)])

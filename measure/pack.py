@@ -20,6 +20,7 @@ from typing import cast
 from ansor.errors import RecordError
 from ansor.measure.record import Header, Loaded, Reader, Record, package_version, record_line
 from ansor.measure.record_fields import is_name
+from ansor.support.names import known_names
 from ansor.support.safe_files import write_whole
 from ansor.support.text import counted, listed
 
@@ -124,6 +125,7 @@ def _digest(about: dict[str, object], lines: bytes) -> str:
     return hashlib.sha256(_head(about) + lines).hexdigest()
 
 
+@known_names()
 def load_pack(path: str | Path) -> Pack:
     """Read a pack. Raises RecordError for anything else: another file, another version, a damaged or too large one."""
     try:

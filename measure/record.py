@@ -36,6 +36,7 @@ from ansor.measure.record_place import check_place, make_place, sync
 from ansor.measure.record_view import RecordView
 from ansor.support import settings
 from ansor.support.closing import Closing
+from ansor.support.names import known_names
 from ansor.support.safe_files import sync_folder
 from ansor.support.text import counted
 from ansor.targets.base import LOCAL
@@ -259,6 +260,7 @@ def check_file(path: Path) -> None:
         raise RecordError(f"records cannot be read from {path}: {error}; name another file") from error
 
 
+@known_names("load_records")
 def load(path: str | Path, *, workload: str | None = None, target: str | None = None) -> Loaded:
     """The records of a file, of one workload and one target if given.
 

@@ -9,11 +9,14 @@ from ansor.integer.firmware import limits_of
 from ansor.integer.reading import network_of
 from ansor.run.choosing import is_tunable
 from ansor.run.refused import impossible
+from ansor.support.names import known_names
 from ansor.support.notices import warn
 from ansor.targets.base import Target, parse_target
+from ansor.tasks.arguments import option_or_similar
 from ansor.tasks.extracted import ExtractedTasks
 
 
+@known_names(hint=option_or_similar)
 def extract_int8_tasks(
     model: object, calibration: Sequence[object] = (), target: str | Target | None = None, *, ram_bytes: int | None = None, flash_bytes: int | None = None,
     arena_bytes: int = 0,

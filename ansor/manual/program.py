@@ -17,6 +17,7 @@ from ansor.measure.reference import measure_task
 from ansor.measure.timing import TimingOptions
 from ansor.schedule.memory import check_memories
 from ansor.schedule.sketch import Sketch
+from ansor.support.names import known_names
 from ansor.targets.base import Target, parse_target
 from ansor.te.tensor import Tensor
 
@@ -24,6 +25,7 @@ ONCE = TimingOptions(repeat=1, min_repeat_ms=0.0)
 """Timing for a kernel that is only verified."""
 
 
+@known_names()
 def lower(s: Schedule | Sketch, args: Sequence[Tensor] | None = None, *, simple_mode: bool = True, name: str = "kernel") -> Loops:
     """The loops of a schedule; `str` shows them. `args`: a kernel's arguments, inputs and outputs in order; by default inputs in order of reading.
 
@@ -34,6 +36,7 @@ def lower(s: Schedule | Sketch, args: Sequence[Tensor] | None = None, *, simple_
     return simplified(loops) if simple_mode else loops
 
 
+@known_names()
 def build(
     s: Schedule | Sketch, args: Sequence[Tensor] | None = None, target: str | Target = "cpu", *, name: str = "kernel", verify: bool = False
 ) -> Kernel:  # fmt: skip

@@ -30,6 +30,7 @@ from ansor.schedule.sized import guards_of
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import FuseRelation, SplitRelation, State, initial_state
 from ansor.schedule.steps import CacheRead, CacheWrite, ComputeAt, ComputeInline, Rfactor, Step
+from ansor.support.names import known_names
 from ansor.te.expr import Axis
 from ansor.te.tensor import Operation, Tensor
 
@@ -37,6 +38,7 @@ Scheduled = Tensor | Operation | StageOperation | str
 """Identifies a stage: a declared tensor or one returned by `cache_read`, `cache_write` or `rfactor`, its operation, or its name."""
 
 
+@known_names()
 def create_schedule(ops: Scheduled | Sequence[Scheduled]) -> Schedule:
     """An empty schedule of these outputs, as operations or tensors, and everything they read."""
     tensors = []

@@ -25,11 +25,13 @@ from ansor.networks.saved_network import SavedNetwork, read
 from ansor.networks.saving import built
 from ansor.support.forked import Locked
 from ansor.support.html_text import table
+from ansor.support.names import known_names
 from ansor.support.text import counted, first_line, format_bytes
 
 Array = NDArray[np.generic]
 
 
+@known_names()
 def load(folder: str | Path) -> LoadedNetwork:
     """Load a network that `save` of a compiled network wrote. It is code, which is run. On another processor it is built again from its C, once.
 

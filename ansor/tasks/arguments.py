@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from numbers import Integral
 from typing import ParamSpec, TypeVar
@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 from ansor.cost_model.base import PACKAGE
 from ansor.errors import ArgumentError, ArgumentTypeError
 from ansor.measure.timing import TimingOptions
-from ansor.support.text import did_you_mean
+from ansor.support.names import check_known, similar
 from ansor.targets.base import find_kind
 
 P = ParamSpec("P")
@@ -44,11 +44,15 @@ def check_names(entry: str, asked: Mapping[str, object], known: type, *others: s
 
     An option of the target `cpu` is told to belong there, if the entry point takes a target."""
     names = sorted([*known.__optional_keys__, *others])  # type: ignore[attr-defined]  # typing does not say that a class is a TypedDict
-    for name in asked:
-        if name not in names:
-            of_target = "target" in names and name.replace("_", "-") in [option.name for option in find_kind("cpu").options]
-            hint = f": write target=\"cpu -{name.replace('_', '-')}={asked[name]}\"" if of_target else did_you_mean(name, names)
-            raise ArgumentTypeError(f"asked {entry} for {name}={asked[name]!r:.80}, which it does not take{hint}; by name it takes {', '.join(names)}")
+    check_known(entry, asked, names, option_or_similar)
+
+
+def option_or_similar(name: str, value: object, names: Sequence[str]) -> str:
+    """A hint for an unknown keyword: that it is an option of the target, or a similar name."""
+    option = name.replace("_", "-")
+    if "target" in names and option in [one.name for one in find_kind("cpu").options]:
+        return f': write target="cpu -{option}={value}"'
+    return similar(name, value, names)
 
 
 def is_whole(value: object, least: int) -> bool:

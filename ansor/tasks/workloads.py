@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar, overload
 
 from ansor.errors import DeclarationError
+from ansor.support.names import known_names
 from ansor.support.text import did_you_mean
 from ansor.te.tensor import Tensor
 from ansor.templates.template import is_template
@@ -25,6 +26,7 @@ def register_workload(function: F, *, override: bool = False) -> F: ...
 def register_workload(function: str | None = None, *, override: bool = False) -> Callable[[F], F]: ...
 
 
+@known_names()
 def register_workload(function: F | str | None = None, *, override: bool = False) -> F | Callable[[F], F]:
     """Register a function that returns tensors, so that tasks can be made from its name: a decorator, with or without a name.
 
