@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from ansor.cost_model import analytic
 from ansor.cost_model.base import CostModel
 from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.metrics import rank_correlation
-from ansor.errors import RecordError
+from ansor.errors import ArgumentError, RecordError
 from ansor.explain.rule_trace import RuleTrace, made_of, rule_trace
 from ansor.explain.steps_in_words import Fact, in_words
 from ansor.explain.values import (
@@ -46,10 +47,12 @@ from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import At, FuseRelation, SplitRelation, Stage
 from ansor.schedule.steps import CacheWrite, Rfactor
 from ansor.search.tuner import Outcome
-from ansor.support.text import counted
+from ansor.support.names import known_names
+from ansor.support.text import counted, with_article
 from ansor.targets.base import Target
 from ansor.targets.unit import SECONDS, Unit
 from ansor.tasks.origins import RULES, origin_of
+from ansor.tasks.recorded import recorded_outcomes
 from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
 from ansor.te.dtypes import BYTES
@@ -66,18 +69,21 @@ FUSED_ADDS = 2
 """Vector multiply-adds that the estimate's core can start per cycle."""
 
 
+@known_names()
 def explain(
-    task: SearchTask, outcomes: Sequence[Outcome], *, peak_gflops: float | None = None, model: Callable[[], CostModel] | None = None,
+    task: SearchTask, trials: Sequence[Outcome] | str | Path, *, peak_gflops: float | None = None, model: Callable[[], CostModel] | None = None,
     unit: Unit = SECONDS,
 ) -> Explanation:
-    """Explain a task's best program from its trials. Raises RecordError if none is valid.
+    """Explain a task's best program from its trials, or from those in a record file. Raises RecordError if none is valid, and ArgumentError for anything else.
 
     `model` creates the cost model to train on the trials, if there are enough of them; None: no model. `peak_gflops`: of all threads, if known;
-    `unit`: of the trials' costs.
+    `unit`: of the trials' costs; a record file says so itself.
     """
+    outcomes, unit, left_out = _given(task, trials, unit)
     valid = sorted((one for one in outcomes if one.valid), key=_measured)
     if not valid:
-        raise RecordError(f"asked to explain {task.name}, which has no valid program among {counted(len(outcomes), 'recorded trial')}; tune with more trials")
+        found = counted(len(outcomes), "recorded trial")
+        raise RecordError(f"asked to explain {task.name}, which has no valid program among {found}{left_out}; tune with more trials")
     best, space = valid[0], task.spaces[valid[0].pick.space]
     loops = space.sketch.lower_row(best.pick.row)
     statements = statements_of(loops, analytic.first_cache(task.target))
@@ -98,6 +104,23 @@ def explain(
             tuple(_tried(task, outcomes, name) for name in algorithms),
         ),
     )
+
+
+def _given(task: SearchTask, trials: Sequence[Outcome] | str | Path, unit: Unit) -> tuple[Sequence[Outcome], Unit, str]:
+    """The trials, given or of the record file at a path, their unit, and what of the file is left out, as text. Raises ArgumentError for anything else."""
+    if not isinstance(task, SearchTask):
+        raise ArgumentError(f"asked to explain {with_article(type(task).__name__)} ({task!r:.80}); give an ansor.SearchTask, and its trials or a record file")
+    if isinstance(trials, str | Path):
+        if not Path(trials).is_file():
+            raise RecordError(f"asked to explain {task.name} with the records in {trials}, which is not a file; name a record file that `ansor tune` wrote")
+        found = recorded_outcomes(task, trials)
+        left_out = "".join(f"; {count} left out: {reason}" for reason, count in found.left_out.items())
+        return [outcome for outcome, _ in found.known], found.unit, left_out
+    wrong = next((one for one in trials if not isinstance(one, Outcome)), None) if isinstance(trials, Sequence) else trials
+    if wrong is not None:
+        what = f"{with_article(type(wrong).__name__)} ({wrong!r:.80})"
+        raise ArgumentError(f"asked to explain {task.name} with {what}; give the path of a record file, or Outcomes")
+    return trials, unit, ""
 
 
 def _trials(outcomes: Sequence[Outcome], valid: Sequence[Outcome], unit: Unit) -> Trials:

@@ -6,6 +6,8 @@ import math
 import re
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +15,16 @@ from numpy.typing import NDArray
 
 from ansor import te
 from ansor.cost_model.analytic import estimated_cycles
-from ansor.errors import RecordError
+from ansor.errors import ArgumentError, RecordError
 from ansor.explain.explanation import ENOUGH, FOLDS, explain
 from ansor.explain.text import WIDTH, explanation_text
 from ansor.explain.values import Cost, Explanation
 from ansor.ir.feature_rows import FeatureRows
+from ansor.measure.failure import Failure
+from ansor.measure.measurer import Measurement
+from ansor.measure.new_record import Trial, make_record
+from ansor.measure.record import RecordFile, foreign_header
+from ansor.measure.record_target import record_target
 from ansor.schedule.legality import legal
 from ansor.search.tuner import Outcome, Pick
 from ansor.targets.unit import INSTRUCTIONS
@@ -271,6 +278,30 @@ def test_without_a_valid_trial_there_is_nothing_to_explain() -> None:
     task = _task()
     with pytest.raises(RecordError, match="asked to explain product, which has no valid program among 1 recorded trial; tune with more trials"):
         explain(task, _trials(task)[-1:])
+
+
+def test_the_trials_may_be_those_of_a_record_file(tmp_path: Path) -> None:
+    task, path = _task(), tmp_path / "r.jsonl"
+    with RecordFile(path, foreign_header("a test")) as file:
+        for trial in _trials(task):
+            space, failure = task.spaces[trial.pick.space], None if trial.valid else Failure("compile", "no")
+            made = Trial(task.workload_key, record_target(task.target), space.sketch.to_json(), trial.pick.row)
+            measured = Measurement(() if trial.cost is None else (trial.cost,), failure, unit=INSTRUCTIONS)
+            file.append(make_record(measured, made, device="board"))
+    assert explain(task, path) == explain(task, str(path)) == explain(task, _trials(task), unit=INSTRUCTIONS)
+    with pytest.raises(RecordError, match="no valid program among 0 recorded trials; .* left out: made for another target"):
+        explain(_task("cpu -mcpu=znver4 -threads=2"), path)
+
+
+@pytest.mark.parametrize(("trials", "error", "told"), [
+    ("none.jsonl", RecordError, "asked to explain product with the records in none.jsonl, which is not a file; name a record file"),
+    ([3], ArgumentError, r"asked to explain product with an int \(3\); give the path of a record file, or Outcomes"), (5, ArgumentError, "with an int"),
+])  # fmt: skip
+def test_what_is_neither_trials_nor_a_file_is_told(trials: Any, error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told):
+        explain(_task(), trials)
+    with pytest.raises(ArgumentError, match=r"asked to explain a str \('product'\); give an ansor.SearchTask"):
+        explain("product", trials)  # type: ignore[arg-type]
 
 
 class _Noting:
