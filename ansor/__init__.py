@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ansor.support.garbage import uncollected
+from ansor.support.loaded import torch_needed
 
 __version__ = "0.1.0"
 
@@ -72,7 +73,7 @@ def __getattr__(name: str) -> object:
     if name not in _PLACES:
         raise AttributeError(f"module 'ansor' has no attribute {name!r}{_hint(name)}; it offers {', '.join(__all__)}")
     place, _, attribute = _PLACES[name].partition(":")
-    with uncollected():
+    with uncollected(), torch_needed(f"ansor.{name}"):
         module = import_module(place)
     value: object = module if name == "te" else getattr(module, attribute or name)
     globals()[name] = value

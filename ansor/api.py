@@ -25,6 +25,7 @@ from ansor.run.several_targets import tasks_by_target
 from ansor.run.states import TaskState
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import derive_sketches
+from ansor.support.loaded import needs_torch
 from ansor.support.names import known_names
 from ansor.support.notices import warn
 from ansor.support.text import counted
@@ -252,6 +253,7 @@ def _task_of(func: Workload | SearchTask, args: Sequence[object], target: str | 
     return func
 
 
+@needs_torch
 @known_names(hint=option_or_similar)
 def extract_tasks(
     model: object, example_inputs: ExampleInputs = (), target: str | Target | None = None, *, report: Report | None = None
@@ -269,6 +271,7 @@ def extract_tasks(
     return ExtractedTasks([state.task for state in tunable], [int(state.weight) for state in tunable])
 
 
+@needs_torch
 def compile(
     model: object, example_inputs: ExampleInputs = (), target: str | Target | None = None, **options: Unpack[CompileKeywords]
 ) -> CompiledNetwork:
@@ -306,6 +309,7 @@ def compile(
         return compiled(extracted, target, asked, reporter, library=options.get("library", True), on_tasks=on_tasks)
 
 
+@needs_torch
 def compile_batches(
     model: object, example_inputs: ExampleInputs, target: str | Target | None = None, **options: Unpack[CompileKeywords]
 ) -> BatchedNetwork:
@@ -334,6 +338,7 @@ class ExportKeywords(ChoosingKeywords, total=False):
     embed: bool
 
 
+@needs_torch
 def export(model: object, example_inputs: ExampleInputs, folder: str | Path, **options: Unpack[ExportKeywords]) -> Path:
     """Write a PyTorch module as self-contained C for several instruction sets. A call runs the best one that the processor supports. Nothing is measured.
 
@@ -377,6 +382,7 @@ class Int8Keywords(NetworkKeywords, total=False):
     arena_bytes: int
 
 
+@needs_torch
 def compile_int8(
     model: object, calibration: Sequence[object] = (), target: str | Target | None = None, **options: Unpack[Int8Keywords]
 ) -> IntegerProgram:

@@ -65,6 +65,10 @@ class ModelError(AnsorError, ValueError):
     """A PyTorch model cannot be exported or compiled. Cure: as the message says."""
 
 
+class MissingPackageError(AnsorError, ImportError):
+    """A Python package that is needed for what was asked is not installed. Cure: install it, as the message says."""
+
+
 class OutOfRangeError(AnsorError, IndexError):
     """A network was called with an index outside the table that it looks up. Cure: fix the input."""
 

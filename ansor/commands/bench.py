@@ -65,14 +65,14 @@ def _network(given: argparse.Namespace) -> NetworkSubject:
 
 
 def _bench(given: argparse.Namespace, subject: NetworkSubject, target: Target, records: Path, notes: Console) -> Bench:
+    with doing(notes, f"making the model of {subject.name}"):
+        model, inputs = made(subject)  # says so if PyTorch is missing
     import torch
 
     from ansor.graph.export import split_inputs
     from ansor.graph.network import torch_threads
     from ansor.graph.step_seconds import step_seconds
 
-    with doing(notes, f"making the model of {subject.name}"):
-        model, inputs = made(subject)
     asks = bool(given.trials or given.minutes)
     if asks:
         make_place(records)

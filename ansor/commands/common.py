@@ -20,6 +20,7 @@ from ansor.measure.interleaved import interleaved
 from ansor.measure.record import Loaded
 from ansor.run.program import results
 from ansor.run.states import TaskState
+from ansor.support.loaded import torch_needed
 from ansor.support.text import counted, with_article
 from ansor.targets.base import Target, parse_target
 from ansor.zoo.catalogue import NETWORKS, OPERATORS
@@ -120,9 +121,10 @@ def save_kernels(states: Sequence[TaskState], folder: str | Path, target: Target
 
 def made(subject: NetworkSubject) -> tuple[object, ExampleInputs]:
     """The subject's model and inputs. Raises DeclarationError if its functions return anything else."""
-    import torch
+    with torch_needed(subject.name):
+        import torch
 
-    model, inputs = subject.model(), subject.example_inputs()
+        model, inputs = subject.model(), subject.example_inputs()
     if not callable(model):
         raise DeclarationError(f"{subject.name}: the function for the model returned {with_article(type(model).__name__)}; it has to return a torch.nn.Module")
     if not isinstance(inputs, (torch.Tensor, Sequence, Mapping)):

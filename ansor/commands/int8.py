@@ -22,6 +22,7 @@ from ansor.ir.dag import c_identifier
 from ansor.onnx.model_file import is_float
 from ansor.run.keywords import NetworkKeywords
 from ansor.run.progress import ProgressView, say
+from ansor.support.loaded import torch_needed
 from ansor.support.text import with_article
 
 
@@ -100,7 +101,8 @@ def _subject(given: argparse.Namespace) -> tuple[object, Sequence[object], str]:
     subject = resolve(given.subject, given.args)
     if not isinstance(subject, NetworkSubject):
         raise DeclarationError(f"asked to compile {given.subject} with --int8, but it is an operator; name a network, or leave --int8 out")
-    inputs = subject.calibration() if subject.calibration is not None else [subject.example_inputs()]
+    with torch_needed(subject.name):
+        inputs = subject.calibration() if subject.calibration is not None else [subject.example_inputs()]
     if not isinstance(inputs, Sequence):
         raise DeclarationError(f"{subject.name}: calibration() returned {with_article(type(inputs).__name__)}; it has to return a list of inputs")
     return subject.model(), inputs, subject.name

@@ -9,6 +9,7 @@ from ansor.integer.firmware import limits_of
 from ansor.integer.reading import network_of
 from ansor.run.choosing import is_tunable
 from ansor.run.refused import impossible
+from ansor.support.loaded import needs_torch
 from ansor.support.names import known_names
 from ansor.support.notices import warn
 from ansor.targets.base import Target, parse_target
@@ -16,6 +17,7 @@ from ansor.tasks.arguments import option_or_similar
 from ansor.tasks.extracted import ExtractedTasks
 
 
+@needs_torch
 @known_names(hint=option_or_similar)
 def extract_int8_tasks(
     model: object, calibration: Sequence[object] = (), target: str | Target | None = None, *, ram_bytes: int | None = None, flash_bytes: int | None = None,
