@@ -60,7 +60,8 @@ def usable_kind(text: str) -> DeviceKind:
 
 
 def open_devices(texts: Sequence[str | Device] | str | Device | None, target: Target, say: Say = warn) -> tuple[Device, ...]:
-    """Open several devices, by default the target's own. Raises DeviceError for different models: their costs are not comparable."""
+    """Open several devices, by default the target's own. Raises DeviceError for different models, whose costs are not comparable, and if the target's own has
+    another unit than the target."""
     given = _given(texts, target)
     opened: list[Device] = []
     try:
@@ -69,6 +70,8 @@ def open_devices(texts: Sequence[str | Device] | str | Device | None, target: Ta
             opened += found
             for device in found:
                 _check_attributes(device)
+                if texts is None:
+                    _check_unit(device, target)
         _check_once([one.name for one in opened])
         models = list(dict.fromkeys(f"{one.model} ({one.unit})" for one in opened))
         if len(models) > 1:
@@ -126,6 +129,15 @@ def _check_attributes(device: object) -> None:
     lacking = next((name for name in ("run", "close") if not callable(getattr(device, name, None))), "")
     if lacking:
         raise DeviceError(f"{what} method {lacking} is missing; ansor.measure.device.Device documents it")
+
+
+def _check_unit(device: Device, target: Target) -> None:
+    """Raises DeviceError if a target's own device counts something else than its kind says: programs would be chosen for the wrong costs."""
+    if device.unit.name != target.unit.name:
+        raise DeviceError(
+            f"asked to measure programs for {target} on its own device {device.name}, which counts {device.unit}, but the kind {target.kind} says "
+            f"{target.unit}; give the Kind the unit of its device (docs/backends.md), or name other devices"
+        )
 
 
 def check_forms(devices: Sequence[Device], toolchain: Toolchain, target: Target) -> None:

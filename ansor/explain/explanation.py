@@ -80,6 +80,9 @@ def explain(
     `unit`: of the trials' costs; a record file says so itself.
     """
     outcomes, unit, left_out = _given(task, trials, unit)
+    if peak_gflops is not None and unit != SECONDS:
+        what = f"asked to compare {task.name} with a peak of {peak_gflops:g} GFLOP/s, but its trials cost {unit}, not seconds"
+        raise ArgumentError(f"{what}; leave the peak (--peak) out")
     valid = sorted((one for one in outcomes if one.valid), key=_measured)
     if not valid:
         found = counted(len(outcomes), "recorded trial")

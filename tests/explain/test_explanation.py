@@ -93,6 +93,13 @@ def test_costs_keep_their_unit() -> None:
     assert "at a clock of" in explanation_text(explain(task, _trials(task)))
 
 
+def test_a_peak_is_compared_with_times_alone() -> None:
+    task = _task()
+    assert "% of the peak of 100 GFLOP/s" in explanation_text(explain(task, _trials(task), peak_gflops=100.0))
+    with pytest.raises(ArgumentError, match="product with a peak of 100 GFLOP/s, but its trials cost instructions, not seconds; leave the peak"):
+        explain(task, _trials(task), peak_gflops=100.0, unit=INSTRUCTIONS)
+
+
 def test_tiles_and_registers_of_a_row() -> None:
     main = _explained(_task()).main
     assert main.stage == "C"

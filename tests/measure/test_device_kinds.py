@@ -1,3 +1,4 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -6,6 +7,7 @@ from ansor.errors import DeviceError
 from ansor.measure import device_kinds as device_kinds_module
 from ansor.measure.device_kinds import DeviceKind, check_devices, check_forms, device_kinds, find_kind, open_devices, usable_kind
 from ansor.measure.devices.local import LocalDevice
+from ansor.targets import base
 from ansor.targets.base import parse_target
 from ansor.targets.unit import INSTRUCTIONS
 
@@ -63,6 +65,20 @@ def test_devices_are_let_go_of_when_they_are_refused(monkeypatch: pytest.MonkeyP
     with pytest.raises(DeviceError, match="whose form is ''"):
         open_devices("board:1", CPU)
     assert Opened.open == 0
+
+
+def test_a_kind_in_seconds_is_refused_on_its_own_device_that_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = DeviceKind("board", "a board", lambda text, target, say: Opened(text))
+    monkeypatch.setattr(device_kinds_module, "device_kinds", lambda: (kind, *device_kinds()))
+    monkeypatch.setattr(base, "_kinds", {**base._kinds, "cpu": replace(base.find_kind("cpu"), device="board")})
+    told = "on its own device board, which counts instructions, but the kind cpu says seconds; give the Kind the unit of its device"
+    with pytest.raises(DeviceError, match=told):
+        open_devices(None, CPU)
+    assert Opened.open == 0
+    assert [one.name for one in open_devices("board", CPU)] == ["board"]  # asked for: an agent or a simulator of the user's choice
+    monkeypatch.setattr(base, "_kinds", {**base._kinds, "cpu": replace(base.find_kind("cpu"), unit=INSTRUCTIONS)})
+    assert [one.name for one in open_devices(None, CPU)] == ["board"]
+    monkeypatch.setattr(Opened, "open", 0)
 
 
 @pytest.mark.parametrize(("lacking", "told"), [
