@@ -29,8 +29,9 @@ from ansor.ir.loops import Loops
 from ansor.ir.passes import PassText, shown
 from ansor.schedule.legality import LIMITS
 from ansor.schedule.machine import Limit
-from ansor.support.text import did_you_mean, parse_bytes, with_article
+from ansor.support.text import parse_bytes, with_article
 from ansor.targets.hardware import Caches, Hardware
+from ansor.targets.other_names import kind_hint, option_hint
 from ansor.targets.prior import Prior
 from ansor.targets.unit import SECONDS, Unit
 
@@ -409,7 +410,7 @@ def find_kind(name: str) -> Kind:
     if name not in _kinds:
         _ask_packages(name)
     if name not in _kinds:
-        why = f": {name} programs cannot be generated yet" if name in DEVICES else did_you_mean(name, kind_names())
+        why = f": {name} programs cannot be generated yet" if name in DEVICES else kind_hint(name, map(find_kind, BUILTIN), kind_names())
         kinds = f"{', '.join(kind_names())} (and llvm, which is cpu), such as 'cpu -threads=1' or 'micro -board=mps2-an386'"
         raise TargetError(f"asked for target kind {name!r}{why}; the kinds are {kinds}")
     return _kinds[name]
@@ -486,7 +487,7 @@ def _given(kind: Kind, words: list[str]) -> dict[str, str]:
         name, equals, value = word.lstrip("-").partition("=")
         if not word.startswith("-") or name not in known:
             listed = ", ".join(f"-{option.name} ({option.help})" for option in kind.options)
-            hint = did_you_mean(name, known, "-")
+            hint = option_hint(name, value, known)
             raise TargetError(f"asked for target {kind.name} with {word!r}, which is not one of its options{hint}; the options are {listed}")
         if not equals:
             if not rest or rest[0].startswith("-") and known[name].reading != "features":

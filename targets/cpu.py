@@ -10,10 +10,10 @@ from pathlib import Path
 from ansor.errors import TargetError
 from ansor.ir import intrinsics
 from ansor.support import settings
-from ansor.support.text import did_you_mean
 from ansor.targets import neon, x86_intrinsics
 from ansor.targets.base import MCPU, Bounds, CodeGenerator, Kind, Option, OwnAlgorithms, Target, register_kind
 from ansor.targets.hardware import Caches, Hardware
+from ansor.targets.other_names import processor_hint
 from ansor.targets.prior import OUT_OF_ORDER
 
 INTRINSICS = (*x86_intrinsics.INTRINSICS, *neon.DOTS)
@@ -103,7 +103,7 @@ def default(mcpu: str) -> Target:
         return _native()
     found = PROCESSORS.get(mcpu.replace("_", "-"))
     if found is None:
-        raise TargetError(f"asked for target cpu with -mcpu={mcpu}{did_you_mean(mcpu, PROCESSORS)}; the processors are native, {', '.join(PROCESSORS)}")
+        raise TargetError(f"asked for target cpu with -mcpu={mcpu}{processor_hint(mcpu, PROCESSORS)}; the processors are native, {', '.join(PROCESSORS)}")
     return _target(mcpu, found, 64)
 
 

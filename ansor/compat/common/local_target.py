@@ -10,13 +10,9 @@ from ansor.errors import TargetError
 from ansor.targets.architecture import architecture_here, architecture_of
 from ansor.targets.base import Target, parse_target
 from ansor.targets.cpu import OPTIONS
+from ansor.targets.other_names import IGNORED, PROCESSORS
 
-ALIASES = {"core-avx2": "haswell", "core-avx-i": "ivybridge", "corei7-avx": "sandybridge", "core2": "x86-64", "corei7": "x86-64-v2", "generic": "native",
-           "icelake-client": "icelake-server", "tigerlake": "icelake-server", "skx": "skylake-avx512"}  # fmt: skip
-"""A processor's name in TVM's targets -> its name here."""
-
-MEANINGLESS = ("keys", "device", "libs", "link-params", "model", "mtriple", "system-lib", "runtime", "executor", "mfloat-abi", "mabi", "fast-math", "opt-level",
-               "num-cores", "mattr", "host", "interface-api", "unpacked-api", "workspace-byte-alignment", "constants-byte-alignment")  # fmt: skip
+MEANINGLESS = (*IGNORED, "mtriple", "num-cores", "mattr", "host", "interface-api", "unpacked-api", "workspace-byte-alignment", "constants-byte-alignment")
 """TVM options that are ignored: features are read from the processor."""
 
 
@@ -32,7 +28,7 @@ def local_target(text: str, hardware_params: HardwareParams | None = None) -> Ta
     known, kept = {option.name for option in OPTIONS}, ["cpu"]
     for name, value in words:
         if name in known and name not in MEANINGLESS:
-            kept.append(f"-{name}={ALIASES.get(value, value) if name == 'mcpu' else value}")
+            kept.append(f"-{name}={PROCESSORS.get(value, value) if name == 'mcpu' else value}")
         elif name not in MEANINGLESS:
             raise TargetError(f"asked for the target {text!r:.200} with the option -{name}; options are {', '.join(sorted({*known, *MEANINGLESS}))}")
     if hardware_params is not None and hardware_params.num_cores > 0 and not any(name == "threads" for name, _ in words):
