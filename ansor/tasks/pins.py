@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ansor.errors import ScheduleError
 from ansor.schedule.choice import Choice
 from ansor.schedule.sketch import Sketch
+from ansor.support.text import counted
 from ansor.tasks.origins import origin_of
 from ansor.tasks.sketch_space import SketchSpace
 
@@ -72,6 +73,13 @@ class Pin:
     def matches(self, sketch: Sketch) -> bool:
         """Whether the sketch has a choice or step that the name matches."""
         return any(map(self._names, (*step_names(sketch), *(choice.name for choice in sketch.choices))))
+
+    def takes(self, count: int) -> bool:
+        """Whether a choice of that many numbers can have such a value."""
+        if isinstance(self.value, bool):
+            return True
+        parts = self.value if isinstance(self.value, tuple) else (self.value,)
+        return len(parts) - 1 <= count if ... in parts else len(parts) == count
 
     def _names(self, name: str) -> bool:
         return fnmatchcase(name, self.name)
@@ -129,10 +137,23 @@ def _pinned(spaces: Sequence[SketchSpace], pin: Pin, all_spaces: Sequence[Sketch
         if narrowed is not None:
             left.append(narrowed)
     if not any(origin_of(space.algorithm) in known for space in left):
+        _check_count(pin, all_spaces)
         values = [f"{name} has {text}" for name, text in pinnable(all_spaces).items() if fnmatchcase(name, pin.name)]
         others = f" with {', '.join(map(str, before))}" if before else ""
         raise ScheduleError(f"asked to pin {pin}, but no program is left{others}; {'; '.join(values)}")
     return left
+
+
+def _check_count(pin: Pin, spaces: Sequence[SketchSpace]) -> None:
+    """Raise ScheduleError if every choice with the name of a pin has another count of numbers than its value."""
+    choices = (choice for space in spaces for choice in space.sketch.choices if fnmatchcase(choice.name, pin.name))
+    counts = list(dict.fromkeys((choice.name, choice.table.shape[1]) for choice in choices))
+    if not counts or any(pin.takes(count) for _, count in counts):
+        return
+    parts = pin.value if isinstance(pin.value, tuple) else (pin.value,)
+    given = counted(sum(part is not ... for part in parts), "number")
+    there = ", ".join(f"{name} has {count}" for name, count in counts)
+    raise ScheduleError(f"asked to pin {pin}, which is {given}, but {there}; give a tuple with as many, None for a free one, `...` for all others")
 
 
 def pinnable(spaces: Sequence[SketchSpace]) -> dict[str, str]:
