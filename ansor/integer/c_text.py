@@ -5,10 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ansor.codegen.dialect import C_TYPES
+from ansor.codegen.c_arrays import declared, defined
+from ansor.codegen.exported import LOOPS
 from ansor.codegen.image.toolchain import ImageToolchain
 from ansor.codegen.source import CSource
 from ansor.integer.network import IntegerTensor
@@ -17,7 +15,6 @@ from ansor.integer.operators import Operator
 from ansor.ir.dag import c_identifier
 from ansor.support.text import counted
 
-WIDTH = 150
 TEST = """\
 [ "$1" = test ] || exit 0
 $CC $CFLAGS -I. main.c lib{name}.a -o selftest
@@ -57,7 +54,6 @@ def header_text(program: NetworkCode) -> str:
     return "\n".join(lines)
 
 
-LOOPS = "void (*parallel_for)(void *pool, void (*body)(void *, long, long), void *ctx, long n), void *pool"
 PARALLEL = """
 /* The same on several threads: parallel_for(pool, body, ctx, n) calls body(ctx, begin, end) for ranges that together cover 0 to n, on any threads. */
 void {name}_run_parallel(unsigned char *arena, {loops});"""
@@ -137,32 +133,16 @@ def _comment(operator: Operator) -> str:
 def weights_header(program: NetworkCode) -> str:
     """weights.h: the declarations of the constants."""
     word = f"ANSOR_{c_name(program).upper()}_WEIGHTS_H"
-    declared = [f"extern {_array(program, name, array)};" for name, array in program.constants.items()]
-    return "\n".join([f"#ifndef {word}", f"#define {word}", "", *declared, "", "#endif", ""])
+    lines = [f"extern {declared(name, array, program.target.alignment)};" for name, array in program.constants.items()]
+    return "\n".join([f"#ifndef {word}", f"#define {word}", "", *lines, "", "#endif", ""])
 
 
 def weights_text(program: NetworkCode) -> str:
     """weights.c: the constants, in the order in which kernels read them."""
     lines = ['#include "weights.h"']
     for name, array in program.constants.items():
-        lines += ["", f"{_array(program, name, array)} = {{", *_numbers(array), "};"]
+        lines += ["", *defined(name, array, program.target.alignment)]
     return "\n".join([*lines, ""])
-
-
-def _array(program: NetworkCode, name: str, array: NDArray[np.generic]) -> str:
-    return f"const {C_TYPES[str(array.dtype)]} {name}[{array.size}] __attribute__((aligned({program.target.alignment})))"
-
-
-def _numbers(array: NDArray[np.generic]) -> list[str]:
-    """Lines of numbers. The least int32 has no literal in C."""
-    words = ["(-2147483647 - 1)" if value == -(2**31) else str(value) for value in array.reshape(-1).tolist()]
-    lines, line = [], ""
-    for word in words:
-        if line and len(line) + len(word) + 2 > WIDTH:
-            lines.append(line)
-            line = ""
-        line = f"{line} {word}," if line else f"  {word},"
-    return [*lines, line] if line else lines
 
 
 def kernel_text(kernel: NetworkKernel) -> str:

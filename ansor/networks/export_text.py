@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ansor.codegen.toolchain import Compiler
-from ansor.graph.plan import NetworkPlan, PlacedArray
+from ansor.codegen.exported import FLAGS, recorded
+from ansor.graph.plan import NetworkPlan
 from ansor.networks.instruction_sets import InstructionSet
 from ansor.networks.plan_code import ARGUMENTS, ENTRY, RUN
 
@@ -71,23 +69,16 @@ def recorded_places(plan: NetworkPlan, embed: bool) -> str:
     lines = ["/* Arrays of selftest.bin: bytes, kind of the elements and bytes of each, and their places. */", ""]
     lines += ["#define EMBEDDED", ""] * embed
     for kind, several in (("INPUT", plan.inputs), ("OUTPUT", plan.outputs)):
-        rows = " ".join(f"X({_bytes(one)}, '{np.dtype(one.dtype).kind}', {np.dtype(one.dtype).itemsize}, ANSOR_NETWORK_{kind}_{number})"
-                        for number, one in enumerate(several))  # fmt: skip
-        lines.append(f"#define {kind}S {rows}")
+        lines.append(recorded(kind, [(one.dtype, one.shape, f"ANSOR_NETWORK_{kind}_{number}") for number, one in enumerate(several)]))
     return "\n".join([*lines, ""])
-
-
-def _bytes(one: PlacedArray) -> int:
-    return int(np.prod(one.shape, dtype=np.int64)) * np.dtype(one.dtype).itemsize
 
 
 def cmake(isas: Sequence[InstructionSet], embed: bool) -> str:
     """CMakeLists.txt."""
-    flags = " ".join(Compiler("gcc", ("gcc",), "gcc").code_flags(""))
     own = any("ANSOR_MARCH" in isa.march for isa in isas)
     march = [f'set(ANSOR_MARCH {isas[0].name} CACHE STRING "The processor that the kernels were made for, as -march names it")'] if own else []
     variants = [f'ansor_variant({isa.name} "{_processors(isa)}" {f"-march={isa.march}" if isa.march else "-std=c99"})' for isa in isas]
-    return CMAKE.format(before="\n".join(march), constants=" constants.c" if embed else "", flags=flags, variants="\n".join(variants))
+    return CMAKE.format(before="\n".join(march), constants=" constants.c" if embed else "", flags=FLAGS, variants="\n".join(variants))
 
 
 def _processors(isa: InstructionSet) -> str:

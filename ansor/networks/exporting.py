@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.codegen.exported import CHECKS, RECORDED
 from ansor.errors import MeasureError
 from ansor.graph.plan import NetworkPlan
 from ansor.networks.export_text import chooser, cmake, constants_text, entry_of, header, recorded_places
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from ansor.graph.network import CompiledNetwork
     from ansor.graph.tasks import ExtractedGraph
 
-RECORDED = "selftest.bin"
 SELFTEST = Path(__file__).with_name("selftest.c")
 INTEGERS = 2  # made-up integers are below this if no index check limits them
 Array = NDArray[np.generic]
@@ -52,7 +52,7 @@ class Exported:
             **{name: text for one in self.variants for name, text in _texts(one).items()},
             **({"constants.c": constants_text(content)} if embed else {}),
         }  # fmt: skip
-        others = {"selftest.c": SELFTEST.read_bytes(), RECORDED: self.recorded} | ({} if embed else {CONSTANTS_FILE: content})
+        others = {CHECKS.name: CHECKS.read_bytes(), "selftest.c": SELFTEST.read_bytes(), RECORDED: self.recorded} | ({} if embed else {CONSTANTS_FILE: content})
         try:
             for one in self.variants:
                 make_folder(folder / KERNELS / one.isa.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ansor.codegen.exported import ALONE
 from ansor.graph.plan import ARENA, Check, NetworkPlan, Place
 
 ENTRY = "ansor_network_run"
@@ -15,11 +16,6 @@ _HEAD = f"""\
 
 {RUN}
 """
-_ALONE = """
-static void alone(void *pool, void (*body)(void *, long, long), void *ctx, long n) {
-    (void)pool;
-    body(ctx, 0, n);
-}"""
 
 
 def plan_text(plan: NetworkPlan, entry: str = ENTRY) -> str:
@@ -27,7 +23,7 @@ def plan_text(plan: NetworkPlan, entry: str = ENTRY) -> str:
     lines = [_HEAD]
     lines += [f"void {kernel.entry}({DECLARATION});" for kernel in plan.kernels]
     lines += ["", f"int64_t {entry}({ARGUMENTS});"]
-    lines += [_ALONE] * (plan.threads > 1)
+    lines += [ALONE] * (plan.threads > 1)
     lines += [
         "",
         f"int64_t {entry}({ARGUMENTS}) {{",

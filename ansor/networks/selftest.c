@@ -1,73 +1,9 @@
 /* Runs every variant of the network that this processor supports on recorded inputs, and compares the outputs with the recorded ones: selftest FOLDER.
+   checks.h says how far apart they may be. */
 
-   Whole numbers have to be equal. Others may differ by a thousandth of the largest in their array: compilers order sums in their own ways. */
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "checks.h"
 #include "network.h"
 #include "selftest.h"
-
-static void **last; /* a piece of memory, which begins with the address of the one before it */
-
-static unsigned char *aligned(size_t bytes) {
-    void **memory = calloc(bytes + 128, 1);
-    if (!memory) {
-        fprintf(stderr, "no memory for %lu bytes\n", (unsigned long)bytes);
-        exit(2);
-    }
-    *memory = last;
-    last = memory;
-    return (unsigned char *)memory + 128 - (uintptr_t)memory % 64;
-}
-
-static void released(void) {
-    while (last) {
-        void **memory = last;
-        last = *memory;
-        free(memory);
-    }
-}
-
-static FILE *opened(const char *folder, const char *name) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "rb");
-    if (!file) {
-        fprintf(stderr, "%s cannot be opened\n", path);
-        exit(2);
-    }
-    return file;
-}
-
-static void filled(unsigned char *place, size_t bytes, FILE *file) {
-    if (fread(place, 1, bytes, file) != bytes) {
-        fprintf(stderr, "a file is shorter than it was\n");
-        exit(2);
-    }
-}
-
-static double number(const unsigned char *place, int bytes) {
-    float narrow;
-    double wide;
-    memcpy(&narrow, place, sizeof narrow);
-    if (bytes == 4) return narrow;
-    memcpy(&wide, place, sizeof wide);
-    return wide;
-}
-
-static int wrong(const unsigned char *found, const unsigned char *wanted, size_t bytes, char kind, int each) {
-    if (kind != 'f' || each < 4) return memcmp(found, wanted, bytes) != 0;
-    double largest = 0, difference = 0;
-    for (size_t i = 0; i < bytes; i += each) {
-        const double one = number(found + i, each), other = number(wanted + i, each), size = other < 0 ? -other : other, apart = one - other;
-        if (size > largest && size - size == 0) largest = size; /* an infinite one would accept any error */
-        if (memcmp(found + i, wanted + i, each) == 0) continue;
-        if (!(apart <= difference && -apart <= difference)) difference = apart < 0 ? -apart : apart;
-    }
-    return !(difference <= largest / 1000);
-}
 
 #ifdef EMBEDDED
 static const unsigned char *constants_of(const char *folder) {
