@@ -64,6 +64,7 @@ COMPILE_HELP = """\
 Build without measuring: from recorded programs where the record file has them, and from the model's picks elsewhere.
 
   ansor compile resnet18 --records resnet18.jsonl --output build/resnet18
+  ansor compile resnet18 --export build/resnet18_c                    C that needs no Python, with a self-test; an operator, too
 
 An int8 network becomes C with one arena and a self-test. For a board it also becomes firmware.elf, which --run starts in the board's simulator:
 
@@ -302,8 +303,9 @@ def _add_compile(commands: Commands) -> None:
     _add_target(parser, reads=True)
     parser.add_argument("--records", metavar="FILE", help="record file of an earlier `ansor tune` (default: NAME.jsonl if it exists)")
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
-    parser.add_argument("--export", metavar="DIR", help="only write a network there as C that needs no Python, for several instruction sets")
-    parser.add_argument("--isas", metavar="NAME,...", help="instruction sets for --export, besides plain C99 (default: x86-64-v3,x86-64-v4; --threads: 1)")
+    parser.add_argument("--export", metavar="DIR", help="only write C there that needs no Python: a network for several instruction sets, or an operator")
+    parser.add_argument("--constants", metavar="FILE.npz", help="values of an operator's constants, by name, for --export")
+    parser.add_argument("--isas", metavar="NAME,...", help="instruction sets of an exported network besides C99 (default: x86-64-v3,x86-64-v4; --threads: 1)")
     _add_model(parser)
     parser.add_argument("--no-library", action="store_true", help="run our kernels even where PyTorch's own are faster (networks)")
     parser.add_argument("--no-compare", action="store_true", help="do not compare a network with PyTorch at the end")

@@ -24,7 +24,7 @@ from ansor.measure.kernel_html import kernel_html
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.quick_call import Entry, QuickCall, quick_call
 from ansor.measure.result_memory import aligned_empty
-from ansor.measure.saved_kernel import SavedKernel
+from ansor.measure.saved_kernel import Facts, SavedKernel
 from ansor.support.bfloat16 import array_of, tensor_of
 from ansor.support.forked import Locked
 from ansor.support.loaded import loaded_torch
@@ -93,6 +93,8 @@ class Kernel(Locked):
         self.unit: Unit = SECONDS
         self.stats: dict[str, float] = {}  # counters of all trials by name
         self.origin = ""  # "the rules", "template 'matmul'"; "" for the plain declaration, and without a search
+        self.mcpu = "native"  # the processor that it was made for
+        self.ranges: tuple[tuple[str, float, float], ...] = ()  # (low, high) of inputs that decide indices or divisors
         self._symbol = symbol or source.entry
         self._content = library.read_bytes()
         try:
@@ -177,9 +179,7 @@ class Kernel(Locked):
         wanted = [a for a in self.arguments if a.role != "output" and a.name not in self._bound]
         if named:
             inputs = self._in_order(wanted, inputs, named)
-        if len(inputs) != len(wanted):
-            names = ", ".join(argument.name for argument in wanted)
-            raise ArgumentTypeError(f"{self.name} takes {counted(len(wanted), 'argument')} ({names}), but {_were(len(inputs))} given")
+        self._check_count(wanted, inputs)
         self._watch_gradients(inputs)
         buffers = dict(self._bound)
         for argument, value in zip(wanted, inputs, strict=True):
@@ -200,6 +200,11 @@ class Kernel(Locked):
             return tuple(out) if _is_several(out) else cast("Tensor", out)
         found = tuple(_like(result, inputs) for result in results)
         return found[0] if len(found) == 1 else found
+
+    def _check_count(self, wanted: Sequence[Argument], inputs: "Sequence[Tensor]") -> None:
+        if len(inputs) != len(wanted):
+            names = ", ".join(argument.name for argument in wanted)
+            raise ArgumentTypeError(f"{self.name} takes {counted(len(wanted), 'argument')} ({names}), but {_were(len(inputs))} given")
 
     def _in_order(self, wanted: Sequence[Argument], inputs: "Sequence[Tensor]", named: "Mapping[str, Tensor]") -> "tuple[Tensor, ...]":
         """All arguments by position."""
@@ -286,6 +291,41 @@ class Kernel(Locked):
         place = Path(folder)
         return cls.of_files(saved_kernel.read(place), str(place))
 
+    def export(self, folder: str | Path, example_inputs: "Tensor | Sequence[Tensor] | Mapping[str, Tensor] | None" = None, *, name: str = "") -> Path:
+        """Write the kernel as C that needs no Python: a header, the constants, a self-test with recorded values, CMakeLists.txt and a README.
+
+        example_inputs: for the self-test, in order or by name; made up if None. name: of the C function and its files; by default that of the declaration.
+        Existing files are replaced. Raises MeasureError if a constant is not bound or the folder cannot be written to, and the errors of a call.
+        """
+        from ansor.measure.exported_kernel import ExportedKernel, made_values, named
+
+        unbound = [one.name for one in self.arguments if one.role == "constant" and one.name not in self._bound]
+        if unbound:
+            cure = "call bind_constants first; what changes between calls is no constant but an input"
+            raise MeasureError(f"asked to export {self.name}, whose C holds its constants, but no values of {', '.join(unbound)} are bound; {cure}")
+        chosen = named(name, self._source.entry)
+        wanted = [one for one in self.arguments if one.role == "input"]
+        if example_inputs is None:
+            values = made_values(wanted, self.ranges, self._outputs_for)
+        else:
+            inputs = self._examples(wanted, example_inputs)
+            values = {**inputs, **self._outputs_for(inputs)}
+        march = self.mcpu.replace("_", "-") or "native"
+        ExportedKernel(chosen, self.name, self._source, march, self._bound, values).write(Path(folder))
+        return Path(folder)
+
+    def _examples(self, wanted: Sequence[Argument], given: "Tensor | Sequence[Tensor] | Mapping[str, Tensor]") -> dict[str, NDArray[np.generic]]:
+        """Example inputs by name."""
+        ordered = self._in_order(wanted, (), given) if isinstance(given, Mapping) else tuple(given) if _is_several(given) else (cast("Tensor", given),)
+        self._check_count(wanted, ordered)
+        return {one.name: np.ascontiguousarray(self._checked(one, value)) for one, value in zip(wanted, ordered, strict=True)}
+
+    def _outputs_for(self, inputs: "Mapping[str, NDArray[np.generic]]") -> dict[str, NDArray[np.generic]]:
+        """The outputs by name, all constants being bound."""
+        results = [aligned_empty(one.shape, one.dtype) for one in self._outputs]
+        self(*(inputs[one.name] for one in self.arguments if one.role == "input"), out=results)
+        return {one.name: result for one, result in zip(self._outputs, results, strict=True)}
+
     def files(self) -> saved_kernel.Files:
         """The files that `save` writes, contents by name."""
         return self._saved().files(pool_bytes(self._source.threads))
@@ -299,15 +339,17 @@ class Kernel(Locked):
             with tempfile.TemporaryDirectory(prefix="ansor-kernel-") as private:  # a path that dlopen has never seen and no other process writes to
                 library = Path(private) / "kernel.so"
                 library.write_bytes(saved.library)
-                kernel = cls(saved.source, library, symbol=saved.symbol, latency_s=saved.latency_s, schedule=saved.schedule)
-            kernel.origin, kernel.name = saved.origin, saved.name or kernel.name
+                facts = saved.facts
+                kernel = cls(saved.source, library, symbol=saved.symbol, latency_s=facts.latency_s, schedule=facts.schedule)
+            kernel.origin, kernel.name, kernel.mcpu, kernel.ranges = facts.origin, facts.name or kernel.name, facts.mcpu, facts.ranges
             kernel.bind_constants(saved.constants)
         except (OSError, ValueError, TypeError) as error:
             raise MeasureError(f"{where}: the saved kernel cannot be loaded: {error}; save it again") from error
         return kernel
 
     def _saved(self) -> SavedKernel:
-        return SavedKernel(self._source, self._symbol, self._content, self._constants, self.latency_s, self.schedule, self.origin, self.name)
+        facts = Facts(self.latency_s, self.schedule, self.origin, self.name, self.mcpu, self.ranges)
+        return SavedKernel(self._source, self._symbol, self._content, self._constants, facts)
 
     def __reduce__(self) -> "tuple[Callable[[saved_kernel.Files], Kernel], tuple[saved_kernel.Files]]":
         """Copies and pickles via the saved files: the copy has its own library, memory and lock."""

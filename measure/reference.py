@@ -23,7 +23,7 @@ def measure_task(dag: Dag, target: Target) -> MeasureTask:
     alone = replace(target, hardware=replace(target.hardware, threads=1))
     double = _without_schedule(Dag(in_double(dag.tensors)), alone, "reference")
     reference = replace(double, plain=_without_schedule(dag, alone, "plain") if _has_long_sums(dag) else None)
-    return MeasureTask(dag.key, reference, dag.reduce_length, _index_ranges(dag), threads=target.threads, rounding=dag.rounding)
+    return MeasureTask(dag.key, reference, dag.reduce_length, index_ranges(dag), threads=target.threads, rounding=dag.rounding)
 
 
 def _without_schedule(dag: Dag, target: Target, entry: str) -> CSource:
@@ -35,6 +35,6 @@ def _has_long_sums(dag: Dag) -> bool:
     return not dag.rounding and dag.reduce_length >= MEASURED_FROM and any(one.dtype == "float32" and has_reduction(one) for one in dag.stages)
 
 
-def _index_ranges(dag: Dag) -> tuple[tuple[str, float, float], ...]:
+def index_ranges(dag: Dag) -> tuple[tuple[str, float, float], ...]:
     """Integer inputs that determine indices or divisors, with ranges [low, high) that keep indices in bounds and divisors nonzero."""
     return tuple((name, low, high + 1) for name, (low, high) in sorted(input_ranges(dag).items()))

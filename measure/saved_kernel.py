@@ -11,9 +11,9 @@ import json
 import struct
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import numpy as np
@@ -38,6 +38,19 @@ Files = dict[str, bytes]
 
 
 @dataclass(frozen=True)
+class Facts:
+    """What is known about a kernel. mcpu: the processor that it was made for; ranges: (low, high) of inputs that need other values than usual, such as
+    indices."""
+
+    latency_s: float | None
+    schedule: str
+    origin: str
+    name: str = ""
+    mcpu: str = "native"
+    ranges: tuple[tuple[str, float, float], ...] = ()
+
+
+@dataclass(frozen=True)
 class SavedKernel:
     """The parts of a kernel: its C text and how to call it, the library with its entry point, bound constants by name, and facts about it."""
 
@@ -45,10 +58,7 @@ class SavedKernel:
     symbol: str
     library: bytes
     constants: Mapping[str, NDArray[np.generic]]
-    latency_s: float | None
-    schedule: str
-    origin: str
-    name: str = ""
+    facts: Facts
 
     def files(self, pool: bytes = b"") -> Files:
         """The four files, and `POOL` if there is one."""
@@ -60,7 +70,7 @@ class SavedKernel:
             "version": VERSION, "entry": self.source.entry, "symbol": self.symbol,
             "arguments": [argument.to_data() for argument in self.source.arguments], "constants": list(self.constants),
             "workspace_bytes": self.source.workspace_bytes, "threads": self.source.threads,
-            "latency_s": self.latency_s, "schedule": self.schedule, "origin": self.origin, "name": self.name,
+            **asdict(self.facts),
             "digests": {name: digest(content) for name, content in files.items()},
         }  # fmt: skip
         return {**files, ABOUT: (json.dumps(sealed(about), indent=1) + "\n").encode()}
@@ -142,18 +152,23 @@ def _opened(files: Files, where: str) -> SavedKernel:
     for name in (*FILES, *([POOL] if POOL in about["digests"] else [])):
         if name not in files or about["digests"][name] != digest(files[name]):
             raise MeasureError(f"{where}: {name} is damaged, or was only partly saved; save the kernel again")
-    texts = {name: _of(about, name, str) for name in ("entry", "symbol", "schedule", "origin")}
+    texts = {name: _of(about, name, str) for name in ("entry", "symbol")}
     numbers = {name: _of(about, name, int) for name in ("workspace_bytes", "threads")}
     if numbers["threads"] < 1 or numbers["workspace_bytes"] < 0:
         raise ValueError(f"{numbers} are out of range")
-    latency = about["latency_s"]
     source = CSource(files["kernel.c"].decode(), texts["entry"], tuple(map(Argument.from_data, _of(about, "arguments", list))),
                      numbers["workspace_bytes"], numbers["threads"])  # fmt: skip
     with np.load(io.BytesIO(files["constants.npz"]), allow_pickle=False) as held:
         constants = {str(name): held[f"arr_{place}"] for place, name in enumerate(_of(about, "constants", list))}
-    name = _of(about, "name", str) if "name" in about else ""  # kernels saved earlier had none
-    latency_s = None if latency is None else float(latency)
-    return SavedKernel(source, texts["symbol"], files["kernel.so"], constants, latency_s, texts["schedule"], texts["origin"], name)
+    return SavedKernel(source, texts["symbol"], files["kernel.so"], constants, _facts(about))
+
+
+def _facts(about: Mapping[str, Any]) -> Facts:
+    """Kernels saved by earlier versions lack some of them."""
+    latency = about["latency_s"]
+    name, mcpu = (_of(about, word, str) if word in about else usual for word, usual in (("name", ""), ("mcpu", "native")))
+    ranges = tuple((str(one), float(low), float(high)) for one, low, high in (_of(about, "ranges", list) if "ranges" in about else ()))
+    return Facts(None if latency is None else float(latency), _of(about, "schedule", str), _of(about, "origin", str), name, mcpu, ranges)
 
 
 def _of(about: Mapping[str, object], name: str, kind: type[T]) -> T:

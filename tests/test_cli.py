@@ -12,6 +12,7 @@ import warnings
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ansor.api import extract_tasks
@@ -59,6 +60,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.compiler
+def test_an_operator_is_exported_as_c(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    assert main(["compile", "scaled.py", "--export", "out", "--threads", "2"]) == 0
+    assert "out/README.md says how to build and call it" in capsys.readouterr().out.replace("\n", " ")
+    assert (folder / "out" / "scaled_8_16.h").is_file() and (folder / "out" / "thread_pool.c").is_file()
+    command = ["compile", "dense", "--args", "8,16,4", "--export", "dense"]
+    assert main(command) == 1
+    assert "whose C holds its constants, without their values; give --constants FILE.npz, a file of numpy.savez with " in capsys.readouterr().err
+    assert main([*command, "--constants", "scaled.py"]) == 1
+    assert "asked for the constants in scaled.py, which cannot be read" in capsys.readouterr().err
+    np.savez("c.npz", weight=np.ones((4, 16), np.float32), bias=np.ones(4, np.float32))
+    assert main([*command, "--constants", "c.npz", "--target", "cpu -mcpu=x86-64 -threads=1"]) == 0
+    assert "set(DENSE_8_16_4_MARCH x86-64 " in (folder / "dense" / "CMakeLists.txt").read_text()
+
+
 def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     for command in ("tune", "compile", "show", "explain", "report", "doctor"):
@@ -101,7 +117,10 @@ def test_who_would_measure_nothing_hears_of_the_other_command(capsys: pytest.Cap
         (["tune", "leaves.py"], "asked to read leaves.py, which ends the program (exit 3)"),
         (["tune", "scaled.py", "--cc", "no-such-compiler"], "there is no program 'no-such-compiler'"),
         (["compile", "scaled.py", "--records", "none.jsonl"], "which does not exist; tune first"),
-        (["compile", "scaled.py", "--export", "out"], "which is an operator; --export is for networks"),
+        (["compile", "scaled.py", "--export", "out", "--isas", "x86-64-v3"], "which is for networks; name one processor"),
+        (["compile", "scaled.py", "--export", "out", "--target", "arm"], "whose programs do not run here; use --output"),
+        (["compile", "scaled.py", "--constants", "c.npz"], "asked for --constants without --export"),
+        (["compile", "net.py", "--export", "out", "--constants", "c.npz"], "with --constants, which is for operators"),
         (["compile", "net.py", "--export", "out", "--target", "cpu"], "name instruction sets with --isas"),
         (["compile", "net.py", "--isas", "x86-64-v3"], "asked for --isas without --export"),
         (["compile", "no.py", "--export", "out", "--isas", "x86-64-v9"], "did you mean x86-64-v4?"),

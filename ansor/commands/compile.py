@@ -36,6 +36,8 @@ def run_compile(given: argparse.Namespace) -> int:
         return run_export(given, console)
     if given.export is not None or given.isas is not None:
         raise ArgumentError("asked for --isas without --export, or to export an int8 network; use --output for int8 networks, --export DIR for others")
+    if given.constants is not None:
+        raise ArgumentError("asked for --constants without --export, which writes them; add --export DIR, or leave --constants out")
     if is_int8(given):
         return run_int8(given, console, {"trials": 0, "cost_model": given.model}, reads=True)
     with doing(console, f"reading {given.subject}"):

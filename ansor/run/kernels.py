@@ -13,6 +13,7 @@ from ansor.errors import ToolchainError
 from ansor.ir.dag import c_identifier
 from ansor.ir.simplify import simplified
 from ansor.measure.kernel import Kernel, build_kernels
+from ansor.measure.reference import index_ranges
 from ansor.run.reporter import Report
 from ansor.run.states import Best
 from ansor.schedule.sketch import Sketch
@@ -43,7 +44,7 @@ def built(tasks: Sequence[SearchTask], bests: Sequence[Best], toolchain: Toolcha
         kernel.latency_s = best.cost if np.isfinite(best.cost) and best.unit == SECONDS else None
         kernel.cost, kernel.unit = (best.cost, best.unit) if np.isfinite(best.cost) else (None, best.unit)
         kernel.schedule = schedule_text(task, best)
-        kernel.origin = best.origin
+        kernel.origin, kernel.mcpu, kernel.ranges = best.origin, task.target.mcpu or "native", index_ranges(task.dag)
     return kernels
 
 
