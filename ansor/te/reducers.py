@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from ansor.errors import DeclarationError
 from ansor.te.declaration import Extreme
-from ansor.te.expr import Axis, Binary, Const, Expr, Not, Number, Operand, Reduce, Select, as_expr, binary, identity_of, is_float, unified
+from ansor.te.expr import Axis, Binary, Cast, Const, Expr, Not, Number, Operand, Reduce, Select, as_expr, binary, identity_of, is_float, unified
 from ansor.te.fold import fold
 from ansor.te.tensor import Read, placeholder
 
@@ -113,8 +113,13 @@ def _of_tuple(fcombine: Combine, fidentity: Combine, name: str, sources: Sequenc
     choice = _choice(results, x, y) if len(sources) == 2 else None
     if choice is None or init is not None:
         raise DeclarationError(_others(name, ", ".join(map(str, results))))
-    at, extreme, last = choice
-    axes = _checked(name, sources[at], axis)
+    at, extreme, last, lowest = choice
+    axes, place = _checked(name, sources[at], axis), sources[1 - at]
+    if lowest and not _ascends(place, axes):
+        raise DeclarationError(
+            f"asked for {name}, which keeps of equal values that with the {'greater' if last else 'smaller'} `{place}`; this is supported for sums of axes "
+            "that grow at each step of the reduction: pass such a sum, and read the rest by its result"
+        )
     return Extreme(extreme, at, last, (sources[0], sources[1]), axes, None if where is None else as_expr(where, "bool"), as_expr(start[1 - at]))
 
 
@@ -141,8 +146,8 @@ def _combiner(found: Expr, x: Expr, y: Expr) -> str | None:
     return None
 
 
-def _choice(found: Sequence[Expr], x: Sequence[Expr], y: Sequence[Expr]) -> tuple[int, str, bool] | None:
-    """(the compared member, max or min, whether the later of equal ones is kept); None for anything else.
+def _choice(found: Sequence[Expr], x: Sequence[Expr], y: Sequence[Expr]) -> tuple[int, str, bool, bool] | None:
+    """(the compared member, max or min, last, lowest), the last two as in `_kept`; None for anything else.
 
     A function that only compares and chooses depends only on the order of values, so all orders of two pairs are tried.
     """
@@ -151,7 +156,7 @@ def _choice(found: Sequence[Expr], x: Sequence[Expr], y: Sequence[Expr]) -> tupl
     orders = [*itertools.product(range(2), repeat=4)]
     for at, extreme, last, lowest in itertools.product((1, 0), ("max", "min"), (False, True), (False, True)):
         if all(_pair(found, x, y, order) == _kept(order, at, extreme, last, lowest) for order in orders):
-            return at, extreme, last
+            return at, extreme, last, lowest
     return None
 
 
@@ -161,13 +166,46 @@ def _pair(found: Sequence[Expr], x: Sequence[Expr], y: Sequence[Expr], order: tu
 
 
 def _kept(order: tuple[int, ...], at: int, extreme: str, last: bool, lowest: bool) -> tuple[int, ...]:
-    """The pair that is kept. lowest: of pairs with equal values, keep the one with the lower other member (the higher, if `last`)."""
+    """The pair that is kept. last: of pairs with equal values, keep the later. lowest: keep the one with the lower other member (the higher, if `last`)."""
     left, right = order[:2], order[2:]
     if left[at] != right[at]:
         return left if (left[at] > right[at]) == (extreme == "max") else right
     if lowest:
         return left if (left[1 - at] > right[1 - at]) == last else right
     return right if last else left
+
+
+def _ascends(place: Expr, axes: Sequence[Axis]) -> bool:
+    """Whether a place is a sum of axes that grows at each step of a reduction over `axes`."""
+    steps, reach = _steps(place), 0
+    for axis in reversed(axes):
+        step = 0 if steps is None else steps.get(id(axis), 0)
+        if step <= reach:
+            return False
+        reach += step * (axis.extent - 1)
+    return True
+
+
+def _steps(place: Expr) -> dict[int, int] | None:
+    """The factor of each axis in a sum, by its id, and under 0 the constant; None for anything else."""
+
+    def visit(node: Expr, inner: tuple[dict[int, int] | None, ...]) -> dict[int, int] | None:
+        if isinstance(node, Axis):
+            return {id(node): 1}
+        if isinstance(node, Const):
+            return {0: int(node.value)}
+        if isinstance(node, Cast):
+            return inner[0]
+        if not isinstance(node, Binary) or inner[0] is None or inner[1] is None:
+            return None
+        left, right = inner[0], inner[1]
+        if node.op in ("add", "sub"):
+            sign = 1 if node.op == "add" else -1
+            return {key: left.get(key, 0) + sign * right.get(key, 0) for key in {*left, *right}}
+        many, one = (left, right) if set(right) == {0} else (right, left)
+        return {key: factor * one[0] for key, factor in many.items()} if node.op == "mul" and set(one) == {0} else None
+
+    return fold(place, visit)
 
 
 def _chooses_only(expr: Expr, variables: Sequence[Expr]) -> bool:

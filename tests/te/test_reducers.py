@@ -111,6 +111,30 @@ def test_pairs_chosen_by_one_member(at: int, least: bool, last: bool, lowest: bo
     assert [one.name for one in pair] == ["T_v0", "T_v1"]
 
 
+@pytest.mark.parametrize(("place", "right"), [
+    (lambda r, k: 5 * r + k, True), (lambda r, k: 9 * r + 2 * k - 3, True), (lambda r, k: r * 4 + k, False), (lambda r, k: k * 4 + r, False),
+    (lambda r, k: -r * 5 - k, False), (lambda r, k: r * k, False), (lambda r, k: PLACE_OF[r, k], False), (lambda r, k: k, False),
+    (lambda r, k: (10 * r + 2 * k).astype("int64"), True), (lambda r, k: te.max(5 * r + k, 3), False),
+])  # fmt: skip
+def test_ties_are_broken_by_places_that_grow(place: Any, right: bool) -> None:
+    r, k = te.reduce_axis((0, 4), "r"), te.reduce_axis((2, 7), "k")
+
+    def lower(x: tuple[Expr, Expr], y: tuple[Expr, Expr]) -> tuple[Expr, Expr]:
+        choice = te.any(x[1] > y[1], te.all(x[1] == y[1], x[0] < y[0]))
+        return te.if_then_else(choice, x[0], y[0]), te.if_then_else(choice, x[1], y[1])
+
+    def made() -> Any:
+        return te.compute((), lambda: own(lower, lambda s, t: (te.const(-1, s), te.min_value(t)))((place(r, k), A[r, k]), axis=[r, k]), name="T")
+
+    if not right:
+        with pytest.raises(DeclarationError, match="asked for own, which keeps of equal values that with the smaller `.*`; this is supported for sums of axes"):
+            made()
+        return
+    places = evaluate([te.compute((4, 7), lambda i, j: place(i, j).astype("int32"), name="P")], {})[0]
+    values = VALUES[:4, 2:]
+    assert evaluate(made(), INPUTS)[0] == places[:, 2:][values == values.max()].min()
+
+
 def test_places_over_several_axes_and_from_a_tensor() -> None:
     r, k = te.reduce_axis((1, 5), "r"), te.reduce_axis((2, 7), "k")
     extreme = own(
