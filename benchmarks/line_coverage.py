@@ -30,6 +30,9 @@ PACKAGES = ("ansor", "rules", "cost_model", "measure", "targets")
 FILE = "ANSOR_TEST_FILE"
 """The environment variable that gives processes started by a test its file."""
 
+RULES = "ANSOR_COVERAGE_RULES"
+"""The environment variable with the configuration file, which these processes read."""
+
 CONFIG = """[run]
 source =
     {packages}
@@ -53,6 +56,8 @@ exclude_also =
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """As a plugin of pytest: what a test reaches is noted under its file."""
     os.environ[FILE] = item.location[0]
+    os.environ["COVERAGE_PROCESS_START"] = os.environ[RULES]
+    os.environ.pop("COVERAGE_PROCESS_CONFIG", None)  # it would give them the context of this process, which has none
     current = coverage.Coverage.current()
     if current is not None:
         current.switch_context(item.location[0])
@@ -90,7 +95,7 @@ def run(config: Path, words: Sequence[str]) -> None:
     """Run Python with these words under coverage; what it returns does not matter."""
     path = os.pathsep.join([str(ROOT / "benchmarks"), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "coverage", "run", f"--rcfile={config}", *words]
-    subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, check=False)
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path, RULES: str(config)}, check=False)
 
 
 def reached(config: Path, folder: Path) -> Iterator[Reached]:
