@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,20 @@ def started(folder: Path, program: str, ready: str, *words: str) -> tuple[subpro
     raise AssertionError(f"{program} ended with status {process.wait()}")
 
 
+def interrupted(process: subprocess.Popen[str]) -> int:
+    """The status of a process that Ctrl-C ends."""
+    os.kill(process.pid, signal.SIGINT)
+    return process.wait(timeout=60)
+
+
+def killed(process: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     folder, processes = tmp_path_factory.mktemp("tracker"), []
@@ -45,12 +60,10 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         processes.append(tracker)
         processes.append(started(folder, "rpc_server", "(serves)", "--tracker", f"127.0.0.1:{address}", "--key", "here", "--no-fork")[0])
         yield int(address)
+        assert [interrupted(one) for one in reversed(processes)] == [0, 130]
     finally:
         for one in processes:
-            os.killpg(one.pid, signal.SIGKILL)
-            one.wait()
-            if one.stdout is not None:
-                one.stdout.close()
+            killed(one)
 
 
 @pytest.fixture(autouse=True)
@@ -106,10 +119,7 @@ def test_autotvm_measures_programs_for_arm(port: int, tmp_path: Path) -> None:
         with pytest.raises(TargetError, match=r"on this machine, which cannot run them: give autotvm\.RPCRunner"):
             autotvm.RandomTuner(task).tune(n_trial=1, measure_option=here)
     finally:
-        os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
-        assert server.stdout is not None
-        server.stdout.close()
+        killed(server)
 
 
 def test_the_auto_scheduler_measures_on_it(port: int, tmp_path: Path) -> None:
