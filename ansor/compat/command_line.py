@@ -51,7 +51,7 @@ def _add_convert(commands: Commands) -> None:
     parser.add_argument("input", metavar="IN", help="a log or a record file")
     parser.add_argument("output", metavar="OUT", help="the file to write")
     parser.add_argument("subject", nargs="?", metavar="NAME|FILE.py[:function]", help="the network or operator recorded (default: the built-in operators)")
-    parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
+    parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of the operator, which the file has to hold records of")
     parser.add_argument("--to", choices=LOG_KINDS, help="the format of OUT (default: its own if it exists; otherwise records for a log, and a log for records)")
     parser.add_argument("--here", action="store_true", help="logged times are from this machine and its compiler, so that `ansor tune` continues from them")
     parser.add_argument("--json", action="store_true", help="print what was written and what was left out, as JSON")

@@ -121,5 +121,25 @@ def test_converting_as_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "which holds auto_scheduler; name another file" in capsys.readouterr().err
 
 
+def test_sizes_that_a_file_does_not_have_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("log.json").write_text("\n".join(some_lines(3)))
+    Path("declared.py").write_text(
+        "import ansor\nfrom ansor.te import workloads\n\n@ansor.register_workload('converted matmul', override=True)\n"
+        "def product(n, m, k, dtype='float32'):\n    return workloads.matmul(n, m, k)\n"
+    )
+    assert ran("convert log.json ours.jsonl declared.py --args 16,16,8", capsys) == ["ours.jsonl: 3 records (auto_scheduler to records)"]
+    assert ran("convert ours.jsonl back.json declared.py --args 16,16,8", capsys) == ["back.json: 3 records (records to auto_scheduler)"]
+    for words, told in (
+        ("log.json x declared.py --args 7,7,7", "no record of product(7, 7, 7, float32); it has converted matmul(16, 16, 8): give the sizes of one"),
+        ("ours.jsonl x declared.py --args 7,7,7", "no record of product(7, 7, 7, float32); it has other workloads: give the sizes of one"),
+        ("log.json x --args banana", "asked to convert log.json with --args banana, but without the operator that takes them; name it: NAME, or FILE.py"),
+        ("configs.log x --args 7,7", "but the lines of a log of AutoTVM have their own arguments; leave --args out"),
+        ("log.json x declared.py --args 16", "but it takes n, m, k, dtype=float32: missing a required argument: 'm'"),
+    ):
+        assert main(["convert", *words.split()]) == 1
+        heard = capsys.readouterr()
+        assert told in heard.err and heard.err.count("\n") == 1 and not Path("x").exists()
+
+
 def test_format_names_match_the_command() -> None:
     assert tuple(LogKind) == LOG_KINDS
