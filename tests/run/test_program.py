@@ -40,7 +40,7 @@ def self_test(folder: Path, triple: str, mcpu: str, run: str) -> subprocess.Comp
     zig = find_compiler("zig").command
     names = {"CC": f"{' '.join(zig)} -target {triple}", "MCPU": f"-mcpu={mcpu}", "AR": f"{zig[0]} ar", "RUN": run}
     caches = {"ZIG_GLOBAL_CACHE_DIR": str(settings.cache_part("zig")), "ZIG_LOCAL_CACHE_DIR": str(folder / "zig")}
-    environment = {**os.environ, **names, **caches}
+    environment = {**os.environ, **names, **caches, "LDFLAGS": "-s"}  # with debug information the compiler would build a C library for this alone
     return subprocess.run(["sh", str(folder / "build.sh"), "test"], env=environment, capture_output=True, text=True, timeout=600, check=False)
 
 

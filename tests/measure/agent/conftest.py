@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS, compile_files, find_compiler
-from ansor.measure.agent.build import SYSTEMS, built_agent, system_named
+from ansor.measure.agent.build import FLAGS, SYSTEMS, built_agent, system_named
 from ansor.measure.agent.channel import ProcessChannel
 from ansor.measure.agent.client import AgentClient
 
@@ -30,7 +30,7 @@ def fake_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], bytes]
     def program(system: str) -> bytes:
         if system not in made:
             place = tmp_path_factory.mktemp("fake") / "program"
-            flags = ("-target", SYSTEMS[system], "-Os", "-s", "-static", "-w", "-fno-sanitize=all")
+            flags = ("-target", SYSTEMS[system], *FLAGS)  # as the agent has them: with others the compiler would build another C library, for half a minute
             compiled = compile_files(find_compiler("zig"), [FAKE], place, flags, timeout=FIRST_CALL_SECONDS)
             assert compiled.ok, compiled.text
             made[system] = place.read_bytes()
