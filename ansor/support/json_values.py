@@ -80,8 +80,12 @@ def _finite(text: str) -> float:
 
 
 def _nested_within(value: object, depth: int) -> bool:
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return depth >= 0 and all(_nested_within(item, depth - 1) for item in items)
+    level = [value]
+    for _ in range(depth + 1):  # level by level, as a call for each value would take longer than reading it did
+        level = [item for one in level if isinstance(one, list | dict) for item in (one.values() if isinstance(one, dict) else one)]
+        if not level:
+            return True
+    return False
 
 
 def _no_number(text: str) -> NoReturn:
