@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from ansor.errors import TargetError
 from ansor.support.text import did_you_mean
 from ansor.targets.architecture import architecture_here, architecture_of
-
-if TYPE_CHECKING:
-    from ansor.targets.base import Kind
 
 PROCESSORS = {"core-avx2": "haswell", "core-avx-i": "ivybridge", "corei7-avx": "sandybridge", "core2": "x86-64", "corei7": "x86-64-v2", "generic": "native",
               "icelake-client": "icelake-server", "tigerlake": "icelake-server", "skx": "skylake-avx512"}  # fmt: skip
@@ -20,7 +17,30 @@ IGNORED = ("keys", "device", "libs", "link-params", "model", "system-lib", "runt
 """Options elsewhere that have no meaning here."""
 
 
-def kind_hint(name: str, kinds: Iterable[Kind], names: Iterable[str]) -> str:
+class HasField(Protocol):
+    """An option of a kind: `-name=value` sets `field`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def field(self) -> str: ...
+
+
+class HasDefault(Protocol):
+    """A kind of target: `default(mcpu)` raises TargetError for an unknown processor."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def options(self) -> Sequence[HasField]: ...
+
+    @property
+    def default(self) -> Callable[[str], object]: ...
+
+
+def kind_hint(name: str, kinds: Iterable[HasDefault], names: Iterable[str]) -> str:
     """A hint for an unknown kind of target: a processor or a board is an option of one, `c` is `cpu`; else a similar one of the `names`."""
     if name == "c":
         return ", which is cpu here"
@@ -33,7 +53,7 @@ def kind_hint(name: str, kinds: Iterable[Kind], names: Iterable[str]) -> str:
     return did_you_mean(name, names)
 
 
-def _takes(kind: Kind, mcpu: str) -> bool:
+def _takes(kind: HasDefault, mcpu: str) -> bool:
     try:
         kind.default(mcpu)
     except TargetError:

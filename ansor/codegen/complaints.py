@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 
-_BEGINS = re.compile(r"(?:^|[ )])(fatal error|error|warning|remark): ")
+from ansor.support.text import clip
+
+LONGEST = 300
+"""The most characters of a tool's output in a message of ours."""
+
+_BEGINS = re.compile(r"(?:^|[ )])(fatal error|error|warning|remark|info): ")
 
 
 def errors_alone(text: str) -> str:
@@ -18,3 +23,8 @@ def errors_alone(text: str) -> str:
         if keeps:
             kept.append(line)
     return "\n".join(kept) or text
+
+
+def in_brief(text: str) -> str:
+    """The errors on one line, for a sentence of ours; a long one is cut."""
+    return " ".join(clip(" ".join(errors_alone(text).split()), LONGEST).split())

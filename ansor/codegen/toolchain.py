@@ -22,7 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from ansor.codegen.complaints import errors_alone
+from ansor.codegen.complaints import errors_alone, in_brief
 from ansor.codegen.library_cache import kept_library
 from ansor.errors import CacheError, MachineTrouble, ToolchainError
 from ansor.support import settings
@@ -351,7 +351,7 @@ def cached_library(compiler: Compiler, name: str, text: str, *, mcpu: str = "nat
         if not compiled.ok:
             _check_room(place.parent)
             _check_shortage(compiled.text)
-            said = f"C compiler {compiler.version!r} cannot build our helper {name!r}: {compiled.text}"
+            said = f"C compiler {compiler.version!r} cannot build our helper {name!r}: {in_brief(compiled.text)}"
             raise ToolchainError(f"{said}; name another with --cc or $CC")
 
     with building.lock:

@@ -9,7 +9,7 @@ from ansor.errors import TargetError
 from ansor.support.notices import warn
 from ansor.support.settings import cores, writable_cache
 from ansor.support.text import counted
-from ansor.targets.architecture import architecture_here, architecture_of
+from ansor.targets.architecture import foreign
 from ansor.targets.base import Target
 
 
@@ -19,12 +19,9 @@ def check_machine(target: Target, measures: bool) -> None:
 
     Without measuring, programs for more threads may be meant for another machine: this only warns.
     """
-    wanted, here = architecture_of(target.mcpu), architecture_here()
-    if target.is_local and wanted not in ("", here):
-        raise TargetError(
-            f"asked for target {target}, {_article(wanted)} processor, but this machine is {here}, and kernels are built and run where ansor runs; "
-            "leave -mcpu out, or name a processor of this architecture"
-        )
+    why = foreign(str(target), target.mcpu) if target.is_local else ""
+    if why:
+        raise TargetError(why)
     if not target.is_local or target.threads <= (usable := cores()):
         return
     machine = os.cpu_count() or 1
@@ -42,10 +39,6 @@ def check_tools(target: Target) -> Toolchain:
     """
     writable_cache()
     return target.toolchain()
-
-
-def _article(architecture: str) -> str:
-    return f"an {architecture}" if architecture[0] in "aAxX" else f"a {architecture}"
 
 
 def check_loads_here(target: Target) -> None:

@@ -7,6 +7,7 @@ import os
 import platform
 from pathlib import Path
 
+from ansor.codegen.complaints import in_brief
 from ansor.codegen.library_cache import kept_library
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS, compile_files, find_compiler
 from ansor.errors import ToolchainError
@@ -53,7 +54,7 @@ def built_agent(system: str = "") -> Path:
     def build(place: Path) -> None:
         compiled = compile_files(compiler, [SOURCE], place, flags, timeout=FIRST_CALL_SECONDS)
         if not compiled.ok:
-            raise ToolchainError(f"{compiler.version} cannot build the agent for {name}: {compiled.text}")
+            raise ToolchainError(f"{compiler.version} cannot build the agent for {name}: {in_brief(compiled.text)}")
 
     found = kept_library(f"agent-{name}-{key}", build)
     if not os.access(found, os.X_OK):

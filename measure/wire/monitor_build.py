@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansor.codegen.complaints import in_brief
 from ansor.codegen.library_cache import kept_library
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS, compile_files, find_compiler
 from ansor.errors import ToolchainError
@@ -107,7 +108,7 @@ def _built(name: str, sources: Sequence[str], flags: Sequence[str], script: str 
         linked = (f"-Wl,-T,{layout}",) if script else ()
         compiled = compile_files(compiler, files, place, (*flags, *linked), libraries=(), timeout=FIRST_CALL_SECONDS)
         if not compiled.ok:
-            raise ToolchainError(f"{compiler.version} cannot build the {name}: {compiled.text}")
+            raise ToolchainError(f"{compiler.version} cannot build the {name}: {in_brief(compiled.text)}")
 
     found = kept_library(f"{name}-{key}", build)
     if not os.access(found, os.X_OK):

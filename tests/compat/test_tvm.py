@@ -203,6 +203,16 @@ def test_a_folder(tmp_path: object) -> None:
     assert not path.exists()
 
 
+@pytest.mark.parametrize("target", ["llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", tvm.target.arm_cpu("rk3399")])
+def test_a_board_is_told_in_one_sentence_where_only_this_machine_can_run_programs(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    a = te.placeholder((8,), name="a")
+    b = te.compute((8,), lambda i: a[i] + 1.0, name="b")
+    with pytest.raises(TargetError, match="an ARM processor, but this machine is x86-64") as raised:
+        tvm.build(te.create_schedule(b.op), [a, b], target)
+    assert len(str(raised.value)) < 400 and "\n" not in str(raised.value)
+
+
 def test_operators_take_arguments_as_topi_does() -> None:
     data, weight = te.placeholder((1, 4, 8, 8), name="data"), te.placeholder((6, 4, 3, 3), name="weight")
     grouped = te.placeholder((6, 2, 3, 3), name="grouped")

@@ -6,7 +6,7 @@ import platform
 
 import pytest
 
-from ansor.targets.architecture import architecture_here, architecture_of
+from ansor.targets.architecture import architecture_here, architecture_of, foreign
 from ansor.targets.arm import ARM, ARMV7
 
 
@@ -20,3 +20,13 @@ def test_names_of_processors() -> None:
 def test_this_machine(said: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: said)
     assert architecture_here() == name
+
+
+def test_a_processor_of_another_architecture_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    said = foreign("cpu -mcpu=cortex-a72 -threads=1", "cortex-a72")
+    assert said.startswith("asked for target cpu -mcpu=cortex-a72 -threads=1, an ARM processor, but this machine is x86-64")
+    assert said.endswith("or cross-compile: arm -mcpu=cortex-a72")
+    assert foreign("cpu", "native") == foreign("cpu -mcpu=znver4", "znver4") == ""
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    assert foreign("cpu -mcpu=znver4", "znver4").endswith("leave -mcpu out, or name a processor of this architecture")

@@ -83,9 +83,9 @@ def test_a_pin_that_matches_nothing_says_what_there_is() -> None:
         spaces(Pin("C.k", (63,)))
     with pytest.raises(ScheduleError, match="no program is left with C.vector to True; C.vector has 0 or 1"):
         spaces(Pin("C.vector", True), Pin("C.vector", False))
-    for value, given in (((1, 16), 2), (16, 1), ((1, 2, 3, 4, ...), 4)):
+    for fixed, given in (((1, 16), 2), (16, 1), ((1, 2, 3, 4, ...), 4)):
         with pytest.raises(ScheduleError, match=rf"asked to pin C.j to .*, which is {given} numbers?, but C.j has 3; give a tuple with as many"):
-            spaces(Pin("C.j", value))
+            spaces(Pin("C.j", fixed))
     with pytest.raises(ScheduleError, match="which is 2 numbers, but C.k has 1, C.vector has 1"):
         spaces(Pin("C.[kv]*", (1, 2)))
     with pytest.raises(ScheduleError, match="give `...` once"):

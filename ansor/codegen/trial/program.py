@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ansor.codegen.complaints import in_brief
 from ansor.codegen.library_cache import kept_library
 from ansor.codegen.pool_library import SOURCE as POOL_SOURCE
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiler, building, compile_files
@@ -66,7 +67,7 @@ def _object(compiler: Compiler, triple: str, source: Path) -> Path:
 def _built(compiler: Compiler, source: Path | str, place: Path, flags: Sequence[str], triple: str) -> None:
     made = compile_files(compiler, [source], place, flags, timeout=FIRST_CALL_SECONDS)
     if not made.ok:
-        said = f"C compiler {compiler.version!r} cannot build programs for {triple}: {made.text}"
+        said = f"C compiler {compiler.version!r} cannot build programs for {triple}: {in_brief(made.text)}"
         raise ToolchainError(f"{said}; name another processor, or another compiler with --cc or $CC")
 
 

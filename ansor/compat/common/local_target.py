@@ -50,6 +50,16 @@ def measured_target(text: str) -> Target:
     return parse_target(" ".join([kind, *map(shlex.quote, kept)]))
 
 
+def function_target(text: str) -> Target:
+    """The target of a function that is built and run here. Raises TargetError for an ARM board if this machine is not one."""
+    there = measured_target(text)
+    if not there.is_local:
+        here = f"this machine is {architecture_here()}, and functions are built and run where the script runs"
+        cure = f"leave -mtriple and -mcpu out, tune for it with autotvm.RPCRunner, or use ansor.auto_schedule(..., target='{there}')"
+        raise TargetError(f"asked to build a function for {text!r:.200}, an ARM processor, but {here}: {cure}")
+    return local_target(text)
+
+
 def options_of(text: str) -> list[tuple[str, str]]:
     """Options and their values: `-name=value`, `-name value`, or a JSON object. Raises TargetError if it cannot be parsed."""
     if text.lstrip().startswith("{"):

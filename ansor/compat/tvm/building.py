@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ansor.compat.auto_scheduler.target_text import target_of
-from ansor.compat.common.local_target import local_target
+from ansor.compat.common.local_target import function_target
 from ansor.compat.tvm.function import Function
 from ansor.compat.tvm.lowered import Lowered, Scheduled, with_outputs
 from ansor.compat.tvm.sized_function import SizedFunction
@@ -43,13 +43,13 @@ def build(
 
     A plain number among the arguments (a size) remains an argument of the function: calls must pass that number.
 
-    Raises ScheduleError for a schedule that cannot run, ToolchainError with the compiler's output.
+    Raises ScheduleError for a schedule that cannot run, TargetError for another machine, ToolchainError with the compiler's output.
     """
     if isinstance(inputs, Lowered):
         assert inputs.scheduled is not None
         return build(inputs.scheduled, inputs.args, target, target_host, name)
     _check(inputs, "build")
-    local = local_target(target_of(target))
+    local = function_target(target_of(target))
     tensors = None if args is None else _tensors(args)
     numbers = {place: one for place, one in enumerate(args or ()) if isinstance(one, int)}
 
