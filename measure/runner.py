@@ -87,10 +87,6 @@ class Runner(Closing):
             "timeout": REFERENCE_SECONDS,
         }  # fmt: skip
 
-    def knows(self, task: str) -> bool:
-        """Whether `define` was called for a task."""
-        return task in self._tasks
-
     def run(self, task: str, source: CSource, library: Path, *, best_seconds: float | None = None) -> Run:
         """Run, verify and time one candidate when it is our turn; whatever it does is returned as a value. Raises KeyError for an undefined task."""
         started = time.monotonic()

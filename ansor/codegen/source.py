@@ -20,7 +20,6 @@ from ansor.support.bfloat16 import make_known
 
 ALIGNMENT = 64  # bytes: one cache line, and the widest vector we generate
 DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
-ROLES = ("input", "constant", "output")
 TOGETHER = 1024
 """Columns of a constant that are transformed at a time."""
 

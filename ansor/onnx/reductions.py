@@ -111,10 +111,6 @@ def rms_norm(call: Call) -> torch.Tensor:
     return x * torch.rsqrt((x * x).mean(axes, True) + call.number("epsilon", 1e-5)) * call.tensor(1)
 
 
-def _channels(parameter: torch.Tensor, rank: int) -> torch.Tensor:
-    return parameter.reshape(-1, *(1,) * (rank - 2))
-
-
 @computes("BatchNormalization")
 def batch_norm(call: Call) -> torch.Tensor:
     if call.integer("training_mode", 0) or len([name for name in call.node.outputs if name]) > 1:

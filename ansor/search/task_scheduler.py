@@ -138,10 +138,6 @@ class TaskScheduler:
         patience = self.options.task_early_stop
         return patience is None or progress.trials - progress.best_at < patience
 
-    def rounds(self, index: int) -> int:
-        """The number of reported rounds of this task."""
-        return self._progress[index].rounds
-
     def expected_gain(self, index: int) -> float:
         """How much the objective is expected to fall per further trial (per second of tuning, if seconds are reported), never negative; 0 for a
         dead task."""

@@ -124,8 +124,3 @@ def joined(walks: Sequence[StridedLoop]) -> list[StridedLoop]:
             rest = [walk for walk in left if walk is not outer and walk is not inner]
             return joined([*rest, StridedLoop(whole, *inner.steps)])
     return left
-
-
-def count_of(walks: Sequence[StridedLoop]) -> int:
-    """The number of visits."""
-    return prod(walk.extent for walk in walks)

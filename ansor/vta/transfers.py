@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 from ansor.errors import ScheduleError
 from ansor.vta.configuration import Memory
@@ -100,8 +99,3 @@ def _joined(extents: Sequence[Extent], *, zeros: bool = False) -> list[Extent]:
 
 def _follows(outer: Extent, inner: Extent) -> bool:
     return outer.dram == inner.count * inner.dram and outer.sram == inner.count * inner.sram
-
-
-def count_of(extents: Sequence[Extent]) -> int:
-    """The number of elements that move."""
-    return prod(one.count for one in extents)
