@@ -1,4 +1,4 @@
-"""What becomes of an operator test, by tests that are made up."""
+"""What becomes of an operator test, by tests that are made up and by those of the package onnx."""
 
 from __future__ import annotations
 
@@ -39,3 +39,11 @@ def test_outcomes(case: onnx_operators.Case, outcome: str) -> None:
 def test_table() -> None:
     lines = onnx_operators.table([onnx_operators.Outcome("a", "Relu", "own"), onnx_operators.Outcome("b", "Relu", "refused")])
     assert [line.split() for line in lines[1:]] == [["Relu", "1", "0", "1", "0", "0", "0"], ["all", "1", "0", "1", "0", "0", "0"]]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_node_test_of_onnx_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each is refused in a sentence, or gives the outputs that are in the package onnx."""
+    assert onnx_operators.main([]) == 0
+    total = capsys.readouterr().out.splitlines()[-1].split()
+    assert total[0] == "all" and int(total[1]) >= 650 and total[4:6] == ["0", "0"]

@@ -10,6 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
+from ansor.farm.certificates import make_certificates
 from ansor.measure.device import Observation
 from ansor.measure.device_kinds import open_devices
 from ansor.measure.device_queue import DeviceQueue
@@ -54,9 +57,11 @@ def is_there(process: int) -> bool:
     return False
 
 
-def test_a_hot_device_comes_back_and_signals_end_a_farm_in_order(tmp_path: Path) -> None:
-    jobs = range(1, 101)
-    with Cluster(tmp_path / "farm") as cluster:
+def test_a_hot_device_comes_back_and_signals_end_a_farm_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs, certificates = range(1, 101), tmp_path / "certificates"
+    make_certificates(certificates)
+    monkeypatch.setenv("ANSOR_FARM", str(certificates))
+    with Cluster(tmp_path / "farm", certificates) as cluster:
         cool, hot = (cluster.worker("clocked", f"pretended:{name},{cluster.folder},5,clock", pretends=SOON) for name in ("cool", "hot"))
         said: list[str] = []
         with ThreadPoolExecutor(1) as pool:
