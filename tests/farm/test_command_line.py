@@ -44,7 +44,7 @@ def test_beyond_this_machine_nothing_starts_without_certificates(capsys: pytest.
     ((*HERE, "--certificates", "/nowhere"), "in /nowhere, where scheduler.pem, worker.pem, client.pem are missing; `ansor farm init`"),
     ((*WORKER, "--key", "a b", "--device", "local"), "asked for devices with the key 'a b'; a key is letters"),
     ((*WORKER, "--key", "", "--device", "local"), "asked for devices with the key ''; a key is letters"),
-    ((*WORKER, "--key", "a", "--device", "lokal"), "asked for device 'lokal'; the kinds of devices are agent, "),
+    ((*WORKER, "--key", "a", "--device", "lokal"), "asked for device 'lokal' (did you mean local?); the kinds of devices are agent, "),
     ((*WORKER, "--key", "a", "--device", "agent//board"), "asked for device 'agent//board'; the kinds of devices are agent, "),
     ((*WORKER, "--key", "a", "--device", "agent://board:x"), "asked for device 'agent://board:x'; write agent://HOST:PORT"),
     ((*WORKER, "--key", "a", "--device", "ssh://-oProxyCommand=x"), "asked for an agent through ssh on '-oProxyCommand=x'; write a host"),
