@@ -14,8 +14,8 @@ from ansor.codegen.c_arrays import BITS, declared, defined, element_type
 from ansor.codegen.exported import ALONE, CHECKS, FLAGS, LOOPS, RECORDED, recorded
 from ansor.codegen.pool_library import SOURCE as POOL
 from ansor.codegen.source import ALIGNMENT, Argument, CSource
-from ansor.errors import ArgumentError, MeasureError
-from ansor.ir.dag import c_identifier
+from ansor.errors import MeasureError
+from ansor.measure.exported_names import parameter_name
 from ansor.measure.inputs import make_inputs
 from ansor.measure.worker import POSITIVE
 from ansor.support.bfloat16 import is_floating
@@ -28,27 +28,6 @@ STANDARD = FLAGS.replace("gnu99", "c99")
 WARNINGS, STRICT = "-Wall -Wextra", " -pedantic"
 HALF = "_Float16"
 """A type that no C99 has, and few compilers know: kernels that use it are built without STRICT."""
-
-TAKEN = ("checks", "selftest", POOL.stem)
-"""Names of other files in the folder."""
-
-CPP = {
-    "bool", "catch", "char16_t", "char32_t", "const_cast", "constexpr", "decltype", "delete", "dynamic_cast", "explicit", "export", "false", "friend",
-    "mutable", "namespace", "new", "noexcept", "nullptr", "operator", "private", "protected", "public", "reinterpret_cast", "static_assert", "static_cast",
-    "template", "this", "thread_local", "throw", "true", "typeid", "typename", "using", "virtual", "wchar_t", "alignas", "alignof", "concept", "requires",
-    "and_eq", "bitand", "bitor", "compl", "not_eq", "or_eq", "xor", "xor_eq", "char8_t", "consteval", "constinit", "co_await", "co_return", "co_yield",
-}  # fmt: skip
-"""Words that cannot be names in C++ but in C."""
-
-
-def named(name: str, entry: str) -> str:
-    """The name of an exported kernel: the given one, or that of its entry point. Raises ArgumentError for a name that C or the files do not allow."""
-    if not name:
-        usual = c_identifier(re.sub("__+", "_", entry).rstrip("_"))
-        return f"{usual}_kernel" if usual in TAKEN else usual
-    if c_identifier(name) != name or name in TAKEN:
-        raise ArgumentError(f"asked to export a kernel as {name!r}, which cannot be a name in its C or is that of another file; give one such as {entry!r}")
-    return name
 
 
 def made_values(
@@ -115,7 +94,7 @@ def header(kernel: ExportedKernel) -> str:
     code, word = kernel.code, kernel.word
     rows = [f" *   {one.role:8s} {one.name}: {one.dtype}[{', '.join(map(str, one.shape))}]{_stored(one)}" for one in kernel.free]
     rows += [f" *   {'inside':8s} {one.name}: {one.dtype}[{', '.join(map(str, one.shape))}], a constant" for one in code.arguments if one.role == "constant"]
-    parameters = ", ".join([*(f"{_pointer(one)}{_parameter(one.name)}" for one in kernel.free), "unsigned char *workspace"])
+    parameters = ", ".join([*(f"{_pointer(one)}{parameter_name(one.name)}" for one in kernel.free), "unsigned char *workspace"])
     threads = THREADS.format(threads=code.threads) if code.threads > 1 else ONE_THREAD
     title = kernel.title.replace("*/", "* /")
     return HEADER.format(title=title, rows="\n".join(rows), word=word, name=kernel.name, alignment=ALIGNMENT, workspace=code.workspace_bytes,
@@ -128,10 +107,6 @@ def _stored(one: Argument) -> str:
 
 def _pointer(one: Argument) -> str:
     return f"{'const ' if one.role == 'input' else ''}{element_type(one.dtype)} *"
-
-
-def _parameter(name: str) -> str:
-    return f"{name}_" if name in CPP or name in ("workspace", "parallel_for", "pool") else name
 
 
 def text(kernel: ExportedKernel) -> str:

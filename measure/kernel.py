@@ -297,13 +297,14 @@ class Kernel(Locked):
         example_inputs: for the self-test, in order or by name; made up if None. name: of the C function and its files; by default that of the declaration.
         Existing files are replaced. Raises MeasureError if a constant is not bound or the folder cannot be written to, and the errors of a call.
         """
-        from ansor.measure.exported_kernel import ExportedKernel, made_values, named
+        from ansor.measure.exported_kernel import ExportedKernel, made_values
+        from ansor.measure.exported_names import kernel_name
 
         unbound = [one.name for one in self.arguments if one.role == "constant" and one.name not in self._bound]
         if unbound:
             cure = "call bind_constants first; what changes between calls is no constant but an input"
             raise MeasureError(f"asked to export {self.name}, whose C holds its constants, but no values of {', '.join(unbound)} are bound; {cure}")
-        chosen = named(name, self._source.entry)
+        chosen = kernel_name(name, self._source.entry)
         wanted = [one for one in self.arguments if one.role == "input"]
         if example_inputs is None:
             values = made_values(wanted, self.ranges, self._outputs_for)

@@ -1,7 +1,7 @@
 /* Memory, files and comparisons of self-tests.
 
    Whole numbers have to be equal. Others may differ by a thousandth of the largest in their array, because compilers order sums in their own ways;
-   numbers of two bytes by a few of their own steps: a 250th for float16 ('f'), a 60th for bfloat16 ('V'). */
+   numbers of two bytes by a few of their own steps: a 250th for float16 ('f'), a 60th for bfloat16 ('V'). NaN equals any NaN and nothing else. */
 
 #ifndef ANSOR_CHECKS_H
 #define ANSOR_CHECKS_H
@@ -80,12 +80,13 @@ static int wrong(const unsigned char *found, const unsigned char *wanted, size_t
     if (kind != 'f' && kind != 'V') return memcmp(found, wanted, bytes) != 0;
     double largest = 0, difference = 0;
     for (size_t i = 0; i < bytes; i += each) {
-        const double one = number(found + i, kind, each), other = number(wanted + i, kind, each), size = other < 0 ? -other : other, apart = one - other;
-        if (size > largest && size - size == 0) largest = size; /* an infinite one would accept any error */
-        if (memcmp(found + i, wanted + i, each) == 0) continue;
-        if (!(apart <= difference && -apart <= difference)) difference = apart < 0 ? -apart : apart;
+        const double one = number(found + i, kind, each), other = number(wanted + i, kind, each), size = fabs(other), apart = fabs(one - other);
+        if (size > largest && size < INFINITY) largest = size; /* an infinite one would accept any error */
+        if (memcmp(found + i, wanted + i, each) == 0 || (isnan(one) && isnan(other))) continue;
+        if (isnan(apart)) return 1; /* no later difference may hide it */
+        if (apart > difference) difference = apart;
     }
-    return !(difference <= largest / (each > 2 ? 1000 : kind == 'f' ? 250 : 60));
+    return difference > largest / (each > 2 ? 1000 : kind == 'f' ? 250 : 60);
 }
 
 #endif

@@ -204,7 +204,7 @@ RESERVED = {"int", "long", "float", "double", "char", "short", "void", "for", "w
             "continue", "extern", "typedef", "asm", "typeof", "args", "workspace", "pool", "parallel_for", "task", "main", "exp", "log", "log2", "pow", "sin",
             "cos", "tanh", "sqrt", "erf", "floor", "ceil", "round", "rint", "trunc", "fabs", "abs", "max", "min", "y0", "y1", "j0", "j1", "div", "index",
             "exp2", "exp10", "log10", "log1p", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh", "fmod", "hypot", "copysign",
-            "nextafter", "time", "ctx", "begin", "end", "NAN", "INFINITY", "math_errhandling", "linux", "unix"}
+            "nextafter", "time", "ctx", "begin", "end", "NAN", "INFINITY", "NULL", "math_errhandling", "linux", "unix"}
 # Float versions of the functions above, helpers and vector types of generated code (max_f32, f32x8), macros of math.h and of compilers.
 _RESERVED_SHAPES = re.compile(
     r"(exp2?|log(2|10|1p)?|pow|a?(sin|cos|tan)h?|atan2|sqrt|erf|floor|ceil|rint|round|trunc|fabs|fmod|hypot|copysign|nextafter)f|(\w+_)?[fiu](8|16|32|64)(x\d+)?|(HUGE|M|FP|MATH)_\w+|ansor_\w+|ANSOR_\w+|_[A-Z_]\w*"

@@ -13,7 +13,7 @@ from ansor.manual.schedule import Schedule
 from ansor.measure.kernel import Kernel, build_kernels
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measurer import Candidate, Measurer
-from ansor.measure.reference import measure_task
+from ansor.measure.reference import index_ranges, measure_task
 from ansor.measure.timing import TimingOptions
 from ansor.schedule.memory import check_memories
 from ansor.schedule.sketch import Sketch
@@ -54,6 +54,7 @@ def build(
         _verify(sketch, source, machine)
     (kernel,) = build_kernels([source], machine.toolchain())
     kernel.schedule = str(lower(sketch, name=name))
+    kernel.mcpu, kernel.ranges = machine.mcpu or "native", index_ranges(sketch.dag)
     return kernel
 
 

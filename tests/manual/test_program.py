@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,15 @@ def test_arguments_may_come_in_another_order() -> None:
     assert [argument.name for argument in kernel.arguments] == ["B", "A", "C"]
     left, right = np.ones((70, 33), np.float32), np.full((33, 64), 2.0, np.float32)
     assert np.array_equal(kernel(right, left), left @ right)
+
+
+@pytest.mark.compiler
+def test_an_exported_kernel_knows_its_processor_and_which_indices_it_takes(tmp_path: Path) -> None:
+    table, rows = te.placeholder((5, 8), name="table"), te.placeholder((64,), "int64", name="rows")
+    found = te.compute((64, 8), lambda i, j: table[rows[i], j], name="found")
+    folder = ansor.build(ansor.create_schedule(found.op), [rows, table, found], "cpu -mcpu=x86-64").export(tmp_path / "out")
+    assert np.isin(np.fromfile(folder / "selftest.bin", np.int64, 64), range(5)).all()
+    assert "-march=x86-64 " in (folder / "README.md").read_text()
 
 
 @pytest.mark.compiler

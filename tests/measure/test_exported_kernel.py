@@ -115,7 +115,7 @@ def test_two_kernels_in_one_program(tmp_path: Path) -> None:
     subprocess.run([tmp_path / "main"], check=True)
     assert "(const float *new_, float *selftest," in (plain / "selftest_kernel.h").read_text()
     subprocess.run([need_compiler("clang"), "-x", "c++", *STRICT, "-fsyntax-only", f"-I{plain}", f"-I{other}", str(tmp_path / "main.c")], check=True)
-    with pytest.raises(ArgumentError, match="asked to export a kernel as 'selftest', which cannot be a name"):
+    with pytest.raises(ArgumentError, match="asked to export a kernel as 'selftest', which is not a name in C, or is that of .*; give one such as 'dense'"):
         kernel_of(dense(), 1, {"w": FLOATS}).export(tmp_path / "c", name="selftest")
 
 
@@ -144,6 +144,15 @@ def test_floats_of_two_bytes_may_differ_by_a_step(tmp_path: Path) -> None:
     recorded = np.fromfile(folder / "selftest.bin", np.uint16)
     for steps, ended in ((0, 0), (1, 0), (16, 1)):
         (folder / "selftest.bin").write_bytes((recorded + np.uint16(steps) * (np.arange(len(recorded)) == 256)).astype(np.uint16).tobytes())
+        assert said(test)[0] == ended
+
+
+def test_nan_is_wrong_if_rounding_follows(tmp_path: Path) -> None:
+    x = te.placeholder((16,), name="x")
+    folder = kernel_of([x, te.compute((16,), lambda i: x[i] + 1, name="y")]).export(tmp_path / "out")
+    test, recorded = built(folder, need_compiler("gcc")), np.fromfile(folder / "selftest.bin", np.float32)
+    for first, ended in ((recorded[16], 0), (np.float32(np.nan), 1)):
+        (folder / "selftest.bin").write_bytes(np.array([*recorded[:16], first, *np.nextafter(recorded[17:], np.float32(9))], np.float32).tobytes())
         assert said(test)[0] == ended
 
 
