@@ -82,7 +82,7 @@ def __getattr__(name: str) -> object:
 
 def _hint(name: str) -> str:
     """What to write instead of a name that the package does not have; '' if nothing is similar."""
-    if name.startswith("_"):
+    if name.startswith("_") or not name.isidentifier():
         return ""
     if find_spec(f"ansor.{name}") is not None:
         return f", but there is a module of that name: write `import ansor.{name}`, or `from ansor.{name} import ...`"

@@ -486,7 +486,7 @@ def _given(kind: Kind, words: list[str]) -> dict[str, str]:
         name, equals, value = word.lstrip("-").partition("=")
         if not word.startswith("-") or name not in known:
             listed = ", ".join(f"-{option.name} ({option.help})" for option in kind.options)
-            hint = option_hint(name, value, known)
+            hint = option_hint(name, value or next((one for one in rest if not one.startswith("-")), ""), known)
             raise TargetError(f"asked for target {kind.name} with {word!r}, which is not one of its options{hint}; the options are {listed}")
         if not equals:
             if not rest or rest[0].startswith("-") and known[name].reading != "features":

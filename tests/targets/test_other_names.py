@@ -17,6 +17,7 @@ from ansor.targets.other_names import PROCESSORS
     ("c -mcpu=haswell", "kind 'c', which is cpu here; the kinds are"),
     ("llvm -num-cores=4", "'-num-cores=4', which is not one of its options: write -threads=4; the options are"),
     ("llvm -mtriple=aarch64-linux-gnu", ": write the kind arm or armv7 instead, such as 'arm -mcpu=cortex-a72'; the options are"),
+    ("llvm -mtriple aarch64-linux-gnu", ": write the kind arm or armv7 instead"),
     ("llvm -mtriple=x86_64-linux-gnu", ": leave it out, the kind says which machine it is"), ("llvm -keys=cpu", ": leave it out, it has no meaning here"),
     ("armv", "(did you mean armv7?)"), ("toaster", "kind 'toaster'; the kinds are"),
 ])  # fmt: skip
