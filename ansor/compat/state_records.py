@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from ansor.compat.auto_scheduler.compute_dag import ComputeDAG
@@ -30,8 +30,11 @@ from ansor.errors import DeclarationError, RecordError, ScheduleError
 from ansor.measure.failure import Failure
 from ansor.measure.record import Record
 from ansor.measure.record_target import options_text, record_target
-from ansor.schedule.matching import found_among
+from ansor.schedule.choice import Choice
+from ansor.schedule.matching import absent_values, found_among
+from ansor.schedule.sketch import Sketch
 from ansor.support.json_values import frozen
+from ansor.support.text import listed
 from ansor.targets.base import Target
 from ansor.targets.program_options import read_target, why_refused
 from ansor.tasks.origins import RULES, origin_of
@@ -41,6 +44,11 @@ from ansor.te.tensor import Tensor
 
 LARGEST_EXTENT = 1 << 24
 """The largest dimension that is accepted. Lines with larger ones are skipped: no measured workload has them."""
+
+MOST_SHOWN = 8
+"""The largest number of values of a choice that a reason lists."""
+
+HASH_ONLY = "the log has only a hash of the workload, as for tasks that TVM's Relay extracts; only a network that was tuned here converts: name it"
 
 _LOGGED = re.compile(r" \(logged: (.*)\)\Z", re.DOTALL)
 _KINDS = {number: kind for kind, number in reversed(ERRORS.items())}
@@ -62,7 +70,7 @@ class FromStates:
             raise ScheduleError(f"it would be a different program here: {program.notes[0]}")
         found = found_among(program.sketch, [space.sketch for space in task.local.spaces])
         if found is None:
-            raise ScheduleError("our search does not have its program")
+            raise ScheduleError(_why_absent(program.sketch, [space.sketch for space in task.local.spaces]))
         space = task.local.spaces[found[0]]
         failed = result.error_no != MeasureErrorNo.NO_ERROR
         failure = Failure(_KINDS[MeasureErrorNo(result.error_no)], f"{MeasureErrorNo(result.error_no).name} in a log") if failed else None
@@ -113,12 +121,26 @@ def _task_of(logged: RecordedTask) -> SearchTask:
     return SearchTask(workload_key=logged.workload_key, compute_dag=ComputeDAG(tensors), target=logged.target, hardware_params=logged.hardware_params)
 
 
+def _why_absent(program: Sketch, sketches: Sequence[Sketch]) -> str:
+    """Why our search does not have a program: which of its numbers have values that the search does not try."""
+    cause = "; ".join(_absent(choice, value) for choice, value in absent_values(program, sketches)) or "no sketch has its structure"
+    return f"our search does not have its program ({cause}); SearchTask.apply_best of ansor.compat.tvm can still build it from the log"
+
+
+def _absent(choice: Choice, value: tuple[int, ...]) -> str:
+    if len(value) > 1 or choice.size > MOST_SHOWN:
+        return f"it does not try {choice.name} = {listed(list(map(str, value)), len(value))}"
+    return f"{choice.name} is {value[0]}, and it tries {listed(list(map(str, choice.table[:, 0].tolist())), MOST_SHOWN)}"
+
+
 def _declared(workload_key: str) -> tuple[Tensor, ...]:
     key = parse_workload_key(workload_key)
     try:
         return workload_key_to_tensors(workload_key)
     except DeclarationError as error:
-        if key.is_hash or is_registered(key.name):
+        if key.is_hash:
+            raise RecordError(HASH_ONLY) from error
+        if is_registered(key.name):
             raise
         raise RecordError(f"its workload {key.name!a:.100} is not registered here; name the function that declares it: FILE.py:function and --args") from error
 

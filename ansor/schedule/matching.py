@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from ansor.schedule.choice import Choice
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import Amount, Annotations, FuseRelation, Lengths, Relation, SplitRelation, Stage
 
@@ -13,29 +14,49 @@ Numbers = dict[str, tuple[int, ...]]
 
 def row_of(program: Sketch, sketch: Sketch) -> tuple[int, ...] | None:
     """The row of `sketch` that is the same program as `program`, whose numbers are all given; None without one."""
-    given, wanted = program.state.stages, sketch.state.stages
-    if len(given) != len(wanted):
-        return None
-    found: Numbers = {}
-    if not all(_same_stage(one, other, found) for one, other in zip(given, wanted, strict=True)):
+    found = _numbers_in(program, sketch)
+    if found is None:
         return None
     row = [choice.index_of(found[choice.name]) if choice.name in found else None for choice in sketch.choices]
     genes = tuple(gene for gene in row if gene is not None)
     if len(genes) != len(row):
         return None
     named = sketch.row_numbers(genes)
-    pairs = [pair for stage, own in zip(given, wanted, strict=True) for pair in zip(stage.relations, own.relations, strict=True)]
+    stages = zip(program.state.stages, sketch.state.stages, strict=True)
+    pairs = [pair for stage, own in stages for pair in zip(stage.relations, own.relations, strict=True)]
     return genes if all(_follows(one, other, named) for one, other in pairs) else None
+
+
+def _numbers_in(program: Sketch, sketch: Sketch) -> Numbers | None:
+    """The numbers of the program for what is open in a sketch of the same structure; None if the structures differ."""
+    given, wanted = program.state.stages, sketch.state.stages
+    found: Numbers = {}
+    same = len(given) == len(wanted) and all(_same_stage(one, other, found) for one, other in zip(given, wanted, strict=True))
+    return found if same else None
 
 
 def found_among(program: Sketch, sketches: Sequence[Sketch]) -> tuple[int, tuple[int, ...]] | None:
     """The index of the first sketch that contains the program, and its row there; None when there is none."""
     for number, sketch in enumerate(sketches):
-        if program.dag is sketch.dag or program.dag.key == sketch.dag.key:
-            row = row_of(program, sketch)
-            if row is not None:
-                return number, row
+        row = row_of(program, sketch) if _same_dag(program, sketch) else None
+        if row is not None:
+            return number, row
     return None
+
+
+def absent_values(program: Sketch, sketches: Sequence[Sketch]) -> tuple[tuple[Choice, tuple[int, ...]], ...]:
+    """The choices, with the program's values, that keep it out of the sketch that fits best; empty if no sketch has the structure of the program."""
+    found = []
+    for sketch in sketches:
+        numbers = _numbers_in(program, sketch) if _same_dag(program, sketch) else None
+        if numbers is not None:
+            given = [(choice, numbers[choice.name]) for choice in sketch.choices if choice.name in numbers]
+            found.append(tuple((choice, value) for choice, value in given if choice.index_of(value) is None))
+    return min(filter(None, found), key=len, default=())
+
+
+def _same_dag(program: Sketch, sketch: Sketch) -> bool:
+    return program.dag is sketch.dag or program.dag.key == sketch.dag.key
 
 
 def _same_stage(given: Stage, wanted: Stage, found: Numbers) -> bool:

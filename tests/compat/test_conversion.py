@@ -22,6 +22,7 @@ from ansor.compat.common.hardware import HardwareParams
 from ansor.compat.common.outcome import MeasureErrorNo
 from ansor.compat.conversion import NO_CONFIG, NO_PROGRAM, convert
 from ansor.compat.log_kinds import LogKind, kind_of_file, kind_of_line
+from ansor.compat.state_records import HASH_ONLY
 from ansor.errors import RecordError, ScheduleError
 from ansor.measure.failure import Failure
 from ansor.measure.record import Record, RecordFile, foreign_header, load, record_line
@@ -128,8 +129,24 @@ def test_programs_outside_our_search_are_reported(tmp_path: Path) -> None:
     found = convert(tmp_path / "log.json", tmp_path / "out.jsonl")
     assert found.written == 0 and not (tmp_path / "out.jsonl").exists() and sum(one.count for one in found.left_out) == len(rows)
     said = "\n".join(map(str, found.left_out))
-    for words in ("our search does not have its program", "is not registered", "has 1000000000000 elements", "check its arguments", "only CPUs are supported"):
+    for words in ("our search does not have its program (no sketch has its structure)", "is not registered", "has 1000000000000 elements", "check its arguments", "only CPUs are supported"):
         assert words in said, words
+
+
+def test_a_value_that_our_search_does_not_try_is_named(tmp_path: Path) -> None:
+    unrolled = [["SP", 2, 0, 16, [2, 1, 4], 1], ["SP", 2, 4, 16, [1, 1, 8], 1], ["SP", 2, 8, 8, [4], 1], ["RE", 2, [0, 4, 1, 5, 8, 2, 6, 9, 3, 7]]]
+    steps = [*unrolled, ["FU", 2, [0, 1, 2, 3]], ["AN", 2, 0, 3], ["PR", 2, 0, "auto_unroll_max_step$8"], ["AN", 2, 6, 2]]
+    row = {"i": [[KEY, "llvm", [2, 64, 64, 0, 0, 0, 0, 0]], [[], steps]], "r": [[1.0], 0, 1.0, 1], "v": "v0.3"}
+    (tmp_path / "log.json").write_text(json.dumps(row) + "\n")
+    (left,) = convert(tmp_path / "log.json", tmp_path / "out.jsonl").left_out
+    assert "(C.unroll is 8, and it tries 0, 16, 64 and 512); SearchTask.apply_best of ansor.compat.tvm can still build it" in left.reason
+
+
+def test_workloads_that_only_a_hash_names_are_counted_together(tmp_path: Path) -> None:
+    hashes = [json.dumps([f"{number:032x}", 1, number]) for number in range(1, 4)]
+    rows = [{"i": [[key, "llvm", [2, 64, 64, 0, 0, 0, 0, 0]], [[], []]], "r": [[1.0], 0, 1.0, 1], "v": "v0.3"} for key in hashes]
+    (tmp_path / "log.json").write_text("\n".join(map(json.dumps, rows)))
+    assert [str(one) for one in convert(tmp_path / "log.json", tmp_path / "out.jsonl").left_out] == [f"3 lines left out: {HASH_ONLY}"]
 
 
 def test_old_versions_become_the_latest(tmp_path: Path) -> None:
