@@ -68,8 +68,12 @@ def test_an_operator_is_exported_as_c(capsys: pytest.CaptureFixture[str], folder
     command = ["compile", "dense", "--args", "8,16,4", "--export", "dense"]
     assert main(command) == 1
     assert "whose C holds its constants, without their values; give --constants FILE.npz, a file of numpy.savez with " in capsys.readouterr().err
-    assert main([*command, "--constants", "scaled.py"]) == 1
-    assert "asked for the constants in scaled.py, which cannot be read" in capsys.readouterr().err
+    np.save("array.npy", np.ones((4, 16), np.float32))
+    for file in ("scaled.py", "array.npy"):
+        assert main([*command, "--constants", file]) == 1
+        assert f"asked for the constants in {file}, which is not a file of named arrays; give one that numpy.savez" in capsys.readouterr().err
+    assert main([*command, "--constants", "none.npz"]) == 1
+    assert "asked for the constants in none.npz, which cannot be read (No such file or directory); name another file" in capsys.readouterr().err
     np.savez("c.npz", weight=np.ones((4, 16), np.float32), bias=np.ones(4, np.float32))
     assert main([*command, "--constants", "c.npz", "--target", "cpu -mcpu=x86-64 -threads=1"]) == 0
     assert "set(DENSE_8_16_4_MARCH x86-64 " in (folder / "dense" / "CMakeLists.txt").read_text()
@@ -308,7 +312,7 @@ def test_tune_show_continue_compile(folder: Path, capsys: pytest.CaptureFixture[
     assert "has no valid record of scaled(9, 16) for target" in said and "on this machine; it holds scaled(8, 16)" in said
 
     assert main(["compile", "scaled.py", "--threads", "1"]) == 0
-    assert "1 from records, 0 chosen without measuring" in capsys.readouterr().out
+    assert "1 from records, 0 picked by the model" in capsys.readouterr().out
 
 
 def _recorded(path: str, *tasks: SearchTask, valid: bool = True) -> None:

@@ -83,10 +83,14 @@ def _operator(given: argparse.Namespace, subject: OperatorSubject, records: Path
 
 
 def _constants(file: str) -> Mapping[str, NDArray[np.generic]]:
+    """The arrays of a file of numpy.savez, by name. Raises ArgumentError for another file."""
     try:
-        with np.load(file, allow_pickle=False) as held:
-            if isinstance(held, np.ndarray):
-                raise ValueError("it holds one array without a name")
+        held = np.load(file, allow_pickle=False)
+        if isinstance(held, np.ndarray):
+            raise ValueError(file)
+        with held:
             return {name: held[name] for name in held.files}
-    except (OSError, ValueError, BadZipFile, EOFError) as error:
-        raise ArgumentError(f"asked for the constants in {file}, which cannot be read ({error}); give a file that numpy.savez wrote") from error
+    except OSError as error:
+        raise ArgumentError(f"asked for the constants in {file}, which cannot be read ({error.strerror or error}); name another file") from error
+    except (ValueError, BadZipFile, EOFError) as error:
+        raise ArgumentError(f"asked for the constants in {file}, which is not a file of named arrays; give one that numpy.savez wrote") from error

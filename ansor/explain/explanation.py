@@ -79,14 +79,14 @@ def explain(
     `model` creates the cost model to train on the trials, if there are enough of them; None: no model. `peak_gflops`: of all threads, if known;
     `unit`: of the trials' costs; a record file says so itself.
     """
-    outcomes, unit, left_out = _given(task, trials, unit)
+    outcomes, unit, source = _given(task, trials, unit)
     if peak_gflops is not None and unit != SECONDS:
         what = f"asked to compare {task.name} with a peak of {peak_gflops:g} GFLOP/s, but its trials cost {unit}, not seconds"
         raise ArgumentError(f"{what}; leave the peak (--peak) out")
     valid = sorted((one for one in outcomes if one.valid), key=_measured)
     if not valid:
         found = counted(len(outcomes), "recorded trial")
-        raise RecordError(f"asked to explain {task.name}, which has no valid program among {found}{left_out}; tune with more trials")
+        raise RecordError(f"asked to explain {task.name}, which has no valid program among {found}{source}; tune with more trials")
     best, space = valid[0], task.spaces[valid[0].pick.space]
     loops = space.sketch.lower_row(best.pick.row)
     statements = statements_of(loops, analytic.first_cache(task.target))
@@ -110,7 +110,8 @@ def explain(
 
 
 def _given(task: SearchTask, trials: Sequence[Outcome] | str | Path, unit: Unit) -> tuple[Sequence[Outcome], Unit, str]:
-    """The trials, given or of the record file at a path, their unit, and what of the file is left out, as text. Raises ArgumentError for anything else."""
+    """The trials, given or of the record file at a path, their unit, and of which file they are and what of it is left out, as text. Raises ArgumentError for
+    anything else."""
     if not isinstance(task, SearchTask):
         raise ArgumentError(f"asked to explain {with_article(type(task).__name__)} ({task!r:.80}); give an ansor.SearchTask, and its trials or a record file")
     if isinstance(trials, str | Path):
@@ -118,10 +119,10 @@ def _given(task: SearchTask, trials: Sequence[Outcome] | str | Path, unit: Unit)
             raise RecordError(f"asked to explain {task.name} with the records in {trials}, which is not a file; name a record file that `ansor tune` wrote")
         found = recorded_outcomes(task, trials)
         left_out = "".join(f"; {count} left out: {reason}" for reason, count in found.left_out.items())
-        return [outcome for outcome, _ in found.known], found.unit, left_out
-    wrong = next((one for one in trials if not isinstance(one, Outcome)), None) if isinstance(trials, Sequence) else trials
-    if wrong is not None:
-        what = f"{with_article(type(wrong).__name__)} ({wrong!r:.80})"
+        return [outcome for outcome, _ in found.known], found.unit, f" in {trials}{left_out}"
+    wrong = [one for one in trials if not isinstance(one, Outcome)] if isinstance(trials, Sequence) else [trials]
+    if wrong:
+        what = f"{with_article(type(wrong[0]).__name__)} ({wrong[0]!r:.80})"
         raise ArgumentError(f"asked to explain {task.name} with {what}; give the path of a record file, or Outcomes")
     return trials, unit, ""
 

@@ -296,13 +296,14 @@ def test_the_trials_may_be_those_of_a_record_file(tmp_path: Path) -> None:
             measured = Measurement(() if trial.cost is None else (trial.cost,), failure, unit=INSTRUCTIONS)
             file.append(make_record(measured, made, device="board"))
     assert explain(task, path) == explain(task, str(path)) == explain(task, _trials(task), unit=INSTRUCTIONS)
-    with pytest.raises(RecordError, match="no valid program among 0 recorded trials; .* left out: made for another target"):
+    with pytest.raises(RecordError, match="no valid program among 0 recorded trials in .*jsonl; .* left out: made for another target"):
         explain(_task("cpu -mcpu=znver4 -threads=2"), path)
 
 
 @pytest.mark.parametrize(("trials", "error", "told"), [
     ("none.jsonl", RecordError, "asked to explain product with the records in none.jsonl, which is not a file; name a record file"),
     ([3], ArgumentError, r"asked to explain product with an int \(3\); give the path of a record file, or Outcomes"), (5, ArgumentError, "with an int"),
+    (None, ArgumentError, "with a NoneType"),
 ])  # fmt: skip
 def test_what_is_neither_trials_nor_a_file_is_told(trials: Any, error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
