@@ -31,6 +31,7 @@ from ansor.support.text import parse_bytes, with_article
 from ansor.targets.hardware import Caches, Hardware
 from ansor.targets.local_compiler import c_compiler
 from ansor.targets.other_names import kind_hint, option_hint
+from ansor.targets.own_cost import checked_cost
 from ansor.targets.prior import Prior
 from ansor.targets.unit import SECONDS, Unit
 
@@ -148,7 +149,7 @@ class Target:
     def cost(self, loops: Loops) -> Row | None:
         """The estimated cost of each program by the estimate of its kind; None: use the estimate for processors, based on `prior`."""
         estimate = find_kind(self.kind).codegen.cost
-        return None if estimate is None else estimate(self, loops)
+        return None if estimate is None else checked_cost(self.kind, lambda: estimate(self, loops))
 
     def refusal(self, dag: Dag) -> str:
         """Why its devices cannot run any program of a computation; '' if they can."""
@@ -471,8 +472,8 @@ def parse_target(text: str | Target) -> Target:
 def _default(kind: Kind, mcpu: str) -> Target:
     target = kind.default(mcpu)
     if not isinstance(target, Target) or target.kind != kind.name:
-        found = f"a target of the kind {target.kind!r}" if isinstance(target, Target) else with_article(type(target).__name__)
-        raise TargetError(f"asked for target {kind.name}, whose default() gives {found}; let it give a Target(kind={kind.name!r}, ...)")
+        found = f"a target of kind {target.kind!r}" if isinstance(target, Target) else with_article(type(target).__name__)
+        raise TargetError(f"the default() of target {kind.name!r} returns {found}; return Target(kind={kind.name!r}, ...)")
     return target
 
 

@@ -25,6 +25,12 @@ Row = float | NDArray[np.float64]
 
 Flag = bool | NDArray[np.bool_]
 
+MANY_AT_ONCE = (
+    "it is computed for many programs at once: it may add and compare numbers, and use larger, smaller, choose and product of ansor.ir.columns, but not "
+    "if, and, max() or int()"
+)
+"""What a function of columns may do, for messages."""
+
 _NUMBER = (int, float)
 _BOOL = (bool, np.bool_)
 T = TypeVar("T", int | NDArray[np.int64], float | NDArray[np.float64])

@@ -22,6 +22,7 @@ from ansor.run.machine_peak import peak_gflops
 from ansor.run.progress_text import BUSY, is_above, progress_parts, result_parts, seconds_left, share_done, speed_text, trials_text
 from ansor.run.several_targets import name_of
 from ansor.run.states import Progress, TaskState
+from ansor.run.zero_tuning import can_run_as_declared
 from ansor.support.text import counted, format_left
 from ansor.targets.base import Target
 from ansor.targets.unit import SECONDS
@@ -154,6 +155,14 @@ def _without_trials(states: Sequence[TaskState]) -> str:
     return f"no trials ({counted(plain, 'task')} without a reduction, which tuning a network skips)" if plain and len(states) > 1 else "no trials"
 
 
+def _instead(states: Sequence[TaskState]) -> str:
+    """What runs in place of programs that all failed."""
+    failed = [state.task for state in states if state.cost is None and _unmeasured(state) == FAILED]
+    if all(map(can_run_as_declared, failed)):
+        return "they use the plain loops of the declaration"
+    return "nothing runs: the target cannot run the plain loops of the declaration either"
+
+
 def _mark(state: TaskState, peak_gflops: float | None) -> str:
     """The mark after a rate that needs a remark."""
     if state.fewer_operations:
@@ -170,7 +179,7 @@ def _remarks(states: Sequence[TaskState], peak_gflops: float | None) -> list[str
     """Explanations of the marks in the table."""
     without = {_unmeasured(state) for state in states if state.cost is None}
     remarks = [f"{UNTUNED}: {_without_trials(states)}; they use the program that the model picks"] if UNTUNED in without else []
-    remarks += [f"{FAILED}: no valid program; they use the plain loops of the declaration"] if FAILED in without else []
+    remarks += [f"{FAILED}: no valid program; {_instead(states)}"] if FAILED in without else []
     marks = {_mark(state, peak_gflops) for state in states}
     remarks += ["* operations as declared: the algorithm, such as Winograd's, needs fewer of them"] if "*" in marks else []
     return remarks + ([f"** above the peak, which {BUSY}"] if "**" in marks else [])

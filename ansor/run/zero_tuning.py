@@ -25,6 +25,7 @@ from ansor.cost_model.base import CostModel
 from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.pretrained import UNITS, knows
 from ansor.cost_model.training_set import estimated_scores
+from ansor.errors import AnsorError
 from ansor.ir.feature_rows import FeatureRows
 from ansor.run.kept_picks import kept_pick
 from ansor.run.scoring_model import NamedModel, scoring_model
@@ -191,6 +192,15 @@ def as_declared(task: SearchTask, why: str) -> Guess:
     plain = Sketch(task.dag)
     check_memories(plain.lower_row(()), task.target)
     return Guess(Best(plain, (), math.inf), f"the declaration as it is, because {why}", None)
+
+
+def can_run_as_declared(task: SearchTask) -> bool:
+    """Whether the target has a program for the plain loops of the declaration."""
+    try:
+        task.target.emit(as_declared(task, "").program.sketch.lower_row(()), "declared")
+    except AnsorError:
+        return False
+    return task.target.plain_loops
 
 
 def least_regret(opinions: NDArray[np.float64]) -> tuple[int, float]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.errors import ScheduleError
-from ansor.ir.columns import Flag, Int, choose, larger, negated, product
+from ansor.ir.columns import MANY_AT_ONCE, Flag, Int, choose, larger, negated, product
 from ansor.ir.loops import For, Loops, Store, stores
 from ansor.schedule.machine import Limit, Machine
 from ansor.schedule.memory import fits_memories
@@ -37,10 +37,7 @@ def _holds(limit: Limit, loops: Loops, machine: Machine) -> Flag:
     try:
         return limit.holds(loops, machine)
     except TypeError as error:
-        raise ScheduleError(
-            f"asked whether programs keep the limit {limit.name!r} of their target: {error}; a limit is asked of many programs at once: it may add and "
-            "compare, and use ansor.ir.columns (choose, larger, product), not if, and, max() or int() of a number"
-        ) from error
+        raise ScheduleError(f"the limit {limit.name!r} of the target fails: {error}; {MANY_AT_ONCE}") from error
 
 
 @lru_cache(maxsize=1)  # several limits ask for the same program, one after the other

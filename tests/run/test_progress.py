@@ -10,12 +10,16 @@ from rich.console import Console
 from rich.text import Text
 
 from ansor import te
+from ansor.codegen.source import CSource
+from ansor.errors import ScheduleError
+from ansor.ir.loops import Loops
 from ansor.measure.failure import Failure
 from ansor.measure.measurer import Measurement
 from ansor.run.progress import ProgressPanel, ProgressView, task_table
 from ansor.run.progress_text import progress_parts, share_done
 from ansor.run.states import Best, BudgetUse, Progress, RunResults, TaskState, WholeRun
 from ansor.schedule.sketch import Sketch
+from ansor.targets.base import Target, find_kind, register_kind
 from ansor.targets.unit import INSTRUCTIONS
 from ansor.tasks.task import SearchTask
 from ansor.zoo.operators import conv2d, matmul
@@ -214,6 +218,17 @@ def test_the_table_says_what_runs_where_nothing_was_measured() -> None:
     assert " ".join(lines[2:]).split() == ["untuned:", "no", "trials;", "they", "use", "the", "program", "that", "the", "model", "picks"]
     lines = _table(TaskState(TASK, 3.0, trials=5))
     assert "failed" in lines[1] and "they use the plain loops of the declaration" in " ".join(" ".join(lines[2:]).split())
+
+
+def test_the_table_says_when_not_even_the_plain_loops_run() -> None:
+    def refuse(target: Target, loops: Loops, entry: str) -> CSource:
+        raise ScheduleError("this machine only adds")
+
+    kind = find_kind("cpu")
+    mute = replace(kind, name="adder", default=lambda mcpu: replace(TASK.target, kind="adder"), codegen=replace(kind.codegen, emit=refuse))
+    register_kind(mute)
+    lines = _table(TaskState(SearchTask(matmul, (8, 8, 8), "adder"), 3.0, trials=5))
+    assert " ".join(" ".join(lines[2:]).split()).endswith("no valid program; nothing runs: the target cannot run the plain loops of the declaration either")
 
 
 def test_usual_names_fit_in_80_columns() -> None:

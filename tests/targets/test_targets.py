@@ -3,20 +3,25 @@ from __future__ import annotations
 import subprocess
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ansor import te
 from ansor.commands.targets import run_targets
 from ansor.errors import TargetError
+from ansor.ir.columns import Row
 from ansor.ir.dag import Dag
+from ansor.ir.loops import Loops
 from ansor.schedule.legality import legal
 from ansor.schedule.machine import Limit
 from ansor.schedule.sketch import Sketch
 from ansor.targets.base import Bounds, Kind, Option, Target, find_kind, kind_names, parse_target, register_kind
 from ansor.targets.cpu import PROCESSORS, caches_of, features_of, vectors_of
+from ansor.tasks.task import SearchTask
 from ansor.te import workloads
 
 
@@ -120,7 +125,7 @@ def test_a_kind_whose_targets_are_of_another_kind_is_told(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(base, "_kinds", dict(base._kinds))
     register_kind(Kind("variant", find_kind("cpu").default, ()))
-    with pytest.raises(TargetError, match=r"asked for target variant, whose default\(\) gives a target of the kind 'cpu'; let it give a Target"):
+    with pytest.raises(TargetError, match=r"the default\(\) of target 'variant' returns a target of kind 'cpu'; return Target\(kind='variant'"):
         parse_target("variant")
 
 
@@ -227,6 +232,23 @@ def test_limits_of_a_kind_hold_for_its_programs() -> None:
     register_kind(strict)
     loops = Sketch(Dag(workloads.matmul(4, 4, 4))).lower_row(())
     assert legal(loops, parse_target("cpu -mcpu=x86-64")) and not legal(loops, parse_target("strict"))
+
+
+def _with_cost(name: str, cost: Callable[[Target, Loops], Row]) -> Target:
+    kind = find_kind("cpu")
+    own = replace(kind, name=name, default=lambda mcpu: replace(parse_target("cpu -mcpu=x86-64 -threads=1"), kind=name))
+    register_kind(replace(own, codegen=replace(kind.codegen, cost=cost)))
+    return parse_target(name)
+
+
+@pytest.mark.parametrize(("name", "cost", "words"), [
+    ("forgetful", lambda target, loops: None, "the cost function of target kind 'forgetful' returns None; return the predicted cost of a program, as a number"),
+    ("branching", lambda target, loops: max(loops.body[0].var.extent, 4), "'branching' fails: a recorded column has no truth value.*larger, smaller, choose"),
+])  # fmt: skip
+def test_a_cost_function_that_is_wrong_is_told(name: str, cost: Callable[[Target, Loops], Row], words: str) -> None:
+    task = SearchTask(tensors=workloads.matmul(16, 16, 16), target=_with_cost(name, cost))
+    with pytest.raises(TargetError, match=words):
+        [space.legal(np.zeros((1, len(space.sizes)), np.int64)) for space in task.spaces]
 
 
 @pytest.mark.parametrize("text", ["arm", "armv7", "micro"])
