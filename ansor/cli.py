@@ -369,6 +369,7 @@ def _add_explain(commands: Commands) -> None:
     parser.add_argument("--args", type=arguments, default=(), metavar="N,N,...", help="sizes of an operator")
     parser.add_argument("--all", action="store_true", help="explain every kernel of a network, not only the slowest")
     parser.add_argument("--peak", type=rate, metavar="GFLOP/s", help="the target's peak to compare with, as measured by `ansor doctor`")
+    parser.add_argument("--bandwidth", type=rate, metavar="GB/s", help="the bandwidth of the memory to compare with, as measured by `ansor doctor`")
     _add_target(parser, reads=True)
     _add_json(parser)
 

@@ -68,7 +68,8 @@ def run_explain(given: argparse.Namespace) -> int:
 def _explanation(given: argparse.Namespace, task: SearchTask, recorded: RecordedTrials) -> Explanation:
     here = all(record.device == LOCAL for _, record in recorded.known)
     outcomes = [outcome for outcome, _ in recorded.known]
-    return explain(task, outcomes, peak_gflops=given.peak, model=partial(_model, task.target, recorded.unit.name, here), unit=recorded.unit)
+    model = partial(_model, task.target, recorded.unit.name, here)
+    return explain(task, outcomes, peak_gflops=given.peak, bandwidth_gbytes=given.bandwidth, model=model, unit=recorded.unit)
 
 
 def _explained(given: argparse.Namespace, task: SearchTask, recorded: RecordedTrials) -> dict[str, object]:

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ansor.explain.explanation import moved_bytes
 from ansor.measure.peak import Peak
-from ansor.report.winners import moved_bytes
 from ansor.run.states import TaskState
 
 

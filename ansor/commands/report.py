@@ -15,11 +15,12 @@ from ansor.commands.common import made, make_console, target_of
 from ansor.commands.recorded_operator import operator_of
 from ansor.commands.subject import OperatorSubject, Subject, resolve
 from ansor.errors import AnsorError, ArgumentError, RecordError
+from ansor.explain.values import Roof
 from ansor.measure.record_target import is_of, options_text
 from ansor.report.page import page
 from ansor.report.runs import read_run
 from ansor.report.sections import make_report
-from ansor.report.values import CostScope, Roof, Run, TaskFacts, TunedWorkload
+from ansor.report.values import CostScope, Run, TaskFacts, TunedWorkload
 from ansor.report.winners import winner_of
 from ansor.run.machine_peak import machine_peak
 from ansor.run.reporter import Report as Say
@@ -104,8 +105,7 @@ class _Programs:
             if found is None:
                 reason = UNNAMED if self._subject is None else f"It is not part of {self.name}."
                 return TaskFacts(weight, None, reason)
-            roof = self.roof(task.where)
-            winner = winner_of(found, run.files, task.where, None if roof is None else round(roof.gflops, 1))
+            winner = winner_of(found, run.files, task.where, self.roof(task.where))
         except AnsorError as error:
             return TaskFacts(1.0, None, f"Its best program is not shown: {error}.")
         return TaskFacts(weight, None, winner) if isinstance(winner, str) else TaskFacts(weight, winner)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,7 @@ from ansor.explain.values import (
     UnusedOption,
     Work,
 )
+from ansor.ir.dag import Dag
 from ansor.ir.feature_rows import FeatureRows, join
 from ansor.ir.loops import Loops, stores
 from ansor.schedule import legality
@@ -71,18 +73,17 @@ FUSED_ADDS = 2
 
 @known_names()
 def explain(
-    task: SearchTask, trials: Sequence[Outcome] | str | Path, *, peak_gflops: float | None = None, model: Callable[[], CostModel] | None = None,
-    unit: Unit = SECONDS,
-) -> Explanation:
+    task: SearchTask, trials: Sequence[Outcome] | str | Path, *, peak_gflops: float | None = None, bandwidth_gbytes: float | None = None,
+    model: Callable[[], CostModel] | None = None, unit: Unit = SECONDS,
+) -> Explanation:  # fmt: skip
     """Explain a task's best program from its trials, or from those in a record file. Raises RecordError if none is valid, and ArgumentError for anything else.
 
-    `model` creates the cost model to train on the trials, if there are enough of them; None: no model. `peak_gflops`: of all threads, if known;
-    `unit`: of the trials' costs; a record file says so itself.
+    `model` creates the cost model to train on the trials, if there are enough of them; None: no model. `peak_gflops` and `bandwidth_gbytes`: of all threads and
+    of memory, in 10^9 a second, if known; `unit`: of the trials' costs; a record file says so itself.
     """
     outcomes, unit, source = _given(task, trials, unit)
-    if peak_gflops is not None and unit != SECONDS:
-        what = f"asked to compare {task.name} with a peak of {peak_gflops:g} GFLOP/s, but its trials cost {unit}, not seconds"
-        raise ArgumentError(f"{what}; leave the peak (--peak) out")
+    if unit != SECONDS:
+        _check_no_limits(task, unit, peak_gflops, bandwidth_gbytes)
     valid = sorted((one for one in outcomes if one.valid), key=_measured)
     if not valid:
         found = counted(len(outcomes), "recorded trial")
@@ -94,8 +95,8 @@ def explain(
     statement = _main_statement(statements, task.target, whole=program.whole)
     algorithms = dict.fromkeys(one.algorithm for one in task.spaces if one.algorithm != space.algorithm)
     return Explanation(
-        Work(task.name, task.flop, _floor(task, max(statements, key=_iterations))),
-        Place(str(task.target), _caches(task.target), task.target.prior.traffic.fill, peak_gflops),
+        _work(task, max(statements, key=_iterations)),
+        _place(task.target, peak_gflops, bandwidth_gbytes),
         _trials(outcomes, valid, unit),
         program,
         _rules(task, best, outcomes, statement.nest.store.stage),
@@ -125,6 +126,29 @@ def _given(task: SearchTask, trials: Sequence[Outcome] | str | Path, unit: Unit)
         what = f"{with_article(type(wrong[0]).__name__)} ({wrong[0]!r:.80})"
         raise ArgumentError(f"asked to explain {task.name} with {what}; give the path of a record file, or Outcomes")
     return trials, unit, ""
+
+
+def _check_no_limits(task: SearchTask, unit: Unit, peak: float | None, bandwidth: float | None) -> None:
+    """Raise ArgumentError for a limit that costs of this unit, which are not times, cannot be compared with."""
+    for what, rate, name in (("peak", peak, "GFLOP/s"), ("bandwidth", bandwidth, "GB/s")):
+        if rate is not None:
+            told = f"asked to compare {task.name} with a {what} of {rate:g} {name}, but its trials cost {unit}, not seconds"
+            raise ArgumentError(f"{told}; leave the {what} (--{what}) out")
+
+
+def moved_bytes(dag: Dag) -> int:
+    """Bytes of all arguments: what a program moves when it reads each input and writes each output once."""
+    return sum(math.prod(tensor.shape) * BYTES[tensor.dtype] for tensor in dag.tensors)
+
+
+def _work(task: SearchTask, longest: Statement) -> Work:
+    count = moved_bytes(task.dag)
+    return Work(task.name, task.flop, count, _fits(count, count, task.target), _floor(task, longest))
+
+
+def _place(target: Target, peak: float | None, bandwidth: float | None) -> Place:
+    clock = None if peak is None else 1e9 * peak / _most_flop(target, "float32")
+    return Place(str(target), _caches(target), target.prior.traffic.fill, peak, bandwidth, clock)
 
 
 def _trials(outcomes: Sequence[Outcome], valid: Sequence[Outcome], unit: Unit) -> Trials:
@@ -161,8 +185,13 @@ def _program(task: SearchTask, outcome: Outcome) -> Program:
     costs = tuple(_cost(one, task.target) for one in statements) if own is None else (Cost("in all", float(own), 0.0),)
     tiles = tuple(tiles for stage in space.sketch.state.stages for tiles in stage_tiles(space.sketch, row, stage, loops))
     main = _main_statement(statements, task.target, whole=own is not None).nest.store.stage
-    facts, workers = in_words(space.sketch, row), tuple(made_of(space.sketch, CacheWrite, Rfactor).items())
+    facts, workers = in_words(space.sketch, row, partial(_has_vectors, task.target)), tuple(made_of(space.sketch, CacheWrite, Rfactor).items())
     return Program(space.algorithm, _measured(outcome), main, facts, tiles, costs, workers, own is not None)
+
+
+def _has_vectors(target: Target, dtype: str) -> bool:
+    """Whether vectors of that type have several elements."""
+    return target.lanes(BYTES[dtype]) > 1
 
 
 def _cost(statement: Statement, target: Target) -> Cost:
@@ -257,6 +286,7 @@ def _register_tile(statement: Statement, target: Target) -> RegisterTile | None:
         most=_int(legality.accumulators(registers)),
         operands=_int(legality.operands(path, store, held, size)),
         registers=registers,
+        scalar=not _has_vectors(target, store.buffer.dtype),
         partial=bool(analytic.estimate(statement, target).tile.partial),
     )
 
@@ -264,10 +294,11 @@ def _register_tile(statement: Statement, target: Target) -> RegisterTile | None:
 def _levels(statement: Statement, target: Target) -> tuple[Level, ...]:
     """The whole nest, then each loop of more than one iteration, from the outside in."""
     nest = statement.nest
+    vectors = _has_vectors(target, nest.store.buffer.dtype)
     touched = [(float(one), _fits(float(one), float(taken), target)) for one, taken in zip(statement.bytes, statement.room, strict=True)]
     found = [Level("", 1, "", *touched[0])]
     for loop, inside in zip(nest.loops, touched[1:], strict=True):
-        runs = [word for word, flag in (("parallel", loop.parallel), ("vectors", loop.vectorized), ("unrolled", loop.unrolled)) if np.any(flag)]
+        runs = [word for word, flag in (("parallel", loop.parallel), ("vectors", vectors and loop.vectorized), ("unrolled", loop.unrolled)) if np.any(flag)]
         found.append(Level(loop.var.name, _int(loop.var.extent), ", ".join(runs), *inside))
     return tuple(found)
 
@@ -282,8 +313,12 @@ def _floor(task: SearchTask, statement: Statement) -> float | None:
     store = statement.nest.store
     if store.combiner != "sum" or not store.buffer.dtype.startswith("float"):
         return None
-    lanes = task.target.lanes(BYTES[store.buffer.dtype])
-    return task.flop / (2 * FUSED_ADDS * lanes * task.target.threads)
+    return task.flop / _most_flop(task.target, store.buffer.dtype)
+
+
+def _most_flop(target: Target, dtype: str) -> int:
+    """The operations of a cycle in which each thread starts FUSED_ADDS vector multiply-adds."""
+    return 2 * FUSED_ADDS * target.lanes(BYTES[dtype]) * target.threads
 
 
 # rules ----------------------------------------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ansor.schedule.questions import is_follower, levels
@@ -45,8 +45,11 @@ class Fact:
     text: str
 
 
-def in_words(sketch: Sketch, row: Sequence[int]) -> tuple[Fact, ...]:
-    """What a program does to its stages, in the order of steps. Tile lengths are left out: they are listed separately."""
+def in_words(sketch: Sketch, row: Sequence[int], vectors: Callable[[str], bool] = lambda dtype: True) -> tuple[Fact, ...]:
+    """What a program does to its stages, in the order of steps. Tile lengths are left out: they are listed separately.
+
+    vectors: whether the target has vectors of a type, which are of several elements.
+    """
     steps = _owned(sketch, row)
     unrolled = {(owner, step.loop) for owner, step in steps if isinstance(step, Unroll)}
     found: dict[Fact, None] = {}
@@ -57,6 +60,8 @@ def in_words(sketch: Sketch, row: Sequence[int]) -> tuple[Fact, ...]:
         stage = sketch.state[owner]
         if isinstance(step, (Split, SplitOuter, FollowSplit, Reorder, Unroll)):
             texts = _loops(stage, {loop for name, loop in unrolled if name == owner})
+        elif isinstance(step, Vectorize) and not vectors(stage.tensor.dtype):
+            texts = []
         else:
             texts = [_text(step, stage)]
         found.update((Fact(owner, text), None) for text in texts if text)

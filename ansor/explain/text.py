@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from ansor.explain.explanation import FOLDS
 from ansor.explain.steps_in_words import Fact
-from ansor.explain.values import AxisTiles, Explanation, MainStatement, Program, Ranking, RegisterTile, Rival, Rules, UnusedOption
+from ansor.explain.values import AxisTiles, Explanation, MainStatement, Program, Ranking, RegisterTile, Rival, Roof, Rules, UnusedOption
 from ansor.support.text import counted, format_bytes, format_count
 from ansor.tasks.origins import RULES, origin_of
 
@@ -17,6 +17,9 @@ WIDTH = 110
 
 SEEN = 0.02
 """Below this relative difference, two cycle estimates count as equal, and the order of two times may be chance."""
+
+CLOSE = 1.15
+"""Below this ratio, the estimate and the time count as equal: the clock is known only from the peak."""
 
 COLUMN = 32
 """Texts that start to the right of this do not continue in their own column."""
@@ -48,6 +51,7 @@ def _summary(one: Explanation) -> list[str]:
     lines = [f"{one.work.name} for {one.place.target}"]
     unit = one.trials.unit
     lines.append(f"  {counted(one.trials.count, 'trial')}, {valid}; best {unit.text(best)}, {unit.rate(one.work.flop, best)}{_of_peak(one)}")
+    lines += _moved(one)
     if one.trials.valid > 1:
         lines.append(f"  the median of the valid ones takes {one.trials.unit.text(one.trials.median)}, {one.trials.median / best:.2f} times as long")
     if one.trials.failures:
@@ -58,6 +62,32 @@ def _summary(one: Explanation) -> list[str]:
 def _of_peak(one: Explanation) -> str:
     peak = one.place.peak_gflops
     return "" if peak is None else f", {one.work.flop / one.best.measured / 1e7 / peak:.0f} % of the peak of {peak:g} GFLOP/s"
+
+
+def _moved(one: Explanation) -> list[str]:
+    """The bytes of the arguments, how fast they are moved and what limits that, if costs are times."""
+    work, unit = one.work, one.trials.unit
+    if not (unit.scale and work.bytes):
+        return []
+    gbytes = work.bytes / (one.best.measured * unit.scale) / 1e9
+    what = f"{work.flop / work.bytes:.3g} operations a byte of the arguments, each moved once"
+    return [f"  {what}: {_bytes(work.bytes)} in {unit.text(one.best.measured)}, {gbytes:.3g} GB/s{_limit(one, gbytes)}"]
+
+
+def _limit(one: Explanation, gbytes: float) -> str:
+    """Whether memory is the limit, as far as the bandwidth and the caches tell."""
+    work, peak, bandwidth = one.work, one.place.peak_gflops, one.place.bandwidth_gbytes
+    if work.fits in dict(one.place.caches):
+        return f"; they fit in {work.fits} and can stay there from run to run, so memory is not the limit"
+    if bandwidth is None:
+        return ""
+    share = f", {100 * gbytes / bandwidth:.0f} % of the bandwidth of {bandwidth:g} GB/s"
+    if gbytes > bandwidth:
+        return f"{share}, so part of them stays in a cache"
+    if peak is None:
+        return share
+    limit = "memory" if work.flop / work.bytes < Roof(peak, bandwidth).knee else "arithmetic"
+    return f"{share}; at so many operations a byte, {limit} is the limit"
 
 
 # how ------------------------------------------------------------------------------------------------------------------------------------------------
@@ -129,8 +159,8 @@ def _uneven(one: AxisTiles) -> str:
 
 
 def _register_tile(tile: RegisterTile) -> str:
-    what = "of partial results" if tile.partial else "of results"
-    shape = f"{counted(tile.rows, 'row')} of {counted(tile.vectors, 'vector')} {what}"
+    what = "partial result" if tile.partial else "result"
+    shape = counted(tile.rows * tile.vectors, what) if tile.scalar else f"{counted(tile.rows, 'row')} of {counted(tile.vectors, 'vector')} of {what}s"
     offsets = f" and {tile.accumulators - tile.rows * tile.vectors} of offsets" if tile.accumulators != tile.rows * tile.vectors else ""
     return f"{shape}{offsets}: {tile.accumulators} of {tile.most} accumulators, {counted(tile.operands, 'operand')}, {tile.registers} registers"
 
@@ -164,7 +194,7 @@ def _expected(one: Explanation) -> list[str]:
     wide = max(len("in all"), *(len(cost.stage) for cost in best.costs))
     lines = ["Expected: cycles by the estimate", f"  {'':<{wide}}  instructions  transfers     sum"]
     lines += [f"  {name:<{wide}}  {_count(a):>12}  {_count(b):>9}  {_count(a + b):>6}" for name, a, b in rows]
-    lines.append(_larger_part(best))
+    lines.append(_larger_part(best, one.place.peak_gflops))
     lines.append(f"  measured {one.trials.unit.text(best.measured)}{_clock(one)}{_floor(one)}")
     if one.trials.valid > 1:
         lines.append(f"  the estimate {_ranking(one.rankings.by_estimate)}")
@@ -173,21 +203,28 @@ def _expected(one: Explanation) -> list[str]:
     return lines
 
 
-def _larger_part(best: Program) -> str:
+def _larger_part(best: Program, peak: float | None) -> str:
     """Whether the main stage's estimate is arithmetic or memory, and its share of all cycles if there are other stages."""
     own = [cost for cost in best.costs if cost.stage == best.main]
     instructions, transfers = sum(cost.instructions for cost in own), sum(cost.transfers for cost in own)
     what = "arithmetic (instructions)" if instructions >= transfers else "memory (transfers)"
+    what += ", so the peak is not the limit" if peak is not None and transfers > instructions else ""
     if len(own) == len(best.costs):
         return f"  the larger part of these cycles is for {what}"
     return f"  {best.main} takes {100 * (instructions + transfers) / best.cycles:.0f} % of these cycles, the larger part for {what}"
 
 
 def _clock(one: Explanation) -> str:
-    """The clock at which the estimate would be exact, if costs are times."""
+    """How far off the estimate is, if costs are times: by the clock of the peak, else as the clock at which it would be right."""
     if not one.trials.unit.scale:
         return ""
-    return f", which would be exact at a clock of {one.best.cycles / one.best.measured / one.trials.unit.scale / 1e9:.2f} GHz"
+    needed = one.best.cycles / one.best.measured / one.trials.unit.scale
+    if one.place.clock is None:
+        return f"; the estimate is right if the clock runs at {needed / 1e9:.2f} GHz, and too slow if it runs slower"
+    ratio = needed / one.place.clock
+    if max(ratio, 1 / ratio) < CLOSE:
+        return "; the estimate is about right"
+    return f"; the estimate is about {max(ratio, 1 / ratio):.1f} times too {'slow' if ratio > 1 else 'fast'}"
 
 
 def _floor(one: Explanation) -> str:

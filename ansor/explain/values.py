@@ -26,7 +26,8 @@ class RegisterTile:
     """The contents of vector registers while the innermost reduction runs.
 
     rows x vectors: accumulators of the result; accumulators: these and any others that an instruction holds; most: the limit for legal programs;
-    operands: vectors loaded in addition; registers: of the core; partial: each accumulator holds partial results along the reduction.
+    operands: vectors loaded in addition; registers: of the core; scalar: its vectors are single numbers; partial: each accumulator holds partial results
+    along the reduction.
     """
 
     rows: int
@@ -35,6 +36,7 @@ class RegisterTile:
     most: int
     operands: int
     registers: int
+    scalar: bool
     partial: bool
 
 
@@ -146,22 +148,45 @@ class Rival:
 
 
 @dataclass(frozen=True)
+class Roof:
+    """The limits of a target's programs: 10^9 operations per second, and 10^9 bytes per second from memory."""
+
+    gflops: float
+    gbytes: float
+
+    @property
+    def knee(self) -> float:
+        """With fewer operations a byte than this, memory is the limit."""
+        return self.gflops / self.gbytes
+
+    def at(self, intensity: float) -> float:
+        """The most 10^9 operations per second at so many operations a byte."""
+        return min(self.gflops, intensity * self.gbytes)
+
+
+@dataclass(frozen=True)
 class Work:
-    """The work of a workload. flop: of one run, as declared; floor: minimal cycles of the arithmetic, None unless it is floating-point sums."""
+    """The work of a workload. flop: of one run, as declared; bytes: of all arguments, each moved once; fits: the smallest cache that holds them, or memory;
+    floor: minimal cycles of the arithmetic, None unless it is floating-point sums."""
 
     name: str
     flop: int
+    bytes: int
+    fits: str
     floor: float | None
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the program runs. fill: share of a cache that a tile may take; peak_gflops: of the target, None if unknown."""
+    """Where the program runs. fill: share of a cache that a tile may take; peak_gflops, bandwidth_gbytes: of the target, None if unknown; clock: cycles a
+    second that the peak takes, None if it is unknown."""
 
     target: str
     caches: tuple[tuple[str, int], ...]
     fill: float
     peak_gflops: float | None
+    bandwidth_gbytes: float | None = None
+    clock: float | None = None
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ansor.explain.values import Roof
 from ansor.report.axes import Axis, cost_axis
-from ansor.report.values import Entry, Roof, Section, TunedWorkload
+from ansor.report.values import Entry, Section, TunedWorkload
 from ansor.targets.unit import SECONDS, Unit
 
 WIDTH, LEFT, RIGHT, TOP = 360, 62, 350, 12
 CURVE_BOTTOM, CURVE_HEIGHT = 160, 204
 ROOF_BOTTOM, ROOF_HEIGHT = 238, 282
+ABOVE = 1.05
+"""A kernel this far above the slope did not wait for memory."""
+
 LABEL = 9.0
 """Half the side of the square for a number next to a point."""
 
@@ -106,9 +110,8 @@ def roofline(section: Section) -> Roofline | None:
         return None
     roof = section.roof
     kernels = [(entry, winner.flop / winner.bytes, winner.flop / winner.cost / 1e9) for entry, winner in known]
-    knee = roof.gflops / roof.gbytes
     intensities, rates = [x for _, x, _ in kernels], [y for _, _, y in kernels]
-    across = Axis(min(*intensities, knee) / 2, max(*intensities, knee) * 2, LEFT, RIGHT, True)
+    across = Axis(min(*intensities, roof.knee) / 2, max(*intensities, roof.knee) * 2, LEFT, RIGHT, True)
     up = Axis(min(*rates, roof.gflops / 8) / 2, max(*rates, roof.gflops) * 2, ROOF_BOTTOM, TOP, True)
     return Roofline(
         tuple(Mark(up.place(value), f"{value:g}") for value in up.marks),
@@ -120,13 +123,14 @@ def roofline(section: Section) -> Roofline | None:
 
 def _roof(roof: Roof, across: Axis, up: Axis) -> str:
     first = max(across.low, up.low / roof.gbytes)
-    bounds = ((x, min(roof.gflops, x * roof.gbytes)) for x in (first, roof.gflops / roof.gbytes, across.high))
+    bounds = ((x, roof.at(x)) for x in (first, roof.knee, across.high))
     return _line([(across.place(x), up.place(y)) for x, y in bounds])
 
 
 def _kernel_text(entry: Entry, intensity: float, rate: float, roof: Roof) -> str:
-    share = rate / min(roof.gflops, intensity * roof.gbytes)
-    return f"{entry.number}: {entry.task.name}: {intensity:.3g} operations a byte, {rate:.3g} GFLOP/s, {100 * share:.0f} % of the roof"
+    share = rate / roof.at(intensity)
+    near = f"{100 * share:.0f} % of the roof" if share < ABOVE or rate > roof.gflops else "above the slope: its data stay in a cache"
+    return f"{entry.number}: {entry.task.name}: {intensity:.3g} operations a byte, {rate:.3g} GFLOP/s, {near}"
 
 
 def _labelled(points: Sequence[tuple[Entry, float, float, str]]) -> Iterator[Point]:

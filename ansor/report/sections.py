@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ansor.report.values import CostScope, Entry, Report, Roof, Run, Section, TaskComparison, TaskFacts, TunedWorkload
+from ansor.explain.values import Roof
+from ansor.report.values import CostScope, Entry, Report, Run, Section, TaskComparison, TaskFacts, TunedWorkload
 
 SUM = "all tasks in both runs"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ansor.explain.values import Roof
 from ansor.support.html_text import table
 from ansor.support.text import format_share
 from ansor.targets.unit import Unit
@@ -86,14 +87,6 @@ class Winner:
     schedule: tuple[tuple[str, tuple[str, ...]], ...]
     tiles: tuple[tuple[str, str, str], ...]
     texts: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Roof:
-    """The limits of a target's programs: 10^9 operations per second, and 10^9 bytes per second from memory."""
-
-    gflops: float
-    gbytes: float
 
 
 @dataclass(frozen=True)

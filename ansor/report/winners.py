@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from ansor.explain.explanation import explain
+from ansor.explain.explanation import explain, moved_bytes
 from ansor.explain.text import explanation_text
-from ansor.explain.values import AxisTiles, Program
-from ansor.ir.dag import Dag
+from ansor.explain.values import AxisTiles, Program, Roof
 from ansor.measure.record_target import difference, is_for, is_of
 from ansor.report.values import CostScope, Winner
 from ansor.run.kernels import schedule_text
 from ansor.run.states import best_of_recorded
 from ansor.tasks.recorded import RecordedTrials, recorded_outcomes
 from ansor.tasks.task import SearchTask
-from ansor.te.dtypes import BYTES
 
 
-def winner_of(task: SearchTask, files: Sequence[str], where: CostScope, peak_gflops: float | None = None) -> Winner | str:
+def winner_of(task: SearchTask, files: Sequence[str], where: CostScope, roof: Roof | None = None) -> Winner | str:
     """The best program of a task in the files, or why it cannot be shown."""
     if not is_for(where.target, task.target):
         return f"Its trials are not for {task.target}."
@@ -28,18 +25,14 @@ def winner_of(task: SearchTask, files: Sequence[str], where: CostScope, peak_gfl
     best = best_of_recorded(task, RecordedTrials([pair for one in found for pair in one.known], {}, where.unit))
     if best is None:
         return "No valid trial can be reproduced by this version."
-    one = explain(task, [outcome for recorded in found for outcome, _ in recorded.known], peak_gflops=peak_gflops, unit=where.unit)
+    peak, bandwidth = (None, None) if roof is None else (round(roof.gflops, 1), round(roof.gbytes, 1))
+    one = explain(task, [outcome for recorded in found for outcome, _ in recorded.known], peak_gflops=peak, bandwidth_gbytes=bandwidth, unit=where.unit)
     texts = (
         ("Loops", schedule_text(task, best)),
         ("C", task.source(best.sketch, best.row).text),
         ("Why it is fast", explanation_text(one)),
     )
     return Winner(task.flop, moved_bytes(task.dag), best.cost, _schedule(one.best), tuple(map(_tile, _cut(one.best.tiles))), texts)
-
-
-def moved_bytes(dag: Dag) -> int:
-    """Bytes of all arguments: what a program moves when it reads each input and writes each output once."""
-    return sum(math.prod(tensor.shape) * BYTES[tensor.dtype] for tensor in dag.tensors)
 
 
 def _schedule(program: Program) -> tuple[tuple[str, tuple[str, ...]], ...]:

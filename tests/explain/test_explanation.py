@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ansor import te
 from ansor.cost_model.analytic import estimated_cycles
 from ansor.errors import ArgumentError, RecordError
-from ansor.explain.explanation import ENOUGH, FOLDS, explain
+from ansor.explain.explanation import ENOUGH, FOLDS, explain, moved_bytes
 from ansor.explain.text import WIDTH, explanation_text
 from ansor.explain.values import Cost, Explanation
 from ansor.ir.feature_rows import FeatureRows
@@ -89,8 +89,8 @@ def test_costs_keep_their_unit() -> None:
     text = explanation_text(explain(task, trials, unit=INSTRUCTIONS))
     assert "best 10.0 k instructions, 52.4 operations per instruction" in text
     assert "the median of the valid ones takes 13.5 k instructions, 1.35 times as long" in text
-    assert "measured 10.0 k instructions; the arithmetic" in text and "GHz" not in text and " s," not in text
-    assert "at a clock of" in explanation_text(explain(task, _trials(task)))
+    assert "measured 10.0 k instructions; the arithmetic" in text and "GHz" not in text and "GB/s" not in text and " s," not in text
+    assert "the estimate is right if the clock runs at " in explanation_text(explain(task, _trials(task)))
 
 
 def test_a_peak_is_compared_with_times_alone() -> None:
@@ -98,6 +98,38 @@ def test_a_peak_is_compared_with_times_alone() -> None:
     assert "% of the peak of 100 GFLOP/s" in explanation_text(explain(task, _trials(task), peak_gflops=100.0))
     with pytest.raises(ArgumentError, match="product with a peak of 100 GFLOP/s, but its trials cost instructions, not seconds; leave the peak"):
         explain(task, _trials(task), peak_gflops=100.0, unit=INSTRUCTIONS)
+
+
+@pytest.mark.parametrize(("n", "limits", "told"), [
+    (64, (100.0, 10.0), "10.7 operations a byte of the arguments, each moved once: 48 KiB in 10 us, 4.92 GB/s; they fit in L2 and can stay there"),
+    (4096, (None, None), "192 MiB in 10 us, 2.01e+04 GB/s the median"), (4096, (None, 4e4), "50 % of the bandwidth of 40000 GB/s the median"),
+    (4096, (1e7, 4e4), "; at so many operations a byte, arithmetic is the limit"), (4096, (1e8, 4e4), "; at so many operations a byte, memory is the limit"),
+    (4096, (1e8, 1e4), "201 % of the bandwidth of 10000 GB/s, so part of them stays in a cache"),
+])  # fmt: skip
+def test_bytes_are_compared_with_the_bandwidth(n: int, limits: tuple[float | None, float | None], told: str) -> None:
+    task = _task(n=n)
+    one = explain(task, _trials(task), peak_gflops=limits[0], bandwidth_gbytes=limits[1])
+    assert one.work.bytes == moved_bytes(task.dag) == 12 * n * n and one.work.fits == ("L2" if n == 64 else "memory")
+    assert told in " ".join(explanation_text(one).split())
+
+
+def test_a_bandwidth_is_compared_with_times_alone() -> None:
+    with pytest.raises(ArgumentError, match="with a bandwidth of 20 GB/s, but its trials cost instructions, not seconds; leave the bandwidth"):
+        explain(_task(), _trials(_task()), bandwidth_gbytes=20.0, unit=INSTRUCTIONS)
+
+
+def test_how_far_off_the_estimate_is_by_the_clock_of_the_peak() -> None:
+    task = _task()
+    needed = explain(task, _trials(task)).best.cycles / 10e-6
+    for ratio, told in ((1.0, "about right"), (2.5, "about 2.5 times too slow"), (0.5, "about 2.0 times too fast")):
+        one = explain(task, _trials(task), peak_gflops=needed / ratio * 64 / 1e9)
+        assert one.place.clock == pytest.approx(needed / ratio) and f"; the estimate is {told}; " in " ".join(explanation_text(one).split())
+
+
+def test_a_target_without_vectors_has_none_in_the_text() -> None:
+    task = _task("cpu -mcpu=znver4 -threads=1 -vector-bytes=4")
+    text = explanation_text(explain(task, _trials(task)[:1]))
+    assert "vector" not in re.sub("reduce_in_vectors|-vector-bytes", "", text) and "registers  16 results: 16 of 26 accumulators, 2 operands" in text
 
 
 def test_tiles_and_registers_of_a_row() -> None:
@@ -270,7 +302,9 @@ def test_the_larger_part_of_the_estimate() -> None:
     one = _explained(_task())
     assert "the larger part of these cycles is for arithmetic (instructions)" in explanation_text(one)
     waiting = replace(one, best=replace(one.best, costs=(Cost("C", 1e3, 2e3), Cost("D", 1e3, 0.0))))
-    assert "C takes 75 % of these cycles, the larger part for memory (transfers)" in explanation_text(waiting)
+    assert "C takes 75 % of these cycles, the larger part for memory (transfers)\n" in explanation_text(waiting)
+    known = replace(waiting, place=replace(waiting.place, peak_gflops=100.0))
+    assert "the larger part for memory (transfers), so the peak is not the limit\n" in explanation_text(known)
 
 
 def test_one_valid_trial_has_no_rival() -> None:
@@ -412,6 +446,8 @@ def test_the_text() -> None:
 TEXT = """\
 product for cpu -mcpu=znver4 -threads=1
   5 trials, 4 valid; best 10 us, 52.4 GFLOP/s, 52 % of the peak of 100 GFLOP/s
+  10.7 operations a byte of the arguments, each moved once: 48 KiB in 10 us, 4.92 GB/s; they fit in L2 and can
+    stay there from run to run, so memory is not the limit
   the median of the valid ones takes 13.5 us, 1.35 times as long
   failures: compile 1
 
@@ -446,8 +482,8 @@ Expected: cycles by the estimate
           instructions  transfers     sum
   C             9.86 k     1.28 k  11.1 k
   the larger part of these cycles is for arithmetic (instructions)
-  measured 10 us, which would be exact at a clock of 1.11 GHz; the arithmetic as declared takes at least
-    8.19 k cycles, 74 % of the estimate
+  measured 10 us; the estimate is about 1.4 times too fast; the arithmetic as declared takes at least 8.19 k
+    cycles, 74 % of the estimate
   the estimate ranks the best at place 1 of 4 (rank correlation with the times 1.00)
 
 Lost:

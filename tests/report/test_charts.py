@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from ansor.explain.values import Roof
 from ansor.report.charts import CURVE_BOTTOM, LABEL, LEFT, MOST_FAILURES, MOST_NUMBERS, RIGHT, ROOF_BOTTOM, TOP, curve, roofline
-from ansor.report.values import CostScope, Entry, Roof, Section, TaskFacts, TunedWorkload, Winner
+from ansor.report.values import CostScope, Entry, Section, TaskFacts, TunedWorkload, Winner
 from ansor.targets.unit import INSTRUCTIONS, SECONDS
 
 HERE = CostScope("cpu", "local", SECONDS)
@@ -48,12 +49,13 @@ def test_costs_in_another_unit_are_written_in_it() -> None:
 
 
 def test_kernels_are_under_a_known_roof() -> None:
-    section = Section(HERE, (entry(1, (1e-7,), 1000, 100), entry(2, (1e-6,), 1000, 1000)), Roof(10.0, 2.0))
+    section = Section(HERE, (entry(1, (1e-7,), 1000, 100), entry(2, (1e-6,), 1000, 1000), entry(3, (2e-7,), 1000, 1000)), Roof(10.0, 2.0))
     chart = roofline(section)
     assert chart is not None
-    bound, slow = chart.points
+    bound, slow, cached = chart.points
     roof = corners(chart.roof)
     assert bound.y == roof[-1][1] == roof[-2][1] and "100 % of the roof" in bound.text
+    assert "1 operations a byte, 5 GFLOP/s, above the slope: its data stay in a cache" in cached.text
     assert slow.y > bound.y and slow.x < bound.x and "1 operations a byte, 1 GFLOP/s, 50 % of the roof" in slow.text
 
 

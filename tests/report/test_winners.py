@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 import ansor
+from ansor.explain.explanation import moved_bytes
 from ansor.report.runs import read_run
 from ansor.report.values import Winner
-from ansor.report.winners import moved_bytes, winner_of
+from ansor.report.winners import winner_of
 from ansor.zoo.operators import matmul
 from tests.report.trials import TASK, trial, trials, write
 
