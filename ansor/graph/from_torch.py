@@ -27,10 +27,10 @@ from ansor.graph.aten import indexing as _indexing  # noqa: F401
 from ansor.graph.aten import layout as _layout  # noqa: F401
 from ansor.graph.aten import reductions as _reductions  # noqa: F401
 from ansor.graph.aten.quantised import OF_CONSTANTS, integers_of
-from ansor.graph.aten.translation import TABLE, AtenCall, Builder, Ref, Result, StaysWhole, Unsupported, check_values, is_of_kernels
+from ansor.graph.aten.translation import NO_TRANSLATION, TABLE, AtenCall, Builder, Ref, Result, StaysWhole, Unsupported, check_values, is_of_kernels
 from ansor.graph.declare import declare
 from ansor.graph.decomposition import parts_of
-from ansor.graph.dtypes import array_of, in_memory, value_of, view_of
+from ansor.graph.dtypes import NO_DTYPE, array_of, in_memory, value_of, view_of
 from ansor.graph.export import CallArguments, ExampleInputs, Exported, Report, exported, known_warnings_silenced, logs_silenced
 from ansor.graph.in_place import OF_MEMORY, is_composed, only_reads, unseen_write, updates_statistics
 from ansor.graph.ir import Graph, Node, Value
@@ -220,7 +220,7 @@ class _Reader:
         held = self.held[name]
         value = value_of(held.tensor)
         call = TorchCall(name, "aten.clone.default", (held,))
-        self.reasons[name] = f"networks have no kernels of dtype {value.dtype}"
+        self.reasons[name] = f"{NO_DTYPE} {value.dtype}"
         return self.build.add("torch", [], value.shape, value.dtype, name, call=call, index=0)
 
     def _read_call(self, node: torch.fx.Node) -> None:
@@ -260,7 +260,7 @@ class _Reader:
         call = AtenCall(str(node.target), node.name, self._bound(node), tuple(results), _used(node, len(results)))
         translation = TABLE.get(call.operator)
         if translation is None:
-            raise Unsupported("there is no translation into kernels")
+            raise Unsupported(NO_TRANSLATION)
         before = len(self.build.nodes)
         made = translation(call, self.build)
         if isinstance(made, list):

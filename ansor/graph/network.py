@@ -57,7 +57,7 @@ class CompiledNetwork(Locked):
     """Calls like the module it was made from: same arguments, same structure of results. Shapes and dtypes are fixed.
 
     Calls from several threads take turns. `arena_bytes`: planned memory; `steps`: the name and the prepared call of each group, in order;
-    `kernels`: those of the tasks.
+    `kernels`: those of the tasks; `torch_calls`: the operators that PyTorch runs, each with the reason.
     """
 
     def __init__(self, extracted: ExtractedGraph, kernels: Sequence[GroupKernel]) -> None:
@@ -76,7 +76,7 @@ class CompiledNetwork(Locked):
         outputs = extracted.graph.outputs
         self._outputs = [leaf if isinstance(leaf, Fixed) else _place(outputs[leaf], arrays) for leaf in extracted.signature.output_leaves]
         self._loose = list(arrays.loose.values())
-        self._watched = extracted.watched
+        self._watched, self.torch_calls = extracted.watched, extracted.torch_calls
         self._gradients_said = self._running = False
         self._input_names = tuple(extracted.graph.inputs)
         self.writer: Writer | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ansor.errors import ModelError
+from ansor.graph.dtypes import NO_DTYPE
 from ansor.graph.plan import ARENA, CONSTANTS, Call, Check, NetworkPlan, Place, PlacedArray, PlannedKernel, Room
 from ansor.networks.network_kernel import PreparedCall, Text
 from ansor.support.safe_files import digest
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ansor.graph.network import CompiledNetwork
 
 ALIGNMENT = 64
+FLOAT32, LEFT_OUT = "use float32", "take these operators out of the model"
 NAMED = 3  # steps that are named in the error
 Array = NDArray[np.generic]
 
@@ -123,7 +125,13 @@ def _check_steps(network: CompiledNetwork) -> None:
     if not names:
         return
     told = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
-    operators = any(name.startswith("torch ") for name in names)
-    cure = "a warning said why: use float32, or take these operators out of the model (docs/networks.md)" if operators else "compile it with library=False"
+    operators = [name.removeprefix("torch ") for name in names if name.startswith("torch ")]
+    cure = _cure({network.torch_calls.get(one, "") for one in operators}) if operators else "compile it with library=False"
     run = "runs" if len(names) == 1 else "run"
     raise ModelError(f"asked to save or export a network, but {counted(len(names), 'step')} of {len(network.steps)} {run} in PyTorch ({told}); {cure}")
+
+
+def _cure(reasons: Iterable[str]) -> str:
+    """What to do about operators that run in PyTorch for these reasons. The advice of a reason follows its semicolon."""
+    cures = {reason.partition("; ")[2] or (FLOAT32 if NO_DTYPE in reason else LEFT_OUT) for reason in reasons}
+    return f"{', and '.join(sorted(cures))} (docs/networks.md)"

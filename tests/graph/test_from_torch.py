@@ -32,7 +32,30 @@ def test_a_call_of_several_results_is_made_once(agrees: Callable[..., ExtractedG
 
 def test_recurrent_networks_run_in_pytorch(agrees: Callable[..., ExtractedGraph]) -> None:
     extracted = agrees(nn.LSTM(3, 4, batch_first=True), torch.randn(2, 5, 3))
-    assert list(extracted.torch_calls) == ["aten.lstm.input"]
+    advice = "write the recurrence as a loop over nn.LSTMCell, which compiles to kernels"
+    assert dict(extracted.torch_calls) == {"aten.lstm.input": f"there is no translation into kernels; {advice}"}
+
+
+class Recurrent(nn.Module):
+    def __init__(self, cell: nn.RNNCellBase) -> None:
+        super().__init__()
+        self.cell = cell
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        state: torch.Tensor = torch.zeros(x.shape[1], self.cell.hidden_size)
+        memory, states = state, []
+        for part in x:
+            if isinstance(self.cell, nn.LSTMCell):
+                state, memory = self.cell(part, (state, memory))
+            else:
+                state = self.cell(part, state)
+            states.append(state)
+        return torch.stack(states)
+
+
+@pytest.mark.parametrize("cell", [nn.LSTMCell(3, 4), nn.GRUCell(3, 4), nn.RNNCell(3, 4)])
+def test_loops_over_cells_are_kernels(cell: nn.RNNCellBase, agrees: Callable[..., ExtractedGraph]) -> None:
+    assert not agrees(Recurrent(cell).eval(), torch.randn(5, 2, 3)).torch_calls
 
 
 def test_dtypes_that_kernels_do_not_have_stay_in_pytorch(agrees: Callable[..., ExtractedGraph]) -> None:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+import ansor
 from ansor.errors import ModelError
 from ansor.graph.library import library_kernels
 from ansor.graph.network import CompiledNetwork
@@ -15,6 +16,11 @@ from ansor.graph.tasks import extract
 from ansor.networks.planning import Constants, Planning
 
 pytestmark = pytest.mark.torch
+
+
+class Cumulative(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.logcumsumexp(1)
 
 
 def test_kernels_of_pytorch_are_refused(tmp_path: Path) -> None:
@@ -25,3 +31,16 @@ def test_kernels_of_pytorch_are_refused(tmp_path: Path) -> None:
     for write in (network.save, network.export):
         with pytest.raises(ModelError, match=r"whose C source is not known; save one that ansor.compile returned$"):
             write(tmp_path / "net")
+
+
+@pytest.mark.parametrize(("model", "inputs", "cure"), [
+    (nn.LSTM(4, 8), (2, 3, 4), r"\(torch aten.lstm.input\); write the recurrence as a loop over nn.LSTMCell, which compiles to kernels \("),
+    (nn.GRU(4, 8), (2, 3, 4), r"\(torch aten.gru.input\); write the recurrence as a loop over nn.GRUCell, which compiles to kernels \("),
+    (nn.Linear(4, 2).half(), (1, 4), r"\(torch aten.linear.default\); use float32 \("),
+    (Cumulative(), (2, 3), r"\(torch aten.logcumsumexp.default\); take these operators out of the model \("),
+])  # fmt: skip
+def test_the_cure_follows_the_reason(model: nn.Module, inputs: tuple[int, ...], cure: str, tmp_path: Path) -> None:
+    with pytest.warns(ansor.AnsorWarning, match="in PyTorch"):
+        network = ansor.compile(model.eval(), (torch.zeros(inputs, dtype=next(model.parameters(), torch.zeros(1)).dtype),), library=False, progress=False)
+    with pytest.raises(ModelError, match=cure):
+        network.save(tmp_path / "net")

@@ -10,10 +10,19 @@ import numpy as np
 
 from ansor.graph.aten.pool_places import adaptive_windows, pool_with_places, sliding_windows
 from ansor.graph.aten.quantised import integer_dense
-from ansor.graph.aten.translation import AtenCall, Builder, Ref, Result, Translation, Unsupported, translates
+from ansor.graph.aten.translation import NO_TRANSLATION, AtenCall, Builder, Ref, Result, StaysWhole, Translation, Unsupported, translates
 from ansor.graph.dtypes import FLOATS
 from ansor.graph.ir import Value
 from ansor.te.expr import computed
+
+_CELLS = {"lstm": "LSTMCell", "gru": "GRUCell", "rnn_tanh": "RNNCell", "rnn_relu": "RNNCell"}
+
+
+@translates(*(f"aten.{name}.{kind}" for name in _CELLS for kind in ("input", "data")))
+def recurrent(call: AtenCall, build: Builder) -> str:
+    """Steps that wait for each other are no kernel, but the parts of each step are."""
+    cell = _CELLS[call.operator.split(".")[1]]
+    raise StaysWhole(f"{NO_TRANSLATION}; write the recurrence as a loop over nn.{cell}, which compiles to kernels")
 
 
 def _float_only(call: AtenCall) -> None:

@@ -19,12 +19,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansor.graph.dtypes import OF_KERNELS
+from ansor.graph.dtypes import NO_DTYPE, OF_KERNELS
 from ansor.graph.ir import Array, Attribute, Graph, Node, Value, moves_nothing, unused
 
 
 class Unsupported(Exception):
     """This call has no translation into nodes; the text says why."""
+
+
+NO_TRANSLATION = "there is no translation into kernels"
+"""The reason for an operator that has none."""
 
 
 class StaysWhole(Unsupported):
@@ -251,7 +255,7 @@ def check_values(values: Sequence[Value]) -> None:
     """Raises Unsupported unless kernels support arrays like these."""
     for value in values:
         if value.dtype not in OF_KERNELS:
-            raise Unsupported(f"networks have no kernels of dtype {value.dtype}")
+            raise Unsupported(f"{NO_DTYPE} {value.dtype}")
         if value.size == 0:
             raise Unsupported(f"kernels do not support arrays without elements (shape {value.shape})")
 
