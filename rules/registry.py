@@ -42,7 +42,7 @@ def register(name: str) -> Callable[[Rule], Rule]:
     def enter(rule: Rule) -> Rule:
         if name in _rules or (name in BUILTIN and rule.__module__ != f"ansor.rules.{name}"):
             raise ScheduleError(f"asked to register rule {name!r}, which exists already; choose another name")
-        _rules[name] = rule()
+        _rules[name] = _checked(rule())
         return rule
 
     return enter
@@ -108,6 +108,27 @@ def _rule(rule: str | SketchRule) -> SketchRule:
         return rule_named(rule)
     if isinstance(rule, type) and hasattr(rule, "derive"):
         raise ScheduleError(f"asked for the sketch rule {rule.__name__}, which is a class; give a value of it: {rule.__name__}()")
+    return _checked(rule)
+
+
+def _checked(rule: SketchRule) -> SketchRule:
     if not hasattr(rule, "derive"):
         raise ScheduleError(f"asked for the sketch rule {rule!r}, which is not a rule; give the name of one, or a SketchRule")
+    if not hasattr(rule, "exclusive"):
+        raise ScheduleError(
+            f"the sketch rule {type(rule).__name__} has no attribute 'exclusive'; add `exclusive: bool = False`, or True if later rules are not to be tried "
+            "where it applies"
+        )
     return rule
+
+
+def name_of(rule: str | SketchRule) -> str:
+    """The registered name of a rule, with the knobs that differ from those registered; the name of its class for a rule that is not registered."""
+    if isinstance(rule, str):
+        return rule
+    name, known = next(((name, one) for name, one in _rules.items() if type(one) is type(rule)), (type(rule).__name__, rule))
+    if not is_dataclass(rule):
+        return name
+    pairs = [(one.name, getattr(rule, one.name), getattr(known, one.name)) for one in fields(rule)]
+    knobs = ", ".join(f"{knob}={value!r}" for knob, value, registered in pairs if value != registered)
+    return f"{name}({knobs})" if knobs else name

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ansor.ir.dag import Dag
 from ansor.rules.base import Derived, SketchRule
-from ansor.rules.registry import resolve
+from ansor.rules.registry import name_of, resolve
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import initial_state
 from ansor.schedule.steps import Step
@@ -60,7 +60,7 @@ class RuleTrace:
 
 def rule_trace(dag: Dag, rules: Sequence[str | SketchRule], target: Target) -> RuleTrace:
     """Derive the sketches of a declaration again, recording what each rule does."""
-    names = tuple(rule if isinstance(rule, str) else type(rule).__name__ for rule in rules)
+    names = tuple(map(name_of, rules))
     edges: list[_Edge] = []
     asked: set[Firing] = set()
     watched = [_TracedRule(name, rule, edges, asked) for name, rule in zip(names, resolve(rules), strict=True)]

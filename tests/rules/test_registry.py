@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import pytest
 
 from ansor.errors import ScheduleError
+from ansor.rules.base import Derived
 from ansor.rules.multi_level_tiling import MultiLevelTiling
 from ansor.rules.pack_operands import PackOperands
-from ansor.rules.registry import register, resolve, rule_named
+from ansor.rules.registry import name_of, register, resolve, rule_named
+from ansor.schedule.sketch import Sketch
+from ansor.targets.base import Target
 
 
 def test_a_name_stands_for_a_rule_with_its_defaults() -> None:
@@ -36,6 +42,30 @@ def test_what_there_is_not_is_told(text: str, words: str) -> None:
     with pytest.raises(ScheduleError) as caught:
         rule_named(text)
     assert words in str(caught.value)
+
+
+def test_rules_have_their_registered_names() -> None:
+    @dataclass(frozen=True)
+    class Unregistered:
+        exclusive: bool = False
+
+        def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
+            yield from ()
+
+    given = ("tensorize", MultiLevelTiling(), PackOperands(reuse=4), Unregistered())
+    assert tuple(map(name_of, given)) == ("tensorize", "multi_level_tiling", "pack_operands(reuse=4)", "Unregistered")
+    register("registered_now")(Unregistered)
+    assert name_of(Unregistered()) == "registered_now" and name_of(Unregistered(exclusive=True)) == "registered_now(exclusive=True)"
+
+
+def test_a_rule_that_does_not_say_whether_it_is_exclusive_is_told() -> None:
+    class Silent:
+        def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
+            yield from ()
+
+    for enter in (lambda: resolve([Silent()]), lambda: register("silent")(Silent)):  # type: ignore[list-item, arg-type, type-var]
+        with pytest.raises(ScheduleError, match="the sketch rule Silent has no attribute 'exclusive'; add `exclusive: bool = False`"):
+            enter()
 
 
 def test_a_class_in_place_of_its_value_and_a_registration_without_a_name_are_told() -> None:

@@ -35,6 +35,12 @@ def test_a_rule_of_ones_own_that_never_applies_is_told() -> None:
         assert task.spaces
 
 
+def test_the_warning_names_the_line_of_the_caller() -> None:
+    with pytest.warns(ansor.AnsorWarning, match="makes no sketch") as caught:
+        assert ansor.SearchTask("matmul", (16, 16, 16), ONE, rules=[SplitOf("D"), *ONE.rules]).spaces
+    assert caught[0].filename == __file__
+
+
 def test_rules_that_apply_and_those_of_the_target_are_not_told() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
