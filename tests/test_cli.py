@@ -294,7 +294,7 @@ def test_tune_show_continue_compile(folder: Path, capsys: pytest.CaptureFixture[
     assert len(load("scaled.jsonl").records) == 5
 
     assert main(["tune", "scaled.py", "--trials", "5", "--threads", "1"]) == 0
-    assert "5 trials are already recorded, and the budget is 5: nothing to measure" in capsys.readouterr().out
+    assert "5 recorded trials used up the budget of 5: nothing to measure; trials=10 (--trials 10) would measure 5 more" in capsys.readouterr().out
 
     assert main(["show", "scaled.jsonl"]) == 0
     assert load("scaled.jsonl").records[0].workload in capsys.readouterr().out, "the whole key"

@@ -10,13 +10,12 @@ from pathlib import Path
 from rich.console import Console
 
 from ansor import api
-from ansor.commands.common import check_folder, compare, doing, made, make_console, records_of, save_kernels
+from ansor.commands.common import check_folder, doing, made, make_console, records_of, save_kernels
 from ansor.commands.export import run_export
 from ansor.commands.int8 import is_int8, run_int8
 from ansor.commands.recorded_target import target_for
-from ansor.commands.step_times import step_times
 from ansor.commands.subject import NetworkSubject, OperatorSubject, resolve
-from ansor.commands.tune import print_comparison
+from ansor.commands.tune import compare_with_torch
 from ansor.errors import ArgumentError, RecordError
 from ansor.measure.record import check_file
 from ansor.measure.record_place import make_place
@@ -84,8 +83,7 @@ def _compile_network(given: argparse.Namespace, subject: NetworkSubject, target:
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
     _save(given, states, target, console)
     if not given.no_compare:
-        found, steps = compare(network, model, inputs, target.threads), step_times(network, inputs, states, target.threads)
-        print_comparison(subject.name, found, steps, states, target, console)
+        compare_with_torch(subject.name, (network, model, inputs), states, target, console)
     return 0
 
 

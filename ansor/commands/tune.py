@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -24,8 +25,13 @@ from ansor.run.machine_checks import check_machine, check_tools
 from ansor.run.machine_peak import peak_gflops
 from ansor.run.progress import ProgressView, say, task_table
 from ansor.run.states import TaskState
+from ansor.support.termination import Terminated
 from ansor.support.text import counted, format_seconds
 from ansor.targets.base import Target
+
+if TYPE_CHECKING:
+    from ansor.graph.export import ExampleInputs
+    from ansor.graph.network import CompiledNetwork
 
 OPERATOR_TRIALS = 128
 NETWORK_TRIALS = 400
@@ -82,8 +88,7 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
     console.print(task_table(tuned, peak))
     _save(given, tuned, [target], console)
     if not given.no_compare:
-        found, steps = compare(network, model, inputs, target.threads), step_times(network, inputs, tuned, target.threads)
-        print_comparison(subject.name, found, steps, tuned, target, console)
+        compare_with_torch(subject.name, (network, model, inputs), tuned, target, console)
     return _status(tuned)
 
 
@@ -113,6 +118,22 @@ def _introduce(subject: Subject, targets: Sequence[Target], records: Path, conso
 def threads_text(target: Target) -> str:
     """`1 thread`, `2 threads`."""
     return counted(target.threads, "thread")
+
+
+def compare_with_torch(
+    name: str, compared: tuple[CompiledNetwork, object, ExampleInputs], states: Sequence[TaskState], target: Target, console: Console
+) -> None:
+    """Compare a network with its model in PyTorch on the inputs, and print the result. Ctrl-C skips that."""
+    say(console, "comparing with PyTorch; Ctrl-C skips that")
+    try:
+        found = compare(*compared, target.threads)
+        steps = step_times(compared[0], compared[2], states, target.threads)
+    except KeyboardInterrupt as stopped:
+        if isinstance(stopped, Terminated):
+            raise
+        say(console, "stopped by Ctrl-C: not compared with PyTorch")
+        return
+    print_comparison(name, found, steps, states, target, console)
 
 
 def print_comparison(name: str, found: Comparison, steps: StepTimes, states: Sequence[TaskState], target: Target, console: Console) -> None:

@@ -123,13 +123,20 @@ class RunOptions:
     @contextmanager
     def reporter(self, target: Target) -> Iterator[Reporter]:
         """The reporter of a run, while the view is shown. If Ctrl-C ends something other than the measurements, the exception says what is kept."""
+        before = self._kept_bytes
         try:
             with self.audience.reporter(target) as reporter:
                 yield reporter
         except KeyboardInterrupt as stopped:
-            if stopped.args or not self.measures or self.records is None or not self.records.exists():
-                raise
-            raise type(stopped)(f"while nothing was being measured; {self.kept}") from stopped
+            if not stopped.args and self.measures and self._kept_bytes:
+                when = "before measuring began; earlier" if self._kept_bytes == before else "after measuring ended; its"
+                stopped.args = (f"{when} trials are in {self.records}: run this again to continue",)
+            raise
+
+    @property
+    def _kept_bytes(self) -> int:
+        """The size of the record file, 0 without one."""
+        return self.records.stat().st_size if self.records is not None and self.records.exists() else 0
 
     def check_devices(self, targets: Sequence[Target]) -> None:
         """Raise DeviceError and ArgumentError for given devices that cannot measure for the targets, as far as is known before they are opened."""

@@ -41,6 +41,11 @@ class Ledger:
         file = self._trials.file
         return file if file is not None and file.exists() else None
 
+    @property
+    def of_several(self) -> bool:
+        """Whether the run is one of several, each for its target."""
+        return bool(self._trials.targets)
+
     def recorded(self, state: TaskState) -> RecordedTrials:
         """What the file knows about a task."""
         if self._found is None:

@@ -113,7 +113,7 @@ class TuningRun:
         self.ledger.say_left_out(self.callbacks)
         if not self.budget.trials_left(done):
             if done:
-                self.callbacks.say(f"{done} trials are already recorded, and the budget is {self.budget.trials}: nothing to measure")
+                self._say_used_up(done)
             return
         with self.ledger:
             if self.measurer.ahead:
@@ -124,6 +124,12 @@ class TuningRun:
         self._say_without_program()
         for line in last_lines(self.states, self.pace, self.scorer.name):
             self.callbacks.say(line)
+
+    def _say_used_up(self, done: int) -> None:
+        """Report that the records leave nothing of the budget, and how many trials would be more."""
+        budget = self.budget.trials or 0
+        more = "" if self.ledger.of_several else f"; trials={done + budget} (--trials {done + budget}) would measure {budget} more"
+        self.callbacks.say(f"{counted(done, 'recorded trial')} used up the budget of {budget}: nothing to measure{more}")
 
     def _say_without_program(self) -> None:
         """Warn about tasks without a program: the target allows none (no trial, and nothing left to try), or all programs failed."""

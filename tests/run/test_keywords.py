@@ -81,11 +81,12 @@ def test_devices_are_looked_at_before_anything_is_read(wrong: Any, told: str) ->
 def test_ctrl_c_outside_the_measurements_says_what_is_kept(tmp_path: Path) -> None:
     records = tmp_path / "r.jsonl"
     asked = RunOptions.of({"trials": 4, "records": records})
-    for there, said in ((False, ""), (True, f"while nothing was being measured; the trials so far are in {records}: run this again to continue")):
-        if there:
-            records.touch()
+    kept = f"trials are in {records}: run this again to continue"
+    for before, during, said in (("", "", ""), ("1", "", f"before measuring began; earlier {kept}"), ("1", "2", f"after measuring ended; its {kept}")):
+        records.write_text(before)
         with pytest.raises(KeyboardInterrupt) as stopped, asked.reporter(parse_target("cpu -threads=1")):
+            records.write_text(before + during)
             raise KeyboardInterrupt
-        assert str(stopped.value) == said
+        assert str(stopped.value) == said and stopped.value.__cause__ is None, "one traceback"
     with pytest.raises(KeyboardInterrupt, match="^before the first$"), asked.reporter(parse_target("cpu -threads=1")):
         raise KeyboardInterrupt("before the first")
