@@ -264,6 +264,7 @@ def extract_tasks(
     """
     from ansor.graph.tasks import extract
 
+    check_arguments(example_inputs=example_inputs)
     target = parse_target("cpu" if target is None else target)
     extracted = extract(model, example_inputs, report)
     states = recorded_states([(SearchTask(tensors=t.tensors, target=target, name=t.name), t.weight) for t in extracted.tasks], None)
@@ -295,6 +296,7 @@ def compile(
     from ansor.networks.compiling import compiled
 
     check_names("compile", options, CompileKeywords, "target")
+    check_arguments(example_inputs=example_inputs)
     asked = RunOptions.of(options, options.get("cost_model"))  # reports errors before the module is read
     on_tasks = options.get("on_tasks", quiet)
     check_arguments(on_tasks=on_tasks)
@@ -326,6 +328,7 @@ def compile_batches(
     from ansor.networks.batches import BatchedNetwork
 
     check_names("compile_batches", options, CompileKeywords, "target")
+    check_arguments(example_inputs=example_inputs)
     RunOptions.of(options, options.get("cost_model")).check_devices([parse_target("cpu" if target is None else target)])  # before the model runs
     return BatchedNetwork(model, example_inputs, lambda inputs: compile(model, inputs, target, **options))
 
@@ -405,6 +408,7 @@ def compile_int8(
     from ansor.integer.reading import network_of
 
     check_names("compile_int8", options, Int8Keywords, "target")
+    check_arguments(calibration=calibration)
     asked = RunOptions.of(options, options.get("cost_model"))  # reports errors before the model is read
     target = parse_target("cpu -threads=1" if target is None else target)
     if target.kind == "vta":

@@ -371,7 +371,7 @@ class Kind:
 
 
 _kinds: dict[str, Kind] = {}
-_aliases = {"llvm": "cpu"}
+ALIASES = {"llvm": "cpu"}  # word in a text of a target -> kind
 
 
 def register_kind(kind: Kind) -> Kind:
@@ -382,7 +382,7 @@ def register_kind(kind: Kind) -> Kind:
         raise TargetError(f"asked to register target kind {kind.name!r}; give it a name of letters, digits, - and _: texts of targets begin with it")
     if kind.name in BUILTIN and kind.name not in _kinds:
         import_module(BUILTIN[kind.name])  # the name is ours, even if not imported yet
-    if _kinds.get(kind.name, kind) is not kind or kind.name in _aliases:
+    if _kinds.get(kind.name, kind) is not kind or kind.name in ALIASES:
         raise TargetError(f"asked to register target kind {kind.name!r}, which exists already; choose another name")
     declare(kind.codegen.intrinsics)
     _kinds[kind.name] = kind
@@ -460,7 +460,7 @@ def parse_target(text: str | Target) -> Target:
         raise TargetError(f"asked for target {text!r}: {error}; close the quotation") from None
     if not words:
         raise TargetError(f"asked for a target, found an empty text; name a kind: {', '.join(kind_names())}")
-    kind = find_kind(_aliases.get(words[0], words[0]))
+    kind = find_kind(ALIASES.get(words[0], words[0]))
     given = _given(kind, words[1:])
     target = _default(kind, given.pop("mcpu", kind.mcpu))
     options = {option.field: option for option in kind.options}

@@ -12,7 +12,7 @@ from ansor.cost_model.base import PACKAGE
 from ansor.errors import ArgumentError, ArgumentTypeError
 from ansor.measure.timing import TimingOptions
 from ansor.support.names import check_known, similar
-from ansor.targets.base import find_kind
+from ansor.targets.base import ALIASES, Target, find_kind, kind_names
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,6 +35,8 @@ def check_arguments(**given: object) -> None:
     """Raise ArgumentError for the first argument with an invalid value; None passes where it is a default."""
     for name, value in given.items():
         fits, wanted = _KINDS[name]
+        if name in _BEFORE_TARGET and _is_target(value):
+            raise ArgumentError(f"asked for {name}={str(value)!r}, which is a target; pass it by name, as target={str(value)!r}")
         if not fits(value):
             raise ArgumentError(f"asked for {name}={value!r}; give {wanted}")
 
@@ -47,8 +49,14 @@ def check_names(entry: str, asked: Mapping[str, object], known: type, *others: s
     check_known(entry, asked, names, option_or_similar)
 
 
+OTHER_NAMES = {"model": "cost_model", "cost_model": "model"}
+"""Keywords that have the other name where `model` is a network."""
+
+
 def option_or_similar(name: str, value: object, names: Sequence[str]) -> str:
-    """A hint for an unknown keyword: that it is an option of the target, or a similar name."""
+    """A hint for an unknown keyword: what the function calls it, that it is an option of the target, or a similar name."""
+    if (other := OTHER_NAMES.get(name)) in names:
+        return f" (it calls this {other}=)"
     option = name.replace("_", "-")
     if "target" in names and option in [one.name for one in find_kind("cpu").options]:
         return f': write target="cpu -{option}={value}"'
@@ -66,6 +74,14 @@ def _is_cost_model(value: object) -> bool:
     return not isinstance(value, type) and all(hasattr(value, part) for part in ("fitted", "update", "predict"))  # a class has them too, but is not a model
 
 
+def _is_target(value: object) -> bool:
+    return isinstance(value, Target) or (isinstance(value, str) and value.partition(" ")[0] in (*kind_names(), *ALIASES))
+
+
+def _is_anything(value: object) -> bool:
+    return True
+
+
 def _is_list(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str | bytes)
 
@@ -77,8 +93,13 @@ def _optional(fits: _Fits) -> _Fits:
     return lambda value: value is None or fits(value)
 
 
+_BEFORE_TARGET = ("args", "example_inputs", "calibration")
+"""Arguments in whose place a target is given by position."""
+
 _KINDS: Mapping[str, tuple[_Fits, str]] = {
     "args": (_is_list, "the function's arguments as a list or tuple, such as args=(64, 64)"),
+    "example_inputs": (_is_anything, "the model's inputs"),  # torch is needed to tell: reading the model does
+    "calibration": (_is_anything, "representative inputs"),
     "rules": (_optional(_is_list), "a list of sketch rules, names or values, or leave it out"),
     "algorithms": (_optional(_is_list), "a list of algorithms, names or functions, or leave it out"),
     "templates": (_is_list, "a list of templates of ansor.autotvm: names, functions or tasks"),

@@ -17,6 +17,7 @@ from ansor.errors import AnsorError, ArgumentError
 from ansor.measure.record import load
 from ansor.measure.timing import TimingOptions
 from ansor.rules.add_rfactor import AddRfactor
+from ansor.targets.base import parse_target
 from ansor.tasks.arguments import check_arguments
 from ansor.tasks.task import SearchTask
 
@@ -46,6 +47,16 @@ def vector(n: int) -> list[te.Tensor]:
 def test_what_cannot_be_meant_is_told(name: str, value: object) -> None:
     with pytest.raises(ArgumentError, match=f"^asked for {name}=.*; give "):
         check_arguments(**{name: value})
+
+
+@pytest.mark.parametrize("target", ["cpu -threads=1", "llvm", parse_target("cpu -mcpu=haswell -threads=1")])
+def test_a_target_in_the_place_before_it_is_told(target: Any) -> None:
+    for asked in (
+        lambda: ansor.auto_schedule(vector(4), target), lambda: SearchTask(vector(4), target), lambda: ansor.compile("x.onnx", target),
+        lambda: ansor.extract_tasks("x.onnx", target), lambda: ansor.compile_batches("x.onnx", target), lambda: ansor.compile_int8("x.onnx", target),
+    ):  # fmt: skip
+        with pytest.raises(ArgumentError, match=rf"^asked for \w+='{target}', which is a target; pass it by name, as target='{target}'$"):
+            asked()
 
 
 def test_what_can_be_meant_passes() -> None:
