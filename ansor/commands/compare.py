@@ -15,6 +15,7 @@ from ansor.commands.as_json import say_json
 from ansor.commands.common import make_console, say_skipped
 from ansor.errors import RecordError
 from ansor.measure.record import Loaded, Record, load
+from ansor.support.text import counted
 from ansor.targets.unit import Unit
 
 Key = tuple[str, Unit]
@@ -44,7 +45,7 @@ class Pair:
 
 
 def run_compare(given: argparse.Namespace) -> int:
-    """Print the best program of each workload in two files, and how many times as fast the second file's is."""
+    """Print the best program of each workload in two files, and how many times as fast the second file's is. Returns 1 if they have none in common."""
     console, files = make_console(), (given.first, given.second)
     loaded = tuple(load(file) for file in files)
     for file, one in zip(files, loaded, strict=True):
@@ -57,16 +58,15 @@ def run_compare(given: argparse.Namespace) -> int:
         left_out = [one.skipped for one in loaded]
         workloads = [pair.to_json() for pair in pairs]
         say_json(console, {"files": files, "targets": targets, "left_out": left_out, "workloads": workloads, "mean_ratio": mean})
-        return 0
+        return 0 if mean is not None else 1
     for letter, file, one in zip("AB", files, loaded, strict=True):
         console.print(f"{letter}: {file}, {len(one.records)} trials for {', '.join(_targets(one))}", soft_wrap=True, markup=False)
         say_skipped(one, console, file)
     _print(pairs, console)
     if mean is None:
-        console.print("no workload has a valid program in both files", soft_wrap=True)
-    else:
-        both = sum(pair.ratio is not None for pair in pairs)
-        console.print(f"B is {mean:.2f} times as fast as A: the geometric mean of {both}, not weighted by how often a network uses each", soft_wrap=True)
+        raise RecordError("no workload has a valid program in both files, so nothing is compared; tune the same workloads for both")
+    over = counted(sum(pair.ratio is not None for pair in pairs), "workload")
+    console.print(f"B is {mean:.2f} times as fast as A: geometric mean over {over}, not weighted by how often a network uses each", soft_wrap=True)
     return 0
 
 

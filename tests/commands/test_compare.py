@@ -43,7 +43,7 @@ def test_the_table(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -
     rows = [line.split() for line in lines[3:-1]]
     assert [row[0] for row in rows] == ["conv", "matmul", "uuuuuuuu", "conv"]  # the worst first; then those of one file alone
     assert rows[0][5] == "0.50" and rows[1][5:] == ["2.00", "3", "and", "1"]
-    assert lines[-1] == "B is 1.00 times as fast as A: the geometric mean of 2, not weighted by how often a network uses each"
+    assert lines[-1] == "B is 1.00 times as fast as A: geometric mean over 2 workloads, not weighted by how often a network uses each"
 
 
 def test_json(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,8 +64,9 @@ def test_names_are_shown_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_files_that_have_nothing_in_common(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = written(tmp_path / "a.jsonl", trial("w", 1e-6)), written(tmp_path / "b.jsonl", trial("v", 1e-6))
-    assert main(["compare", first, second]) == 0
-    assert "no workload has a valid program in both files" in capsys.readouterr().out
+    assert main(["compare", first, second]) == 1
+    assert "no workload has a valid program in both files, so nothing is compared; tune the same workloads" in capsys.readouterr().err
+    assert main(["compare", first, second, "--json"]) == 1 and json.loads(capsys.readouterr().out)["mean_ratio"] is None
 
 
 @pytest.mark.parametrize(
