@@ -38,7 +38,7 @@ def test_searched_programs_read_back_as_the_same_program_and_row(name: str) -> N
         try:
             state = state_of(dag, program)
         except ScheduleError as error:
-            assert "which cannot express packing" in str(error) or "which cannot express vectors along the reduction" in str(error)
+            assert "TVM's steps cannot express packing" in str(error) or "TVM's steps cannot express vectors along the reduction" in str(error)
             continue
         again = dag.state_of(state.state_object).copy()
         read = dag.get_init_state().apply([step_from_list(step.to_list()) for step in state.transform_steps])
@@ -100,7 +100,7 @@ def test_steps_without_a_counterpart_are_refused(reason: str) -> None:
     _, a, b, c = matmul_dag(8, 8, 8)
     d = te.compute((8, 8), lambda i, j: c[i, j] + 1.0, name="D")
     dag = ComputeDAG([a, b, te.compute((8, 8), lambda i, j: d[i, j] * 2.0, name="E")])
-    with pytest.raises(ScheduleError, match=f"which cannot express .*{reason}"):
+    with pytest.raises(ScheduleError, match=f"TVM's steps cannot express .*{reason}"):
         state_of(dag, Sketch(dag.dag, tuple(WITHOUT[reason])))
 
 

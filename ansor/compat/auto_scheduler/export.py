@@ -34,7 +34,7 @@ def state_of(dag: ComputeDAG, sketch: Sketch) -> State:
 
 
 def _without(what: str) -> ScheduleError:
-    return ScheduleError(f"asked to write a schedule in the steps of TVM's auto-scheduler, which cannot express {what}; keep it in an ansor record file")
+    return ScheduleError(f"TVM's steps cannot express {what}; keep such a program in a record file")
 
 
 class _Export:
