@@ -14,13 +14,14 @@ from ansor import api
 from ansor.commands.as_json import notes_of, say_json
 from ansor.commands.common import made, make_console, put_in_order
 from ansor.commands.recorded_operator import operator_of
-from ansor.commands.recorded_target import nothing_for, target_for
+from ansor.commands.recorded_target import target_for
 from ansor.commands.subject import OperatorSubject, Subject, resolve
 from ansor.cost_model.base import CostModel
 from ansor.errors import RecordError
 from ansor.explain.explanation import explain
 from ansor.explain.text import WIDTH, explanation_text
 from ansor.explain.values import Explanation
+from ansor.measure.nothing_recorded import nothing_for
 from ansor.measure.record import load
 from ansor.run.progress import say
 from ansor.run.scoring_model import scoring_model

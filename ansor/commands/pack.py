@@ -14,18 +14,21 @@ from ansor import api
 from ansor.commands.as_json import notes_of, say_json
 from ansor.commands.common import doing, made, make_console
 from ansor.commands.recorded_operator import operator_of
-from ansor.commands.recorded_target import target_among, target_texts
+from ansor.commands.recorded_target import target_among
 from ansor.commands.subject import OperatorSubject, resolve
 from ansor.errors import ArgumentError, RecordError
+from ansor.measure.nothing_recorded import target_texts
 from ansor.measure.pack import Pack, load_pack
 from ansor.measure.record import load
 from ansor.run.packs import Imported
-from ansor.support.text import counted, format_share
+from ansor.support.text import counted, format_share, ratio_text
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
 from ansor.zoo.catalogue import NETWORKS
 
 Pairs = list[tuple[SearchTask, float]]
+
+WITHOUT_OF = "without --of each task counts once, not as often as the network uses it, and `ansor pack import` will need --of"
 
 
 def run_pack(given: argparse.Namespace) -> int:
@@ -47,6 +50,8 @@ def _create(given: argparse.Namespace) -> int:
         pack = api.create_pack(given.records, target=target if named else None, best=given.best)
     pack.save(given.output)
     console.print(f"{given.output}: {_holds(pack)}", soft_wrap=True, markup=False)
+    if not given.of and any(operator_of(one.name, (one.workload,)) is None for one in pack.tasks):
+        console.print(WITHOUT_OF, soft_wrap=True, markup=False)
     return 0
 
 
@@ -136,11 +141,12 @@ def _print(given: argparse.Namespace, found: Imported, console: Console) -> None
     unit = found.pack.records[0].unit
     where = found.away or "measured on a processor like this one: its times count here"
     console.print(f"{given.pack}: {_holds(found.pack)}; {where}", soft_wrap=True, markup=False)
-    table = _table("uses", "usable", "there", "expected here", *(["here"] if given.measure else []))
+    table = _table("uses", "usable", "there", "guess for here", *(["here", "against there"] if given.measure else []))
     for one in found.tasks:
         cells = ["-" if one.cost is None else unit.text(one.cost), "-" if one.share is None else _loss(one.share)]
         here = [cost for cost in one.here if cost is not None]
         cells += [unit.text(min(here)) if here else "failed" if one.here else "-"] if given.measure else []
+        cells += [ratio_text(min(here), one.cost) if here and one.cost else "-"] if given.measure else []
         table.add_row(Text(one.task.name), f"{one.uses:g}", f"{len(one.usable)} of {one.programs}", *cells)
     console.print(table)
     _conclude(given, found, console)
@@ -156,7 +162,7 @@ def _conclude(given: argparse.Namespace, found: Imported, console: Console) -> N
     lines = [f"not usable: {counted(count, 'program')} of {one.task.name} ({reason})" for one in found.tasks for reason, count in one.left_out.items()]
     lines += _named("ignored, of other tasks", found.others) + _named("not in the pack", found.missing)
     if found.share is not None:
-        lines.append(f"expected here in total: {_loss(found.share)}, compared with what {found.model} picks here for these tasks")
+        lines.append(f"guess for here in total, by {found.model}: {_loss(found.share)}, compared with what it would pick here for these tasks")
     if given.records:
         lines.append(f"{given.records}: {counted(found.written, 'trial')} added")
     elif found.away and any(one.usable for one in found.tasks):

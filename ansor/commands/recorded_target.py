@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from ansor.commands.common import target_of
-from ansor.errors import RecordError, TargetError
-from ansor.measure.record import Record, load
-from ansor.measure.record_target import options_text
+from ansor.errors import TargetError
+from ansor.measure.nothing_recorded import target_texts
+from ansor.measure.record import load
 from ansor.run.progress import say
-from ansor.support.text import listed
 from ansor.targets.base import Target, parse_target
 from ansor.targets.program_options import read_target, why_refused, without_programs
 
@@ -59,19 +58,3 @@ def _compiler_of(text: str) -> str:
         return next((word.removeprefix("-cc=") for word in shlex.split(text) if word.startswith("-cc=")), "")
     except ValueError:
         return ""
-
-
-def nothing_for(name: str, target: Target, records: str | Path) -> RecordError:
-    """The error if a file has no usable record of a workload; it names the other targets or workloads in the file."""
-    loaded = load(records)
-    others = [text for text in target_texts(loaded.records) if text != str(target)]
-    held = [known for known in dict.fromkeys(loaded.names.values()) if known != name]
-    several = f"; it holds trials for {' and '.join(others)}: choose one with --target" if others else ""
-    hint = f"; it holds trials for --target {shlex.quote(others[0])}" if len(others) == 1 else several
-    holds = f"; it holds {listed(held)}" if held and not others else ""
-    return RecordError(f"{records} has no valid record of {name} for target {target} on this machine{hint}{holds}; `ansor show {records}` lists what it holds")
-
-
-def target_texts(records: Iterable[Record]) -> list[str]:
-    """The distinct targets of records, without processor and compiler."""
-    return list(dict.fromkeys(options_text(record.target) for record in records))

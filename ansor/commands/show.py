@@ -15,9 +15,10 @@ from rich.text import Text
 from ansor import api
 from ansor.commands.as_json import notes_of, say_json
 from ansor.commands.common import made, make_console, put_in_order, say_skipped
-from ansor.commands.recorded_target import nothing_for, target_for
+from ansor.commands.recorded_target import target_for
 from ansor.commands.subject import OperatorSubject, resolve
 from ansor.errors import ArgumentError, RecordError
+from ansor.measure.nothing_recorded import nothing_for
 from ansor.measure.record import MODEL, Loaded, Record, load
 from ansor.report.runs import machine_text
 from ansor.run.choosing import recorded_state, say_unused

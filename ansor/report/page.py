@@ -11,7 +11,7 @@ from ansor.measure.record_target import options_text
 from ansor.report.charts import CURVE_BOTTOM, CURVE_HEIGHT, LEFT, MOST_NUMBERS, RIGHT, ROOF_BOTTOM, ROOF_HEIGHT, TOP, WIDTH, curve, roofline
 from ansor.report.values import Report
 from ansor.support.html_text import printable
-from ansor.support.text import clip, counted, format_bytes, format_count, format_share
+from ansor.support.text import clip, counted, format_bytes, format_count, format_share, ratio_text
 from ansor.targets.base import LOCAL
 
 TEMPLATE = "page.html"
@@ -38,7 +38,7 @@ def _finalised(value: Any) -> Any:
 def _words() -> dict[str, object]:
     return {
         "counted": counted, "bytes_text": format_bytes, "count_text": format_count, "share_text": format_share, "target_text": options_text,
-        "example": lambda text: clip(text, LONGEST_EXAMPLE), "local": LOCAL, "ratio_text": _ratio,
+        "example": lambda text: clip(text, LONGEST_EXAMPLE), "local": LOCAL, "ratio_text": ratio_text,
     }  # fmt: skip
 
 
@@ -47,10 +47,3 @@ def _charts() -> dict[str, object]:
         "curve": curve, "roofline": roofline, "width": WIDTH, "left": LEFT, "right": RIGHT, "top": TOP, "most_numbers": MOST_NUMBERS,
         "curve_height": CURVE_HEIGHT, "curve_bottom": CURVE_BOTTOM, "roof_height": ROOF_HEIGHT, "roof_bottom": ROOF_BOTTOM,
     }  # fmt: skip
-
-
-def _ratio(now: float, before: float) -> str:
-    """How a cost has changed since another run."""
-    if abs(now / before - 1) < 0.005:
-        return "the same"
-    return f"{before / now:.2f} times as fast" if now < before else f"{now / before:.2f} times as slow"

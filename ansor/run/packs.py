@@ -22,18 +22,22 @@ from ansor.measure.failure import Failure
 from ansor.measure.machine_trouble import check_trouble
 from ansor.measure.measurer import Candidate, Measurement, Measurer
 from ansor.measure.new_record import Trial, make_record
+from ansor.measure.nothing_recorded import nothing_for
 from ansor.measure.pack import Pack, PackedTask, facts_of, make_pack, tasks_of
 from ansor.measure.record import Header, Loaded, Record, RecordFile, load, make_header
 from ansor.measure.record_target import difference, is_for, is_of, options_text, record_target
+from ansor.run.refused import broken_limits
 from ansor.run.scoring_model import NamedModel
 from ansor.run.zero_tuning import log_scores, pick, picking_model
 from ansor.search.tuner import Outcome
+from ansor.support.text import listed
 from ansor.targets.base import LOCAL, Target
 from ansor.tasks.recorded import outcomes_of
 from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
 
 ESTIMATE = "the estimate"
+NAME_IT = "name its network or operator with --of, or pass its tasks"
 
 Model: TypeAlias = "CostModel | str | None"
 """The model that scores programs: a model, 'package', or None for the best available one."""
@@ -91,6 +95,8 @@ def pack_records(files: Sequence[str | Path], target: Target | None, tasks: Sequ
         keys = {key: task.workload_key for task, _ in tasks for key in task.workload_keys}
         records = [record._replace(workload=keys[record.workload]) for record in records if record.workload in keys]
         packed = [PackedTask(task.workload_key, task.name, float(uses)) for task, uses in tasks]
+    if not records and tasks and target is not None:
+        raise nothing_for(of or listed([task.name for task, _ in tasks]), target, *files)
     here = [record for record in records if target is not None and is_of(record.target, target)]
     records = [record._replace(target=record_target(target)) for record in here] if here and target is not None else records
     devices = Counter((record.device, record.unit) for record in records)
@@ -119,7 +125,7 @@ def expect(pack: Pack, tasks: Sequence[tuple[SearchTask, float]], model: Model =
     packed = {one.workload for one in pack.tasks}
     held = [(task, uses) for task, uses in tasks if packed & set(task.workload_keys)]
     if not held:
-        raise RecordError(f"asked to import a pack of {pack.of or ', '.join(others)[:200]}, which has no program of {tasks[0][0].name}; name what it is of")
+        raise RecordError(f"asked to import a pack of {pack.of or listed(others)}, which has no program of {tasks[0][0].name}; {NAME_IT}")
     scorer = picking_model(target, model)
     missing = tuple(task.name for task, _ in tasks if not packed & set(task.workload_keys))
     found = tuple(_expected(task, uses, pack.programs(task.workload_keys), scorer, model) for task, uses in held)
@@ -151,7 +157,8 @@ def _usable(task: SearchTask, record: Record, outcome: Outcome | str) -> Outcome
     if isinstance(outcome, Outcome):
         space = task.spaces[outcome.pick.space]
         if not space.legal(np.asarray([outcome.pick.row], np.int64).reshape(1, -1))[0]:
-            return f"it breaks a limit of {task.target}"
+            broken = listed([f"'{name}'" for name in broken_limits(space.sketch.lower_row(outcome.pick.row), task.target)])
+            return f"it breaks the limit {broken} of {task.target}" if broken else "its values are not searched here"
     return outcome
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ansor.errors import MeasureError, ScheduleError
 from ansor.ir.loops import Loops
 from ansor.support.text import counted
+from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
 
 SKETCHES, ROWS = 16, 16
@@ -37,7 +38,7 @@ def refusal(task: SearchTask) -> str:
         for _ in range(ROWS if len(space.sizes) else 1):
             loops = space.sketch.lower_row(tuple(rng.integers(0, space.sizes).tolist()))
             looked_at += 1
-            refused.update(limit.name for limit in task.target.limits if not limit.holds(loops, task.target))
+            refused.update(broken_limits(loops, task.target))
             if len(errors) < ERRORS:
                 errors.append(_error(task, loops))
     same = errors[0] if len(set(errors)) == 1 else ""
@@ -47,6 +48,11 @@ def refusal(task: SearchTask) -> str:
         f"asked for programs of {task.name} for {task.target}, which allows no program of its sketches; "
         f"of {counted(looked_at, 'program')} its limits refused {limits}; {cure}"
     )
+
+
+def broken_limits(loops: Loops, target: Target) -> list[str]:
+    """The names of the target's limits that a program breaks."""
+    return [limit.name for limit in target.limits if not limit.holds(loops, target)]
 
 
 def _error(task: SearchTask, loops: Loops) -> str:

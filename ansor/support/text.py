@@ -56,6 +56,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def ratio_text(now: float, before: float) -> str:
+    """How a cost has changed: `1.25 times as fast`, `2.00 times as slow`, `the same`."""
+    if abs(now / before - 1) < 0.005:
+        return "the same"
+    return f"{before / now:.2f} times as fast" if now < before else f"{now / before:.2f} times as slow"
+
+
 def with_article(word: str) -> str:
     """`a list`, `an int`, `an ndarray`."""
     return f"{'an' if word[:1] in 'aeiouAEIOU' or word.startswith('nd') else 'a'} {word}"

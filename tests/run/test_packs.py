@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ansor
@@ -94,12 +97,26 @@ def test_an_instruction_that_is_not_here(task: SearchTask) -> None:
     assert "sketches of rules that are not here" in reasons[2]
 
 
+def test_the_limits_that_a_program_breaks_are_named(task: SearchTask) -> None:
+    space = task.spaces[0]
+    rows = np.random.default_rng(0).integers(0, space.sizes, (4000, len(space.sizes)))
+    row = tuple(rows[~space.legal(rows)][0].tolist())
+    record = Record(task.workload_key, ELSEWHERE, frozen(json.loads(space.name)), row, (1e-3,))
+    (one,) = expect(make_pack([record], [PackedTask(task.workload_key, "")], ()), [(task, 1.0)]).tasks
+    assert re.fullmatch(rf"it breaks the limit '(registers|code|whole instructions)' of {re.escape(str(task.target))}", *one.left_out)
+
+
 def test_other_tasks_are_named(file: str, task: SearchTask) -> None:
     other = SearchTask(matmul, (16, 16, 32), ONE)
     pack = ansor.create_pack(file)
     assert ansor.import_pack(pack, [task, other]).missing == ("matmul(16, 16, 32)",)
-    with pytest.raises(RecordError, match=r"pack of matmul\(16, 16, 16\), which has no program of matmul\(16, 16, 32\)"):
+    with pytest.raises(RecordError, match=r"matmul\(16, 16, 16\), which has no program of matmul\(16, 16, 32\); name its network or operator with --of"):
         ansor.import_pack(pack, other)
+    several = replace(pack, tasks=tuple(PackedTask(f"{k}", f"task number {k}") for k in range(9)))
+    with pytest.raises(RecordError, match="pack of task number 0, task number 1, task number 2, task number 3 and 5 more, which has"):
+        ansor.import_pack(several, other)
+    with pytest.raises(RecordError, match=r"no valid record of matmul\(16, 16, 32\) for .*; it holds matmul\(16, 16, 16\); `ansor show"):
+        ansor.create_pack(file, other)
 
 
 def test_wrong_arguments(file: str, task: SearchTask) -> None:
