@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ansor.cost_model.base import CostModel
 from ansor.measure.record import Record
+from ansor.run.scoring_model import GIVEN
 from ansor.run.states import Guess
 from ansor.search.task_scheduler import Objective, SchedulerOptions
 from ansor.search.tuner import Halves, Outcome, TunerOptions
@@ -39,6 +40,7 @@ class SearchOptions:
     """How programs are searched for.
 
     model: the scorer: a model, 'package', or by default this machine's model, or else the package's.
+    called: what reports call a model that is given.
     early_stop: end a task after this many trials without a better program.
     first: picks the program that is measured first for a task, before any search; with templates, one program of the rules and one of each template.
     tuner: the search's own options, by default those for the unit of cost; the run sets its `budget` and `early_stop`.
@@ -49,6 +51,7 @@ class SearchOptions:
     early_stop: int | None = None
     first: First | None = None
     tuner: TunerOptions | None = None
+    called: str = GIVEN
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,11 @@ from ansor.cost_model.pretrained import first_model, knows, package_version
 from ansor.run.machine_model import FittedModel, machine_model
 from ansor.targets.base import Target
 
+GIVEN = "the given model"
+"""What reports call a model that the caller gives."""
+
+PACKAGES = "the package's model"
+
 ESTIMATE = "estimate"
 """The mark of the estimate, used if no model knows the target."""
 
@@ -28,13 +33,13 @@ def scoring_model(target: Target, unit: str, asked: CostModel | str | None = Non
     asked: a model, 'package', or None for the best available one.
     """
     if asked is not None and not isinstance(asked, str):
-        return NamedModel(asked, "the given model", f"given: {type(asked).__name__}")
+        return NamedModel(asked, GIVEN, f"given: {type(asked).__name__}")
     if not knows(target.prior.family, unit):
         return NamedModel(first_model(target.prior.family, unit, seed), "the estimate, corrected by measurements", ESTIMATE)
     own = machine_model(target) if asked is None and here else None
     if own is not None:
         return NamedModel(own.model, "the model of this machine", _machine_mark(own))
-    return NamedModel(first_model(target.prior.family, unit, seed), "the package's model", _package_mark(target.prior.family))
+    return NamedModel(first_model(target.prior.family, unit, seed), PACKAGES, _package_mark(target.prior.family))
 
 
 def model_mark(target: Target, unit: str, asked: str | None = None) -> str:

@@ -28,7 +28,7 @@ from ansor.run.pace import Pace
 from ansor.run.refused import refusal
 from ansor.run.reporter import Callbacks
 from ansor.run.rounds import Program, Round, RoundsInFlight
-from ansor.run.scoring_model import NamedModel, scoring_model
+from ansor.run.scoring_model import GIVEN, NamedModel, scoring_model
 from ansor.run.states import BudgetUse, Progress, RunResults, TaskState, best_of, origins_of
 from ansor.run.summary import last_lines
 from ansor.search.task_scheduler import TaskInfo, TaskScheduler
@@ -86,7 +86,8 @@ class TuningRun:
         if not tasks:
             return scoring_model(parse_target("cpu"), "", asked or PACKAGE, seed=int(self.search.seed))
         here = self.measurer.is_here and len({str(task.target) for task in tasks}) == 1
-        return scoring_model(tasks[0].target, self.measurer.unit.name, asked, seed=int(self.search.seed), here=here)
+        found = scoring_model(tasks[0].target, self.measurer.unit.name, asked, seed=int(self.search.seed), here=here)
+        return replace(found, name=self.search.called) if found.name == GIVEN else found
 
     def _tuner(self, state: TaskState, number: int) -> Tuner:
         """The search for programs of a task; derives its sketches if that has not been done yet."""

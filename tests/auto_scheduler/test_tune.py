@@ -217,6 +217,13 @@ def test_with_a_compiler_and_a_clock(tmp_path: Path) -> None:
     assert np.allclose(kernel(a, b), a @ b, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("policy", "name"), [(None, "the package's model"), (RandomModel(), "the given model")])
+def test_the_last_line_names_the_model(policy: RandomModel | None, name: str, fake: FakeMeasurer, capsys: pytest.CaptureFixture[str]) -> None:
+    task = task_of()
+    task.tune(options(2, verbose=1), None if policy is None else SketchPolicy(task, policy))
+    assert f"chosen by {name}" in capsys.readouterr().out
+
+
 def test_a_run_stops_without_progress(fake: FakeMeasurer) -> None:
     task = task_of()
     task.tune(TuningOptions(40, early_stopping=1, num_measures_per_round=2, verbose=0), SketchPolicy(task, RandomModel()))

@@ -20,6 +20,7 @@ from ansor.cost_model.random_model import RandomModel as OurRandomModel
 from ansor.cost_model.saved import load_model
 from ansor.errors import AnsorError, CostModelError
 from ansor.ir.feature_rows import FeatureRows, join
+from ansor.run.scoring_model import GIVEN, PACKAGES
 from ansor.schedule.matching import found_among
 from ansor.tasks.sketch_space import SketchSpace
 
@@ -42,10 +43,10 @@ class PythonBasedModel:
 
 
 class _FeatureModel:
-    """Scores states by the features of their programs. `model` is the same model as our search takes it."""
+    """Scores states by the features of their programs. `model` is the same model as our search takes it, `called` its name in reports."""
 
-    def __init__(self, model: CostModel) -> None:
-        self.model = model
+    def __init__(self, model: CostModel, called: str = GIVEN) -> None:
+        self.model, self.called = model, called
         self._tasks: dict[str, int] = {}
 
     def predict(self, task: DeclaredTask, states: Sequence[State]) -> Scores:
@@ -86,7 +87,7 @@ class _FeatureModel:
 
     def load(self, file_name: str | Path) -> None:
         """Restore a saved model. Raises CostModelError for any other file."""
-        self.model = load_model(Path(file_name))
+        self.model, self.called = load_model(Path(file_name)), GIVEN
 
 
 class RandomModel(_FeatureModel):
@@ -108,7 +109,7 @@ class XGBModel(_FeatureModel):
         self, verbose_eval: int = 25, num_warmup_sample: int = 100, seed: int | None = None, model_file: str | Path | None = None,
         adaptive_training: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(pretrained())
+        super().__init__(pretrained(), PACKAGES)
         self._levels: dict[str, tuple[float, float]] = {}
         if model_file is not None:
             self.load(model_file)

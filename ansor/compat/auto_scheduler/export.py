@@ -33,7 +33,8 @@ def state_of(dag: ComputeDAG, sketch: Sketch) -> State:
     return export.state
 
 
-def _without(what: str) -> ScheduleError:
+def without(what: str) -> ScheduleError:
+    """The error for a program that no log of TVM can hold."""
     return ScheduleError(f"TVM's steps cannot express {what}; keep such a program in a record file")
 
 
@@ -50,7 +51,7 @@ class _Export:
     def _find(self, name: str, loop: str) -> Iterator:
         found = next((one for one in self.state[self._stage(name)].iters if one.loops == (loop,)), None)
         if found is None:
-            raise _without(f"loop {loop} of stage {name}, which was fused to run in parallel")
+            raise without(f"loop {loop} of stage {name}, which was fused to run in parallel")
         return found
 
     def translate(self, step: ours.Step) -> None:
@@ -89,7 +90,7 @@ class _Export:
         if source is not None:
             self.state.follow_split(number, loop, source, step.parts - 1)
         elif isinstance(step.lengths, str):
-            raise _without(f"loop {step.loop} of stage {step.stage}, which follows a missing split")
+            raise without(f"loop {step.loop} of stage {step.stage}, which follows a missing split")
         else:
             self.state.split(number, loop, followed_lengths(FollowSplitStep(0, 0, 0, step.parts - 1), [SplitStep(0, 0, None, step.lengths)]))
 
@@ -97,7 +98,7 @@ class _Export:
         stage, loop = self.state[number], self._find(step.stage, step.loop)
         spatial, rest = [label for label, _ in stage.spatial], [one.label for one in stage.iters if one is not loop]
         if rest[: len(spatial)] != spatial or step.position > len(spatial):
-            raise _without(f"partial results of stage {step.stage}, whose spatial loops were already changed")
+            raise without(f"partial results of stage {step.stage}, whose spatial loops were already changed")
         self.state.rfactor(number, loop, step.position)
 
     def _annotate(self, number: int, step: ours.Step) -> None:
@@ -109,7 +110,7 @@ class _Export:
             case ours.Vectorize(amount=int(amount)) if amount:
                 loop = self._find(step.stage, step.loop)
                 if loop.iter_kind != IteratorKind.SPATIAL:
-                    raise _without(f"vectors along the reduction {step.loop} of stage {step.stage}")
+                    raise without(f"vectors along the reduction {step.loop} of stage {step.stage}")
                 self.state.vectorize(number, loop)
             case ours.Unroll():
                 self.state.unroll(number, self._find(step.stage, step.loop))
@@ -118,4 +119,4 @@ class _Export:
             case ours.Parallel() | ours.Vectorize() | ours.PragmaUnroll():
                 return
             case _:
-                raise _without({"PK": "packing", "PI": "packing", "TE": "instructions", "SA": "aligned rows"}.get(step.code, f"the step {type(step).__name__}"))
+                raise without({"PK": "packing", "PI": "packing", "TE": "instructions", "SA": "aligned rows"}.get(step.code, f"the step {type(step).__name__}"))

@@ -19,7 +19,7 @@ from typing import Literal
 from ansor.compat.auto_scheduler.callbacks import MeasureCallback, RecordToFile
 from ansor.compat.auto_scheduler.cost_models import Model, PythonBasedModel, RandomModel
 from ansor.compat.auto_scheduler.declared_task import DeclaredTask
-from ansor.compat.auto_scheduler.export import state_of
+from ansor.compat.auto_scheduler.export import state_of, without
 from ansor.compat.auto_scheduler.loop_state import State
 from ansor.compat.auto_scheduler.measured import MeasureInput
 from ansor.compat.auto_scheduler.measuring import LocalBuilder, LocalRunner, RPCRunner, measured
@@ -31,6 +31,7 @@ from ansor.measure.record import Header, Record, RecordFile, make_header
 from ansor.run.budget import Budget
 from ansor.run.options import ROUND, Rounds, SearchOptions, Trials
 from ansor.run.reporter import Callbacks, Report, quiet
+from ansor.run.scoring_model import GIVEN
 from ansor.run.states import TaskState
 from ansor.run.tuning import OnRound, TuningRun
 from ansor.run.zero_tuning import pick
@@ -111,7 +112,7 @@ def run(
         with _Log(dict(zip(map(id, locals_), searches, strict=True)), options.measure_callbacks, header) as log:
             how = SearchOptions(
                 seed, ours if isinstance(model, PythonBasedModel) else model.model, options.early_stopping if len(searches) == 1 else None,
-                partial(pick, seed=seed) if guided else None, tuner or TunerOptions(),
+                partial(pick, seed=seed) if guided else None, tuner or TunerOptions(), GIVEN if isinstance(model, PythonBasedModel) else model.called,
             )  # fmt: skip
             tuning = TuningRun(
                 locals_, weights, measurer=measurer, budget=Budget.of(options.num_measure_trials), search=how, callbacks=Callbacks(say),
@@ -130,12 +131,12 @@ def run(
 def state_of_row(task: DeclaredTask, space: SketchSpace, row: Sequence[int]) -> State:
     """A program of our search as a state. Raises ScheduleError if no state reads back as the same program."""
     if space.algorithm:
-        raise ScheduleError(f"asked to write a program of the algorithm {space.algorithm} as steps on the declaration; keep it in an ansor record file")
+        raise without(f"the algorithm {space.algorithm}")
     program = Sketch(task.compute_dag.dag, space.sketch.concrete_steps(row))
     state = state_of(task.compute_dag, program)
     again = task.compute_dag.replay(state)
     if again.notes or str(simplified(again.lowered)) != str(simplified(program.lower_row(()))):
-        raise ScheduleError("asked to write a program as steps that would read back as a different program; keep it in an ansor record file")
+        raise without("this program exactly")
     return state
 
 
