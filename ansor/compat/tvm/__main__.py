@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import runpy
 import sys
+import traceback
 from pathlib import Path
 
 from ansor.compat.tvm.alias import install
+from ansor.compat.tvm.missing import MissingModuleError, MissingNameError
 
 
 def main(arguments: list[str]) -> None:
@@ -20,7 +23,17 @@ def main(arguments: list[str]) -> None:
     install()
     sys.argv = arguments
     sys.path.insert(0, str(Path(arguments[0]).resolve().parent))
-    runpy.run_path(arguments[0], run_name="__main__")
+    try:
+        runpy.run_path(arguments[0], run_name="__main__")
+    except (MissingModuleError, MissingNameError) as error:
+        print(f"{''.join(traceback.format_list(_outside(error)))}{type(error).__name__}: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+def _outside(error: Exception) -> list[traceback.FrameSummary]:
+    """Where the script asks for something missing: the frames outside this package and Python's machinery of imports."""
+    ours = (str(Path(__file__).parent), str(Path(importlib.__file__).parent), "<frozen ", runpy.__file__)
+    return [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(ours)]
 
 
 if __name__ == "__main__":

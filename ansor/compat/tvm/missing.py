@@ -90,7 +90,7 @@ CONTRIB = {
 
 
 TOPI = {
-    "sparse": _SPARSE, "reinterpret": _BITS,
+    "testing": "it has NumPy references: compute yours with NumPy or PyTorch, such as torch.nn.functional.conv2d", "sparse": _SPARSE, "reinterpret": _BITS,
     **dict.fromkeys(("sort", "argsort", "topk", "unique", "searchsorted"), _ORDER),
     **dict.fromkeys(("scatter", "scatter_nd", "scatter_add"), _SCATTER),
 }  # fmt: skip
