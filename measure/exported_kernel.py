@@ -93,7 +93,7 @@ def header(kernel: ExportedKernel) -> str:
     """NAME.h."""
     code, word = kernel.code, kernel.word
     rows = [f" *   {one.role:8s} {one.name}: {one.dtype}[{', '.join(map(str, one.shape))}]{_stored(one)}" for one in kernel.free]
-    rows += [f" *   {'inside':8s} {one.name}: {one.dtype}[{', '.join(map(str, one.shape))}], a constant" for one in code.arguments if one.role == "constant"]
+    rows += [f" *   built in {one.name}: {one.dtype}[{', '.join(map(str, one.shape))}]" for one in code.arguments if one.role == "constant"]
     parameters = ", ".join([*(f"{_pointer(one)}{parameter_name(one.name)}" for one in kernel.free), "unsigned char *workspace"])
     threads = THREADS.format(threads=code.threads) if code.threads > 1 else ONE_THREAD
     title = kernel.title.replace("*/", "* /")
@@ -184,7 +184,7 @@ def readme(kernel: ExportedKernel) -> str:
     )  # fmt: skip
 
 
-HERE = "means the processor that compiles; the kernel was made for the one where these files were written, so name that one to compile elsewhere"
+HERE = "means the processor of the compiling machine; elsewhere, name the processor that the kernel was made for"
 
 HEADER = """\
 /* {title}: a kernel in C.

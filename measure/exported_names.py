@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from ansor.codegen.exported import CHECKS
 from ansor.codegen.pool_library import SOURCE as POOL
 from ansor.errors import ArgumentError
-from ansor.ir.dag import c_identifier
+from ansor.ir.dag import c_identifier, tidy_identifier
 
 FILES = {CHECKS.stem, "selftest", POOL.stem}
 """Names of other files in the folder."""
@@ -42,11 +40,11 @@ OTHERS = {"workspace", "parallel_for", "pool"}
 def kernel_name(asked: str, entry: str) -> str:
     """The name of an exported kernel: the one asked for, or by default that of its entry point. Raises ArgumentError for a name that something else has."""
     taken = FILES | TARGETS | HEADERS
-    usual = c_identifier(re.sub("__+", "_", entry).rstrip("_"))
+    usual = tidy_identifier(entry)
     usual = f"{usual}_kernel" if usual in taken else usual
     if asked and (c_identifier(asked) != asked or asked in taken):
-        why = "which is not a name in C, or is that of a header, a target of CMake or another file"
-        raise ArgumentError(f"asked to export a kernel as {asked!r}, {why}; give one such as {usual!r}")
+        why = "is taken by a header, a CMake target or another file" if asked in taken else "cannot be the kernel's name in C"
+        raise ArgumentError(f"asked to export a kernel as {asked!r}, but the name {why}; give one such as {usual!r}")
     return asked or usual
 
 

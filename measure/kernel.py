@@ -302,7 +302,7 @@ class Kernel(Locked):
 
         unbound = [one.name for one in self.arguments if one.role == "constant" and one.name not in self._bound]
         if unbound:
-            cure = "call bind_constants first; what changes between calls is no constant but an input"
+            cure = "call bind_constants first; values that change between calls should be inputs, not constants"
             raise MeasureError(f"asked to export {self.name}, whose C holds its constants, but no values of {', '.join(unbound)} are bound; {cure}")
         chosen = kernel_name(name, self._source.entry)
         wanted = [one for one in self.arguments if one.role == "input"]

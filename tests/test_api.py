@@ -277,12 +277,14 @@ def test_guesses_are_summed_up_in_one_line() -> None:
     lines: list[str] = []
     say_guesses([state("a", "chosen by the model", 0.9)], lines.append)
     say_guesses([state("a", "chosen by the model", 0.9), state("b", "chosen by the model", 0.5), state("c", "as it is", None)], lines.append)
+    say_guesses([state("a", "chosen by the model", 0.9), state("b", "chosen by the model", 0.8)], lines.append)
     say_guesses([TaskState(ansor.SearchTask(workloads.matmul, (8, 8, 8), ONE))], lines.append)
     say_guesses([state("a", "chosen by the estimate", None), state("b", "chosen by the estimate", None)], lines.append)
     assert lines == [
-        "a: chosen by the model; expected to have 90 % of the speed of a tuned program",
-        "3 programs were chosen without measuring; expected to have 70 % of the speed of tuned ones, 50 % for b; 1 as it is",
-        "2 programs were chosen without measuring; all chosen by the estimate",
+        "a: chosen by the model; it is expected to reach 90 % of the speed of a tuned one",
+        "3 programs were picked without measuring; they are expected to reach 70 % of the tuned speed, b 50 %; 1 as it is",
+        "2 programs were picked by the model without measuring; they are expected to reach 85 % of the tuned speed, b 80 %",
+        "2 programs were picked without measuring; all chosen by the estimate",
     ]
 
 

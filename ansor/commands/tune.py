@@ -15,7 +15,7 @@ from ansor.commands.int8 import is_int8, run_int8
 from ansor.commands.several_targets import check_one, device_names, devices_of, targets_of
 from ansor.commands.step_times import StepTimes, step_times
 from ansor.commands.subject import NetworkSubject, OperatorSubject, Subject, resolve
-from ansor.ir.dag import c_identifier
+from ansor.ir.dag import tidy_identifier
 from ansor.measure.device_kinds import check_devices
 from ansor.measure.record import check_file
 from ansor.measure.record_place import make_place
@@ -139,7 +139,7 @@ def compare_with_torch(
 def print_comparison(name: str, found: Comparison, steps: StepTimes, states: Sequence[TaskState], target: Target, console: Console) -> None:
     """Print a comparison with PyTorch: latency, ratio, where the time goes, and the difference of the results."""
     say(console, f"{name}: {format_seconds(found.ours)} a call, PyTorch {format_seconds(found.torch)}: {found.torch / found.ours:.2f} x as fast")
-    say(console, f"of that, step by step: {steps}")
+    say(console, f"steps timed one by one, with the overhead of their own calls, do not add up to that: {steps}")
     known = [state.weight * state.cost for state in states if state.cost is not None]
     if known:
         say(console, f"measured alone, with warm caches, the measured kernels take {format_seconds(sum(known))} in total")
@@ -149,7 +149,7 @@ def print_comparison(name: str, found: Comparison, steps: StepTimes, states: Seq
 def _save(given: argparse.Namespace, states: Sequence[TaskState], targets: Sequence[Target], console: Console) -> None:
     """Save the kernels, with a folder for each target if there are several."""
     for target in targets if given.output else ():
-        folder = Path(given.output) if len(targets) == 1 else Path(given.output) / c_identifier(str(target))
+        folder = Path(given.output) if len(targets) == 1 else Path(given.output) / tidy_identifier(str(target))
         count = save_kernels([state for state in states if state.task.target == target], folder, target, chosen)
         console.print(f"{counted(count, 'kernel')} saved in {folder}")
 

@@ -219,6 +219,11 @@ def c_identifier(name: str) -> str:
     return text
 
 
+def tidy_identifier(name: str) -> str:
+    """`name` as a C identifier for people and file names: runs of other characters and of `_` become one `_`, and none is at the end."""
+    return c_identifier(re.sub(r"[\W_]+", "_", name, flags=re.ASCII).rstrip("_"))
+
+
 def _renamed(order: Sequence[Tensor]) -> dict[int, Tensor]:
     taken: set[str] = set()
     renamed: dict[int, Tensor] = {}

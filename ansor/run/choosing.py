@@ -98,13 +98,14 @@ def say_guesses(states: Sequence[TaskState], report: Report, hint: bool = False)
     found = [(state.task.name, state.guess) for state in states if state.best is None and state.guess is not None]
     if len(found) == 1:
         ((name, guess),) = found
-        share = "" if guess.confidence is None else f"; expected to have {100 * guess.confidence:.0f} % of the speed of a tuned program"
+        share = "" if guess.confidence is None else f"; it is expected to reach {100 * guess.confidence:.0f} % of the speed of a tuned one"
         report(f"{name}: {guess.how}{share}{cure}")
     if len(found) < 2:
         return
     known = sorted((guess.confidence, name) for name, guess in found if guess.confidence is not None)
     mean = sum(confidence for confidence, _ in known) / max(len(known), 1)
-    share = f"; expected to have {100 * mean:.0f} % of the speed of tuned ones, {100 * known[0][0]:.0f} % for {known[0][1]}" if known else ""
+    share = f"; they are expected to reach {100 * mean:.0f} % of the tuned speed, {known[0][1]} {100 * known[0][0]:.0f} %" if known else ""
     ways = Counter(guess.how for _, guess in found if guess.confidence is None)
     others = "".join(f"; {'all' if number == len(found) else number} {how}" for how, number in ways.items())
-    report(f"{len(found)} programs were chosen without measuring{share}{others}{cure}")
+    who = "" if ways else " by the model"
+    report(f"{len(found)} programs were picked{who} without measuring{share}{others}{cure}")

@@ -160,4 +160,4 @@ def check_records(records: Path, written: bool) -> None:
     if written:
         make_place(records)
     if not records.exists():
-        warn(f"records {records} do not exist, and nothing is measured, so no recorded program is used; check the path, or give trials= or minutes= to tune")
+        warn(f"there is no record file {records}, so the model picks the programs; check the path, or give trials= or minutes= to tune")

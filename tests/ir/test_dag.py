@@ -7,7 +7,7 @@ import pytest
 
 from ansor import te
 from ansor.errors import DeclarationError
-from ansor.ir.dag import Dag, c_identifier
+from ansor.ir.dag import Dag, c_identifier, tidy_identifier
 from ansor.te import workloads
 from ansor.te.tensor import Tensor
 
@@ -39,6 +39,13 @@ def test_equal_names_are_made_different_and_readers_follow() -> None:
 @pytest.mark.parametrize(("name", "identifier"), [("conv.1/bias", "conv_1_bias"), ("for", "t_for"), ("3x3", "t_3x3"), ("", "t"), ("größe", "gr__e")])
 def test_names_become_c_identifiers(name: str, identifier: str) -> None:
     assert c_identifier(name) == identifier
+
+
+@pytest.mark.parametrize(("name", "identifier"), [
+    ("conv_bias_clip(1, 28, 28)", "conv_bias_clip_1_28_28"), ("conv__1__28_", "conv_1_28"), ("cpu -mcpu=x", "cpu_mcpu_x"), ("float", "t_float"), ("(", "t"),
+])  # fmt: skip
+def test_names_for_people_have_no_runs_of_underscores(name: str, identifier: str) -> None:
+    assert tidy_identifier(name) == identifier
 
 
 def test_flops_of_the_reference() -> None:

@@ -78,13 +78,13 @@ def test_what_the_files_say(tmp_path: Path) -> None:
     shared = {"CMakeLists.txt", "README.md", "checks.h", "selftest.c", "selftest.h", "selftest.bin", "thread_pool.c", "thread_pool.h"}
     assert {path.name for path in folder.iterdir()} == {"dense.c", "dense.h", "dense_constants.c", *shared}
     header = (folder / "dense.h").read_text()
-    assert " *   input    x: float32[24, 64]\n *   output   dense: float32[24, 32]\n *   inside   w: float32[32, 64], a constant\n" in header
+    assert " *   input    x: float32[24, 64]\n *   output   dense: float32[24, 32]\n *   built in w: float32[32, 64]\n" in header
     assert "#define DENSE_ALIGNMENT 64\n" in header and "#define DENSE_THREADS 2\n" in header and "It was made for 2 threads" in header
     assert "void dense_run(const float *x, float *dense, unsigned char *workspace,\n    void (*parallel_for)(void *pool, " in header
     assert "static void dense(void *const *args" in (folder / "dense.c").read_text()
     assert re.findall(r"^const float dense_constant_w\[\d+\] __attribute__", (folder / "dense_constants.c").read_text(), re.MULTILINE)
     readme = (folder / "README.md").read_text()
-    assert "    cc -O3 -std=c99 " in readme and "a thousandth" in readme and "`-march=native` means the processor that compiles" in readme
+    assert "    cc -O3 -std=c99 " in readme and "a thousandth" in readme and "`-march=native` means the processor of the compiling machine" in readme
     assert "the caller's thread: parallel_for and pool are not used" in (kernel_of(dense(), 1, {"w": FLOATS}).export(tmp_path / "one") / "dense.h").read_text()
 
 
@@ -115,7 +115,7 @@ def test_two_kernels_in_one_program(tmp_path: Path) -> None:
     subprocess.run([tmp_path / "main"], check=True)
     assert "(const float *new_, float *selftest," in (plain / "selftest_kernel.h").read_text()
     subprocess.run([need_compiler("clang"), "-x", "c++", *STRICT, "-fsyntax-only", f"-I{plain}", f"-I{other}", str(tmp_path / "main.c")], check=True)
-    with pytest.raises(ArgumentError, match="asked to export a kernel as 'selftest', which is not a name in C, or is that of .*; give one such as 'dense'"):
+    with pytest.raises(ArgumentError, match="asked to export a kernel as 'selftest', but the name is taken by .*; give one such as 'dense'"):
         kernel_of(dense(), 1, {"w": FLOATS}).export(tmp_path / "c", name="selftest")
 
 

@@ -59,7 +59,7 @@ def said(process: subprocess.Popen[str]) -> str:
 
 def test_a_second_process_chooses_nothing_and_has_the_same_network(cache: Path) -> None:
     first = said(start("first"))
-    assert "programs were chosen without measuring" in first
+    assert "programs were picked by the model without measuring" in first
     assert said(start("again")) == first
 
 

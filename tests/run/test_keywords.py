@@ -35,6 +35,13 @@ def test_options_of_the_target_are_told_to_belong_there() -> None:
         ansor.tune_tasks([], threads=1)  # type: ignore[call-arg]
 
 
+def test_the_cost_model_has_another_name_where_model_is_a_network() -> None:
+    with pytest.raises(ArgumentTypeError, match=r"asked auto_schedule for cost_model='package', which it does not take \(it calls this model=\)"):
+        ansor.auto_schedule("matmul", cost_model="package")  # type: ignore[call-arg]
+    with pytest.raises(ArgumentTypeError, match=r"export for model='package', which it does not take \(it calls this cost_model=\)"):
+        check_names("export", {"model": "package"}, api.ExportKeywords)
+
+
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_name_is_described_and_the_signature_is_short(entry: str) -> None:
     function = getattr(ansor, entry)
