@@ -64,7 +64,8 @@ COMPILE_HELP = """\
 Build without measuring: from recorded programs where the record file has them, and from the model's picks elsewhere.
 
   ansor compile resnet18 --records resnet18.jsonl --output build/resnet18
-  ansor compile resnet18 --export build/resnet18_c                    C that needs no Python, with a self-test; an operator, too
+  ansor compile resnet18 --export build/resnet18_c --isas native      C that needs no Python, with the records of this machine; an operator, too
+  ansor compile resnet18 --export build/resnet18_c                    a network for other x86-64 processors, chosen at run time
 
 An int8 network becomes C with one arena and a self-test. For a board it also becomes firmware.elf, which --run starts in the board's simulator:
 
@@ -209,6 +210,8 @@ def _unrecognized(left: Sequence[str], given: argparse.Namespace) -> str:
     if getattr(given, "args", ()) and all(re.fullmatch(r"[+-]?\d+", word) for word in left):
         sizes = ",".join(map(str, [*given.args, *left]))
         return f"unrecognized arguments: {' '.join(left)}; separate the sizes of an operator with commas: --args {sizes}"
+    if given.command == "bench" and "--args" in left:
+        return f"unrecognized arguments: {' '.join(left)}; bench times networks, for an operator use `ansor tune` and `ansor explain`"
     close = [get_close_matches(word, [f"--{name.replace('_', '-')}" for name in vars(given)], 1) for word in left if word.startswith("--")]
     hint = "".join(f"; did you mean {found[0]}?" for found in close[:1] if found)
     return f"unrecognized arguments: {' '.join(left)}{hint}"
@@ -305,7 +308,9 @@ def _add_compile(commands: Commands) -> None:
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
     parser.add_argument("--export", metavar="DIR", help="only write C there that needs no Python: a network for several instruction sets, or an operator")
     parser.add_argument("--constants", metavar="FILE.npz", help="values of an operator's constants, by name, for --export")
-    parser.add_argument("--isas", metavar="NAME,...", help="instruction sets of an exported network besides C99 (default: x86-64-v3,x86-64-v4; --threads: 1)")
+    parser.add_argument("--isas", metavar="NAME,...",
+                        help="instruction sets of an exported network besides C99 (default: x86-64-v3,x86-64-v4; --threads: 1); "
+                             "native: only this machine's processor, with its records, as with --target")
     _add_model(parser)
     parser.add_argument("--no-library", action="store_true", help="run our kernels even where PyTorch's own are faster (networks)")
     parser.add_argument("--no-compare", action="store_true", help="do not compare a network with PyTorch at the end")

@@ -11,7 +11,7 @@ from rich.console import Console
 from ansor import api
 from ansor.commands.as_json import notes_of, say_json
 from ansor.commands.bench_text import Bench, Side, show
-from ansor.commands.common import doing, evaluating, largest_error, made, make_console, records_of
+from ansor.commands.common import check_records_exist, doing, evaluating, largest_error, made, make_console, records_of
 from ansor.commands.group_times import group_times
 from ansor.commands.recorded_target import target_for
 from ansor.commands.subject import NetworkSubject, resolve
@@ -41,6 +41,8 @@ def run_bench(given: argparse.Namespace) -> int:
     with doing(notes, f"reading {given.subject}"):
         subject = _network(given)
     records = records_of(given, subject)
+    if not _tunes(given):
+        check_records_exist(given, records)
     check_file(records)
     target = target_for(given, records, notes)
     check_loads_here(target)
@@ -64,6 +66,10 @@ def _network(given: argparse.Namespace) -> NetworkSubject:
     raise ArgumentError(f"asked to bench {given.subject}, which is an operator; name a network, or use `ansor tune {given.subject}` for operators")
 
 
+def _tunes(given: argparse.Namespace) -> bool:
+    return bool(given.trials or given.minutes)
+
+
 def _bench(given: argparse.Namespace, subject: NetworkSubject, target: Target, records: Path, notes: Console) -> Bench:
     with doing(notes, f"making the model of {subject.name}"):
         model, inputs = made(subject)  # says so if PyTorch is missing
@@ -73,13 +79,13 @@ def _bench(given: argparse.Namespace, subject: NetworkSubject, target: Target, r
     from ansor.graph.network import torch_threads
     from ansor.graph.step_seconds import step_seconds
 
-    asks = bool(given.trials or given.minutes)
+    asks = _tunes(given)
     if asks:
         make_place(records)
     states: list[TaskState] = []
     network = api.compile(
-        model, inputs, target, trials=given.trials, minutes=given.minutes, records=records if asks or records.exists() else None, seed=given.seed,
-        library=not given.no_library, progress=ProgressView(notes, target), on_tasks=states.extend,
+        model, inputs, target, trials=given.trials if asks else 0, minutes=given.minutes, seed=given.seed,
+        records=records if asks or records.exists() else None, library=not given.no_library, progress=ProgressView(notes, target), on_tasks=states.extend,
     )  # fmt: skip
     args, kwargs = split_inputs(inputs)
     assert callable(model)

@@ -50,7 +50,7 @@ class Bench:
 
 def show(found: Bench, console: Console) -> None:
     """Print the runtimes, the groups and the limit."""
-    trials = f"{counted(found.trials, 'trial')} on record" if found.trials else "nothing tuned"
+    trials = f"{counted(found.trials, 'trial')} on record" if found.trials else "nothing tuned (--trials N tunes)"
     say(console, f"{found.network}, {counted(found.threads, 'thread')}, {trials}; medians of alternating calls")
     console.print()
     console.print(_sides_table(found.sides))
@@ -60,6 +60,8 @@ def show(found: Bench, console: Console) -> None:
     say(console, f"largest difference from PyTorch eager's largest result: {found.error:.1e}")
     console.print()
     console.print(_groups_table(found.groups))
+    total = format_seconds(sum(one.seconds for one in found.groups))
+    say(console, f"timed one by one, with overhead of each call; shares are of the sum, {total}")
     for line in _limit_lines(found):
         say(console, line)
 
@@ -80,7 +82,7 @@ def _groups_table(groups: Sequence[GroupTime]) -> Table:
     for one in groups[:SHOWN]:
         shown.add_row(*_row(_clipped(one.name), one, total))
     if rest := groups[SHOWN:]:
-        shown.add_row(*_row(f"{counted(len(rest), 'group')} more", _together(rest), total))
+        shown.add_row(*_row(f"{counted(len(rest), 'more group')}", _together(rest), total))
     return shown
 
 

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ansor.commands.subject import NetworkSubject, Subject
-from ansor.errors import AnsorError, DeclarationError
-from ansor.ir.dag import c_identifier
+from ansor.errors import AnsorError, DeclarationError, RecordError
+from ansor.ir.dag import c_identifier, tidy_identifier
 from ansor.measure.interleaved import interleaved
 from ansor.measure.record import Loaded
 from ansor.run.program import results
+from ansor.run.progress import say
 from ansor.run.states import TaskState
 from ansor.support.loaded import torch_needed
 from ansor.support.text import counted, with_article
@@ -86,6 +87,12 @@ def records_of(given: argparse.Namespace, subject: Subject) -> Path:
     return Path(given.records) if given.records else Path(f"{c_identifier(subject.file or subject.name)}.jsonl")
 
 
+def check_records_exist(given: argparse.Namespace, records: Path) -> None:
+    """Raise RecordError if the options name a record file that does not exist, for commands that only read it."""
+    if given.records and not records.exists():
+        raise RecordError(f"asked to {given.command} with the records in {records}, which does not exist; tune first, or leave --records out")
+
+
 def check_folder(folder: str | None, option: str = "--output") -> None:
     """Check, before hours are spent on results, that they can be written to the folder; a missing one is created and removed again.
 
@@ -108,6 +115,13 @@ def check_folder(folder: str | None, option: str = "--output") -> None:
         raise AnsorError(f"asked for {option} {folder}, which is not writable ({error.strerror or error}); name another folder") from error
 
 
+def say_origin(states: Sequence[TaskState], target: Target, console: Console) -> None:
+    """Print how many kernels are from records."""
+    recorded = sum(state.best is not None for state in states)
+    cure = "" if recorded or not states else "; `ansor tune` measures programs"
+    say(console, f"{counted(len(states), 'kernel')} for {target}: {recorded} from records, {len(states) - recorded} picked by the model{cure}")
+
+
 def save_kernels(states: Sequence[TaskState], folder: str | Path, target: Target, chosen: Callable[[TaskState], object]) -> int:
     """Save each kernel in a folder: C source, library, arguments and, for another machine, a self-test. Returns the number of kernels."""
     from ansor.run.states import Best
@@ -115,7 +129,7 @@ def save_kernels(states: Sequence[TaskState], folder: str | Path, target: Target
     bests = [best for state in states if isinstance(best := chosen(state), Best)]
     kernels = results([state.task for state in states], bests, target.toolchain())
     for number, (state, kernel) in enumerate(zip(states, kernels, strict=True)):
-        kernel.save(Path(folder) / f"{number:02d}_{c_identifier(state.task.name)}")
+        kernel.save(Path(folder) / f"{number:02d}_{tidy_identifier(state.task.name)}")
     return len(kernels)
 
 

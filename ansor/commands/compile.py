@@ -10,13 +10,13 @@ from pathlib import Path
 from rich.console import Console
 
 from ansor import api
-from ansor.commands.common import check_folder, doing, made, make_console, records_of, save_kernels
+from ansor.commands.common import check_folder, check_records_exist, doing, made, make_console, records_of, save_kernels, say_origin
 from ansor.commands.export import run_export
 from ansor.commands.int8 import is_int8, run_int8
 from ansor.commands.recorded_target import target_for
 from ansor.commands.subject import NetworkSubject, OperatorSubject, resolve
 from ansor.commands.tune import compare_with_torch
-from ansor.errors import ArgumentError, RecordError
+from ansor.errors import ArgumentError
 from ansor.measure.record import check_file
 from ansor.measure.record_place import make_place
 from ansor.run.choosing import chosen, recorded_state, say_guesses, say_unused
@@ -43,8 +43,7 @@ def run_compile(given: argparse.Namespace) -> int:
         subject = resolve(given.subject, given.args)
     check_folder(given.output)
     records = records_of(given, subject)
-    if given.records and not records.exists():
-        raise RecordError(f"asked to compile from {records}, which does not exist; tune first, or leave --records out")
+    check_records_exist(given, records)
     check_file(records)
     target = target_for(given, records, console)
     if not isinstance(subject, OperatorSubject):
@@ -60,7 +59,7 @@ def _compile_operator(given: argparse.Namespace, subject: OperatorSubject, targe
     start = time.monotonic()
     states = [recorded_state(subject.task(target), records)]
     say_unused(states, records, partial(say, console), partial(say, console))
-    _say_origin(states, target, console)
+    say_origin(states, target, console)
     results([state.task for state in states], [chosen(state, given.model) for state in states], target.toolchain())
     say_guesses(states, lambda line: say(console, line))
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
@@ -77,9 +76,10 @@ def _compile_network(given: argparse.Namespace, subject: NetworkSubject, target:
         make_place(records)  # the choice of PyTorch's kernels is kept there, too
     kept = records if records.exists() else None
     network = api.compile(
-        model, inputs, target, records=kept, cost_model=given.model, library=not given.no_library, progress=ProgressView(console), on_tasks=states.extend
-    )
-    _say_origin(states, target, console)
+        model, inputs, target, trials=0, records=kept, cost_model=given.model, library=not given.no_library, progress=ProgressView(console),
+        on_tasks=states.extend,
+    )  # fmt: skip
+    say_origin(states, target, console)
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
     _save(given, states, target, console)
     if not given.no_compare:
@@ -90,8 +90,3 @@ def _compile_network(given: argparse.Namespace, subject: NetworkSubject, target:
 def _save(given: argparse.Namespace, states: list[TaskState], target: Target, console: Console) -> None:
     if given.output:
         console.print(f"{counted(save_kernels(states, given.output, target, chosen), 'kernel')} saved in {given.output}")
-
-
-def _say_origin(states: list[TaskState], target: Target, console: Console) -> None:
-    recorded = sum(state.best is not None for state in states)
-    say(console, f"{counted(len(states), 'kernel')} for {target}: {recorded} from records, {len(states) - recorded} chosen without measuring")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from rich.console import Console
@@ -35,33 +35,33 @@ def run_coverage(given: argparse.Namespace) -> int:
     target = target_for(given, given.records, notes)
     with doing(notes, f"reading {given.subject}"):
         subject = resolve(given.subject, given.args)
-        tasks = list(_tasks(subject, target))
+        tasks, torch_steps = _tasks(subject, target)
     with doing(notes, "choosing programs for the untuned tasks"):
         found = coverage(tasks, given.records)
     if given.json:
         shares = {name: found.share(name) for name in (TUNED, PICKED, PLAIN)}
-        about = {"subject": subject.name, "file": given.records, "target": str(found.target), "unit": found.unit}
+        about = {"subject": subject.name, "file": given.records, "target": str(found.target), "unit": found.unit, "torch_steps": torch_steps}
         say_json(console, {**about, "shares": shares, "tasks": found.tasks})
     else:
-        _print(found, console)
+        _print(found, torch_steps, console)
         _conclude(given, found, console)
     if damaged_lines(given.records):
         say_left_out([], given.records, partial(say, notes), partial(say, notes))
     return 0
 
 
-def _tasks(subject: Subject, target: Target) -> Iterator[tuple[SearchTask, float]]:
-    """All tasks and their uses, including those without a reduction, which `ansor.extract_tasks` leaves out."""
+def _tasks(subject: Subject, target: Target) -> tuple[list[tuple[SearchTask, float]], int]:
+    """All tasks and their uses, including those without a reduction, which `ansor.extract_tasks` leaves out; and the number of steps in PyTorch."""
     if isinstance(subject, OperatorSubject):
-        yield subject.task(target), 1.0
-        return
+        return [(subject.task(target), 1.0)], 0
     from ansor.graph.tasks import extract
 
-    for one in extract(*made(subject)).tasks:
-        yield SearchTask(tensors=one.tensors, target=target, name=one.name), float(one.weight)
+    extracted = extract(*made(subject))
+    tasks = [(SearchTask(tensors=one.tensors, target=target, name=one.name), float(one.weight)) for one in extracted.tasks]
+    return tasks, sum(one.task is None for one in extracted.placed)
 
 
-def _print(found: Coverage, console: Console) -> None:
+def _print(found: Coverage, torch_steps: int, console: Console) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("task", overflow="fold")
     for heading in ("uses", "share", "program", "trials", "cost"):
@@ -70,6 +70,8 @@ def _print(found: Coverage, console: Console) -> None:
         cost = "-" if one.cost is None else found.unit.text(one.cost)
         table.add_row(Text(one.name), f"{one.uses:g}", f"{100 * one.share:.1f} %", one.program, str(one.trials), cost)
     console.print(table)
+    if torch_steps:
+        console.print(f"runs in PyTorch: {counted(torch_steps, 'step')}, not counted", soft_wrap=True, markup=False)
     for one in found.tasks:
         if one.near:
             console.print(f"near {one.name}: {_near(one.near)}", soft_wrap=True, markup=False)

@@ -13,16 +13,20 @@ from numpy.typing import NDArray
 from ansor.codegen.exported import CHECKS, RECORDED
 from ansor.errors import MeasureError
 from ansor.graph.plan import NetworkPlan
+from ansor.measure.record import load
+from ansor.measure.record_target import options_text
 from ansor.networks.export_text import chooser, cmake, constants_text, entry_of, header, recorded_places
-from ansor.networks.instruction_sets import InstructionSet
+from ansor.networks.instruction_sets import FALLBACK, InstructionSet
 from ansor.networks.plan_code import plan_text
 from ansor.networks.planning import Constants
 from ansor.networks.saved_network import CONSTANTS_FILE, KERNELS
-from ansor.networks.variants import Variant, programs, variant_of
+from ansor.networks.variants import Programs, Variant, programs, variant_of
+from ansor.run.choosing import say_unused
 from ansor.run.keywords import RunOptions
 from ansor.run.reporter import Reporter
 from ansor.support.bfloat16 import is_floating
 from ansor.support.safe_files import make_folder, write_whole
+from ansor.support.text import counted
 from ansor.targets.base import Target
 
 if TYPE_CHECKING:
@@ -80,8 +84,25 @@ def export(network: CompiledNetwork, folder: Path, target: Target, examples: Cal
 def export_for(extracted: ExtractedGraph, isas: Sequence[InstructionSet], threads: int, asked: RunOptions, reporter: Reporter) -> Exported:
     """Export a model for several instruction sets. The self-test expects the results of the last set's programs, which are built and run here."""
     constants, taken = Constants(), [programs(extracted, isa, threads, asked, reporter) for isa in isas]
+    if asked.records is not None and asked.records.exists() and extracted.tasks:
+        _say_origins(list(zip(isas, taken, strict=True)), threads, asked.records, reporter)
     found = [variant_of(one.written(extracted, isa), isa, constants) for one, isa in zip(taken, isas, strict=True)]
     return Exported(found, constants, recorded(taken[-1].built(extracted, reporter), found[-1].plan, extracted.examples))
+
+
+def _say_origins(chosen: Sequence[tuple[InstructionSet, Programs]], threads: int, records: Path, reporter: Reporter) -> None:
+    """Say for each instruction set how many kernels are from records, and what to do if none are."""
+    held = list(dict.fromkeys(options_text(record.target) for record in load(records).records))
+    named = [(isa, str(isa.target_of(threads)), one) for isa, one in chosen if isa != FALLBACK]
+    for isa, target, one in named:
+        cure = "" if one.recorded else f" (tune for --target '{target}')"
+        picked = len(one.tasks) - one.recorded
+        reporter.say(f"{isa.name}: {one.recorded} of {counted(len(one.tasks), 'kernel')} from records{cure}, {picked} picked by the model")
+        if target in held:
+            say_unused({id(state): state for state in one.states}.values(), records, reporter.say, reporter.alarm)
+    if held and named and not {target for _, target, _ in named} & set(held):
+        cure = "tune for the instruction sets, or export for this machine's processor alone: --isas native, or `export` of the network that compile returns"
+        reporter.alarm(f"no program in {records} is used, because it holds programs for {' and '.join(held)}; {cure}")
 
 
 def recorded(network: CompiledNetwork, plan: NetworkPlan, examples: CallArguments | None) -> bytes:

@@ -58,6 +58,9 @@ KNOWN = (
 )  # fmt: skip
 """Preferred sets come later."""
 
+NATIVE = "native"
+"""What the command line calls the processor of this machine, for which an export has only one set."""
+
 DEFAULT = ("x86-64-v3", "x86-64-v4")
 """For x86 processors of the last ten years; all others run the fallback."""
 
@@ -67,7 +70,11 @@ def instruction_sets(names: Collection[str]) -> tuple[InstructionSet, ...]:
     known = [one.name for one in KNOWN]
     wrong = [name for name in names if name not in known] if isinstance(names, Collection) and not isinstance(names, str) else [names]
     if wrong:
-        hint = "" if wrong[0] in known else did_you_mean(str(wrong[0]), known)
+        hint = "" if wrong[0] in (*known, NATIVE) else did_you_mean(str(wrong[0]), known)
         cure = f"give a tuple of {', '.join(known)}; {FALLBACK.name}, which runs everywhere, is always added"
+        if isinstance(names, str) and names in known:
+            raise ArgumentError(f"isas={names!r} is a string; give a tuple: ({names!r},)")
+        if wrong[0] == NATIVE:
+            cure = "for this machine's processor alone, export the network that ansor.compile returns, or give --isas native without other sets"
         raise ArgumentError(f"asked for a network for {names!r:.80}{hint}; {cure}")
     return (*(one for one in reversed(KNOWN) if one.name in names), FALLBACK)

@@ -14,7 +14,7 @@ from ansor.run.choosing import chosen, recorded_states, say_refused
 from ansor.run.kernels import built
 from ansor.run.keywords import RunOptions
 from ansor.run.reporter import Reporter
-from ansor.run.states import Best
+from ansor.run.states import Best, TaskState
 from ansor.support.text import counted
 from ansor.targets.base import parse_target
 from ansor.tasks.task import SearchTask
@@ -41,10 +41,16 @@ def variant_of(network: CompiledNetwork, isa: InstructionSet, constants: Constan
 
 @dataclass(frozen=True)
 class Programs:
-    """The chosen programs for one target, one for each task."""
+    """The chosen programs for one target, one for each task. states: what the records know about each."""
 
     tasks: Sequence[SearchTask]
     bests: Sequence[Best]
+    states: Sequence[TaskState]
+
+    @property
+    def recorded(self) -> int:
+        """How many programs are from records."""
+        return sum(state.best is not None for state in self.states)
 
     def written(self, extracted: ExtractedGraph, isa: InstructionSet) -> CompiledNetwork:
         """The network of the programs' C texts, which cannot be called."""
@@ -71,4 +77,4 @@ def programs(extracted: ExtractedGraph, isa: InstructionSet, threads: int, asked
     states = recorded_states([(task, float(group.weight)) for task, group in zip(tasks, extracted.tasks, strict=True)], asked.records)
     bests = [chosen(states[task.workload_key], asked.search.model, asked.search.seed) for task in tasks]
     say_refused(list(states.values()), reporter.alarm)
-    return Programs(tasks, bests)
+    return Programs(tasks, bests, [states[task.workload_key] for task in tasks])

@@ -50,13 +50,17 @@ def test_it_fits_into_80_columns() -> None:
     assert max(map(len, lines)) <= 80
     row = next(line for line in lines if line.startswith("conv2d"))
     assert row[NAME_WIDTH - 1] == "…" and row[NAME_WIDTH:].split() == ["12", "1", "ms", "6.2", "%", "10", "50", "%"]
-    assert any(line.startswith("5 groups more") for line in lines)
+    assert any(line.startswith("5 more groups") for line in lines)
 
 
 def test_who_does_not_run_is_named() -> None:
     lines = lines_of(made_up())
     assert "PyTorch eager  2.5 ms  2.50 x as fast  2.25 .. 2.75" in lines
     assert "PyTorch Inductor: does not run it: RuntimeError: no" in lines and "ONNX Runtime: not installed" in lines
+
+
+def test_shares_are_of_the_sum_of_steps_timed_one_by_one() -> None:
+    assert "timed one by one, with overhead of each call; shares are of the sum, 2.1 ms" in lines_of(made_up())
 
 
 def test_the_limit_counts_groups_without_one_as_they_are() -> None:
@@ -123,3 +127,16 @@ def test_a_network_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
 def test_what_is_no_network_is_refused(subject: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", subject]) == 1
     assert sentence in capsys.readouterr().err
+
+
+def test_records_that_are_not_there_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "net.py").write_text(NETWORK)
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", "net.py", "--records", "missing.jsonl"]) == 1
+    assert "asked to bench with the records in missing.jsonl, which does not exist; tune first" in capsys.readouterr().err
+
+
+def test_sizes_are_of_operators(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["bench", "matmul", "--args", "64,64,64"])
+    assert "--args 64,64,64; bench times networks, for an operator use `ansor tune` and `ansor explain`" in capsys.readouterr().err

@@ -53,6 +53,11 @@ def model():
 def example_inputs():
     return (torch.ones(4, 16),)
 """
+FIRST = """
+class First(torch.nn.Module):
+    def forward(self, results):
+        return results[0]
+"""
 
 
 @pytest.mark.torch
@@ -72,6 +77,13 @@ def test_a_network_of_which_one_task_is_tuned(tmp_path: Path, capsys: pytest.Cap
     assert {one["program"] for one in programs.values()} == {"tuned", "picked"} and programs[first.name]["cost"] == 1e-3
     assert sum(one["share"] for one in programs.values()) == pytest.approx(1.0) == sum(found["shares"].values())
     assert 0.0 < found["shares"]["picked"] < 1.0 and found["tasks"] == sorted(found["tasks"], key=lambda one: -one["share"])
+
+
+@pytest.mark.torch
+def test_steps_in_pytorch_are_named_and_not_counted(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "net.py").write_text(NETWORK.replace("torch.nn.ReLU()", "torch.nn.LSTM(32, 32), First()") + FIRST)
+    assert main(["coverage", str(tmp_path / "net.py"), file, "--threads", "1"]) == 0
+    assert "\nruns in PyTorch: 1 step, not counted\n" in capsys.readouterr().out
 
 
 def test_a_file_without_trials(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ from ansor.errors import ArgumentError, ModelError
 from ansor.networks.instruction_sets import KNOWN, instruction_sets
 from ansor.support.settings import environment_with
 from tests.c_compilers import need_compiler
+from tests.commands import record_files
 from tests.emulators import need_emulators
 from tests.networks.exported import Library, built
 
@@ -135,9 +136,15 @@ def test_cmake_builds_and_tests_it(compiler: str, tmp_path: Path) -> None:
 def test_instruction_sets_are_preferred_as_processors_grow() -> None:
     names = [one.name for one in KNOWN]
     assert [one.name for one in instruction_sets(names)] == [*reversed(names), "c99"] and [one.name for one in instruction_sets(())] == ["c99"]
-    for wrong in ("x86-64-v3", ("avx9",)):
-        with pytest.raises(ArgumentError, match="give a tuple of x86-64-v2, .*; c99, which runs everywhere, is always added"):
-            instruction_sets(wrong)
+    with pytest.raises(ArgumentError, match="give a tuple of x86-64-v2, .*; c99, which runs everywhere, is always added"):
+        instruction_sets(("avx9",))
+
+
+def test_records_that_no_instruction_set_uses_are_told(tmp_path: Path) -> None:
+    model, x = nn.Linear(8, 4).eval(), torch.randn(2, 8)
+    records = record_files.recorded(tmp_path / "r.jsonl", *ansor.extract_tasks(model, x, "cpu -threads=1").tasks)
+    with pytest.warns(ansor.AnsorWarning, match="no program in .*r.jsonl is used, because it holds programs for cpu -mcpu=native -threads=1; tune for"):
+        ansor.export(model, x, tmp_path / "net", isas=("x86-64-v3",), records=records, progress=False)
 
 
 def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
