@@ -10,3 +10,6 @@ INTEGER_LIMITS = {
     "bool": (0, 1), "int8": (-128, 127), "uint8": (0, 255), "int16": (-(2**15), 2**15 - 1), "int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1),
 }  # fmt: skip
 """Least and greatest value of an element of an integer tensor."""
+
+INTEGERS_UP_TO = {"bfloat16": 2**8, "float16": 2**11, "float32": 2**24, "float64": 2**53}
+"""Floats hold all integers up to this."""

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from ansor.errors import DeclarationError
 from ansor.te.declaration import Extreme
+from ansor.te.dtypes import INTEGER_LIMITS, INTEGERS_UP_TO
 from ansor.te.expr import Axis, Binary, Cast, Const, Expr, Not, Number, Operand, Reduce, Select, as_expr, binary, identity_of, is_float, unified
 from ansor.te.fold import fold
 from ansor.te.tensor import Read, placeholder
@@ -48,7 +49,7 @@ def _checked(name: str, source: Expr, axis: Axes) -> tuple[Axis, ...]:
         raise DeclarationError(f"asked for te.{name} over no axis; give axis=te.reduce_axis((0, n))")
     for one in axes:
         if not isinstance(one, Axis) or one.kind != "reduce":
-            raise DeclarationError(f"asked for te.{name} over {one}, which is not a reduce axis; make one with te.reduce_axis((0, n))")
+            raise DeclarationError(f"asked for te.{name} over {one}, which is not a reduce axis; make one with te.reduce_axis((0, n)), and index with it")
     if len({id(one) for one in axes}) != len(axes):
         raise DeclarationError(f"asked for te.{name} over axes {[one.name for one in axes]}, one of them twice; make a te.reduce_axis for each")
     if source.dtype == "bool":
@@ -187,25 +188,45 @@ def _ascends(place: Expr, axes: Sequence[Axis]) -> bool:
 
 
 def _steps(place: Expr) -> dict[int, int] | None:
-    """The factor of each axis in a sum, by its id, and under 0 the constant; None for anything else."""
+    """The factor of each axis in a sum, by its id, and under 0 the constant; None for anything else, and for values that some dtype on the way cannot hold."""
+    axes: dict[int, Axis] = {}
 
     def visit(node: Expr, inner: tuple[dict[int, int] | None, ...]) -> dict[int, int] | None:
         if isinstance(node, Axis):
+            axes[id(node)] = node
             return {id(node): 1}
-        if isinstance(node, Const):
-            return {0: int(node.value)}
-        if isinstance(node, Cast):
-            return inner[0]
-        if not isinstance(node, Binary) or inner[0] is None or inner[1] is None:
-            return None
-        left, right = inner[0], inner[1]
-        if node.op in ("add", "sub"):
-            sign = 1 if node.op == "add" else -1
-            return {key: left.get(key, 0) + sign * right.get(key, 0) for key in {*left, *right}}
-        many, one = (left, right) if set(right) == {0} else (right, left)
-        return {key: factor * one[0] for key, factor in many.items()} if node.op == "mul" and set(one) == {0} else None
+        found = _combined(node, inner)
+        return found if found is not None and _holds(node.dtype, found, axes) else None
 
     return fold(place, visit)
+
+
+def _combined(node: Expr, inner: tuple[dict[int, int] | None, ...]) -> dict[int, int] | None:
+    """The sum of a node that is no axis, from those of its operands."""
+    if isinstance(node, Const):
+        return {0: int(node.value)} if int(node.value) == node.value else None
+    if isinstance(node, Cast):
+        return inner[0]
+    if not isinstance(node, Binary) or inner[0] is None or inner[1] is None:
+        return None
+    left, right = inner[0], inner[1]
+    if node.op in ("add", "sub"):
+        sign = 1 if node.op == "add" else -1
+        return {key: left.get(key, 0) + sign * right.get(key, 0) for key in {*left, *right}}
+    many, one = (left, right) if set(right) == {0} else (right, left)
+    return {key: factor * one[0] for key, factor in many.items()} if node.op == "mul" and set(one) == {0} else None
+
+
+def _holds(dtype: str, steps: Mapping[int, int], axes: Mapping[int, Axis]) -> bool:
+    """Whether a dtype holds all values of a sum exactly: an integer that wraps does not grow, and a float may round two values to one."""
+    least, greatest = INTEGER_LIMITS[dtype] if dtype in INTEGER_LIMITS else (-INTEGERS_UP_TO[dtype], INTEGERS_UP_TO[dtype])
+    ends = [[factor * end for end in _ends(axes.get(key))] for key, factor in steps.items()]
+    return least <= sum(map(min, ends)) and sum(map(max, ends)) <= greatest
+
+
+def _ends(axis: Axis | None) -> tuple[int, int]:
+    """The least and the greatest value of an axis; of the constant's place, 1."""
+    return (1, 1) if axis is None else (axis.start, axis.start + axis.extent - 1)
 
 
 def _chooses_only(expr: Expr, variables: Sequence[Expr]) -> bool:

@@ -115,6 +115,8 @@ def test_pairs_chosen_by_one_member(at: int, least: bool, last: bool, lowest: bo
     (lambda r, k: 5 * r + k, True), (lambda r, k: 9 * r + 2 * k - 3, True), (lambda r, k: r * 4 + k, False), (lambda r, k: k * 4 + r, False),
     (lambda r, k: -r * 5 - k, False), (lambda r, k: r * k, False), (lambda r, k: PLACE_OF[r, k], False), (lambda r, k: k, False),
     (lambda r, k: (10 * r + 2 * k).astype("int64"), True), (lambda r, k: te.max(5 * r + k, 3), False),
+    (lambda r, k: (10 * r + 2 * k).astype("int8"), True), (lambda r, k: (40 * r + 8 * k).astype("int8"), False),
+    (lambda r, k: r.astype("int8") * 50 + k, False), (lambda r, k: (1024 * r + 2 * k).astype("float16"), False),
 ])  # fmt: skip
 def test_ties_are_broken_by_places_that_grow(place: Any, right: bool) -> None:
     r, k = te.reduce_axis((0, 4), "r"), te.reduce_axis((2, 7), "k")
