@@ -395,10 +395,9 @@ def compile_int8(
         model: the path of an ONNX file in QDQ format; or a graph that PyTorch's PT2E has quantised (what `convert_pt2e` returns, or its export);
             or another PyTorch module, which is quantised here; or an `ansor.integer` network.
         calibration: representative inputs of the PyTorch module, each a tensor or a tuple of tensors; the first one gives the shapes.
-        name: of the network in C; by default that of the file or the class.
         ram_bytes, flash_bytes: the board's memory sizes; by default those in its file. A network that needs more is rejected before anything is built.
         arena_bytes: RAM that the arena may take; more lets kernels use faster algorithms. By default the arena is as small as the tensors allow.
-        trials, minutes: the budget of all kernels together; without one nothing is measured. The others: as in `compile`.
+        name: in C, by default that of the file or class. trials, minutes: the budget of all kernels; without one nothing is measured. Others: as in `compile`.
 
     Raises ModelError for a model that cannot be read or does not fit, and the errors of `auto_schedule`.
     """

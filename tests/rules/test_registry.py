@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from ansor.errors import ScheduleError
-from ansor.rules.base import Derived
+from ansor.rules.base import Derived, SketchRule
 from ansor.rules.multi_level_tiling import MultiLevelTiling
 from ansor.rules.pack_operands import PackOperands
 from ansor.rules.registry import name_of, register, resolve, rule_named
@@ -52,7 +52,7 @@ def test_rules_have_their_registered_names() -> None:
         def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
             yield from ()
 
-    given = ("tensorize", MultiLevelTiling(), PackOperands(reuse=4), Unregistered())
+    given: tuple[str | SketchRule, ...] = ("tensorize", MultiLevelTiling(), PackOperands(reuse=4), Unregistered())
     assert tuple(map(name_of, given)) == ("tensorize", "multi_level_tiling", "pack_operands(reuse=4)", "Unregistered")
     register("registered_now")(Unregistered)
     assert name_of(Unregistered()) == "registered_now" and name_of(Unregistered(exclusive=True)) == "registered_now(exclusive=True)"
@@ -63,7 +63,7 @@ def test_a_rule_that_does_not_say_whether_it_is_exclusive_is_told() -> None:
         def derive(self, sketch: Sketch, stage: str, target: Target) -> Iterator[Derived]:
             yield from ()
 
-    for enter in (lambda: resolve([Silent()]), lambda: register("silent")(Silent)):  # type: ignore[list-item, arg-type, type-var]
+    for enter in (lambda: resolve([Silent()]), lambda: register("silent")(Silent)):  # type: ignore[list-item, type-var]
         with pytest.raises(ScheduleError, match="the sketch rule Silent has no attribute 'exclusive'; add `exclusive: bool = False`"):
             enter()
 
