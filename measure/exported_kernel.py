@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.codegen.c_arrays import BITS, declared, defined, element_type
-from ansor.codegen.exported import ALONE, CHECKS, FLAGS, LOOPS, RECORDED, recorded
+from ansor.codegen.exported import ALONE, CHECKED, CHECKS, FLAGS, LOOPS, RECORDED, march_text, recorded
 from ansor.codegen.pool_library import SOURCE as POOL
 from ansor.codegen.source import ALIGNMENT, Argument, CSource
 from ansor.errors import MeasureError
@@ -180,11 +180,9 @@ def readme(kernel: ExportedKernel) -> str:
         title=kernel.title, threads=counted(kernel.code.threads, "thread"), compile=f"cc {STANDARD} -march={kernel.march} -c {sources}",
         pool=f"    cc -O3 -std=c11 -pthread -c {POOL.name}\n" if several else "",
         objects=sources.replace(".c", ".o") + (f" {POOL.stem}.o -pthread" if several else ""),
-        rows="\n".join(rows), name=name, march=kernel.march, processor=HERE if kernel.march == "native" else "names the processor that it was made for",
+        rows="\n".join(rows), name=name, march=march_text(kernel.march, "kernel"), checked=CHECKED,
     )  # fmt: skip
 
-
-HERE = "means the processor of the compiling machine; elsewhere, name the processor that the kernel was made for"
 
 HEADER = """\
 /* {title}: a kernel in C.
@@ -265,7 +263,7 @@ A kernel in C for {threads}. It needs a C99 compiler with the extensions of gcc 
     {compile}
 {pool}    cc -std=c99 selftest.c {objects} -lm -o selftest && ./selftest
 
-or `cmake -B build && cmake --build build && ctest --test-dir build`. `-march={march}` {processor}. Without the option the kernel is slower, or does
+or `cmake -B build && cmake --build build && ctest --test-dir build`. {march}. Without the option the kernel is slower, or does
 not compile, if it uses instructions that not all processors have. `-ffp-contract=fast` fuses products and sums.
 
 | files | |
@@ -274,6 +272,5 @@ not compile, if it uses instructions that not all processors have. `-ffp-contrac
 
 In your own CMake project: `add_subdirectory` with this folder, and `target_link_libraries(app {name})`.
 
-The self-test compares with the outputs that were computed when these files were written. Whole numbers have to be equal. Others may differ by a thousandth of
-the largest number of their array, because compilers order sums in their own ways; numbers of two bytes by a few of their own steps (`checks.h`).
+{checked}
 """

@@ -38,7 +38,7 @@ static FILE *opened(const char *folder, const char *name) {
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "rb");
     if (!file) {
-        fprintf(stderr, "%s cannot be opened\n", path);
+        fprintf(stderr, "%s cannot be opened; usage: selftest FOLDER, the folder of the exported files\n", path);
         exit(2);
     }
     return file;

@@ -32,6 +32,17 @@ static void alone(void *pool, void (*body)(void *, long, long), void *ctx, long 
 }"""
 """A `parallel_for` on the caller's thread."""
 
+CHECKED = """\
+The self-test compares with the outputs that were computed when these files were written. Whole numbers have to be equal. Others may differ by a thousandth of
+the largest number of their array, because compilers order sums in their own ways; numbers of two bytes by a few of their own steps (`checks.h`)."""
+"""What READMEs say of self-tests."""
+
+
+def march_text(march: str, made: str) -> str:
+    """What READMEs say of the option for a processor. made: the kernel, or the network."""
+    here = f"means the processor of the compiling machine; elsewhere, name the processor that the {made} was made for"
+    return f"`-march={march}` {here if march == 'native' else 'names the processor that it was made for'}"
+
 
 def recorded(kind: str, arrays: Iterable[tuple[str, tuple[int, ...], str]]) -> str:
     """A macro that lists recorded arrays in order, for an X that has a value: bytes, kind of the elements and bytes of each, and the C text of the place.

@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from ansor.codegen.exported import FLAGS, recorded
+from ansor.codegen.exported import CHECKED, FLAGS, march_text, recorded
 from ansor.graph.plan import NetworkPlan
 from ansor.networks.instruction_sets import InstructionSet
 from ansor.networks.plan_code import ARGUMENTS, ENTRY, RUN
+from ansor.support.text import listed
 
 if TYPE_CHECKING:
     from ansor.networks.variants import Variant
 
+PROCESSORS = {"": "any processor", "__x86_64__": "x86-64 processors", "__aarch64__": "64-bit ARM processors"}
 IN_ROW = 24  # bytes of constants per line
 
 
@@ -75,10 +77,41 @@ def recorded_places(plan: NetworkPlan, embed: bool) -> str:
 
 def cmake(isas: Sequence[InstructionSet], embed: bool) -> str:
     """CMakeLists.txt."""
-    own = any("ANSOR_MARCH" in isa.march for isa in isas)
+    own = any(map(_is_own, isas))
     march = [f'set(ANSOR_MARCH {isas[0].name} CACHE STRING "The processor that the kernels were made for, as -march names it")'] if own else []
     variants = [f'ansor_variant({isa.name} "{_processors(isa)}" {f"-march={isa.march}" if isa.march else "-std=c99"})' for isa in isas]
     return CMAKE.format(before="\n".join(march), constants=" constants.c" if embed else "", flags=FLAGS, variants="\n".join(variants))
+
+
+def readme(isas: Sequence[InstructionSet], embed: bool) -> str:
+    """README.md."""
+    own = next((isa.name for isa in isas if _is_own(isa)), "")
+    rows = ["| `constants.c` | the weights, as the array `ansor_network_constants` |" if embed else
+            "| `constants.bin` | the weights: your program reads them into aligned memory |"]  # fmt: skip
+    choice = "" if own else " A call runs the best variant that the processor supports."
+    march = f"{march_text(own, 'network')}; with CMake that is `-DANSOR_MARCH=`. " if own else ""
+    return README.format(
+        isas=listed([isa.name for isa in isas]), choice=choice, commands="\n\n".join(_commands(isas, embed)), march=march, rows="\n".join(rows),
+        files="`selftest.bin`" if embed else "`selftest.bin` and `constants.bin`", checked=CHECKED,
+    )  # fmt: skip
+
+
+def _commands(isas: Sequence[InstructionSet], embed: bool) -> Iterator[str]:
+    """The commands of a compiler without CMake, for each kind of processor that there are sets for."""
+    kinds = list(dict.fromkeys(isa.macro for isa in isas if isa.macro)) or [""]
+    for kind in kinds:
+        lines = [f"On {PROCESSORS[kind]}:", ""] * (len(kinds) > 1)
+        for isa in isas:
+            if isa.macro in ("", kind):
+                march = f"-march={isa.name if _is_own(isa) else isa.march}" if isa.march else "-std=c99"
+                lines.append(f"    (cd kernels/{isa.name} && cc {FLAGS} {march} -c *.c)")
+        own = " ".join(["selftest.c", "network.c", *(["constants.c"] if embed else []), "kernels/*/*.o"])
+        yield "\n".join([*lines, f"    cc -std=c99 {own} -lm -o selftest && ./selftest ."])
+
+
+def _is_own(isa: InstructionSet) -> bool:
+    """Whether it is the processor of a compiled network, which CMake's option may replace."""
+    return "ANSOR_MARCH" in isa.march
 
 
 def _processors(isa: InstructionSet) -> str:
@@ -157,4 +190,32 @@ target_compile_options(selftest PRIVATE -std=c99 -Wall -Wextra)
 target_link_libraries(selftest PRIVATE network)
 enable_testing()
 add_test(NAME selftest COMMAND selftest ${{CMAKE_CURRENT_SOURCE_DIR}})
+"""
+
+README = """\
+# A network in C
+
+A network in C for {isas}.{choice}
+It needs a C99 compiler with the extensions of gcc and clang, and nothing else. With CMake:
+
+    cmake -B build && cmake --build build && ctest --test-dir build
+
+Without CMake, in this folder:
+
+{commands}
+
+{march}`-ffp-contract=fast` fuses products and sums.
+
+| files | |
+|---|---|
+| `network.h` | `ansor_network_run`, how it is called, the sizes of its memory, and the places of inputs and outputs |
+| `network.c` | chooses the kernels for the processor |
+| `kernels/*/*.c` | for each instruction set, the kernels, and in `plan.c` the function that calls them |
+{rows}
+| `selftest.c`, `selftest.h`, `checks.h`, `selftest.bin` | the self-test, with inputs and the network's outputs for them |
+
+In your own CMake project: `add_subdirectory` with this folder, and `target_link_libraries(app network)`.
+
+`selftest FOLDER` runs every variant that the processor supports. FOLDER is this folder, with {files}, and by default the current one.
+{checked}
 """

@@ -15,7 +15,7 @@ from ansor.errors import MeasureError
 from ansor.graph.plan import NetworkPlan
 from ansor.measure.record import load
 from ansor.measure.record_target import options_text
-from ansor.networks.export_text import chooser, cmake, constants_text, entry_of, header, recorded_places
+from ansor.networks.export_text import chooser, cmake, constants_text, entry_of, header, readme, recorded_places
 from ansor.networks.instruction_sets import FALLBACK, InstructionSet
 from ansor.networks.plan_code import plan_text
 from ansor.networks.planning import Constants
@@ -53,6 +53,7 @@ class Exported:
         files = {
             "network.h": header(self.variants, len(content), embed), "network.c": chooser([one.isa for one in self.variants]),
             "selftest.h": recorded_places(plan, embed), "CMakeLists.txt": cmake([one.isa for one in self.variants], embed),
+            "README.md": readme([one.isa for one in self.variants], embed),
             **{name: text for one in self.variants for name, text in _texts(one).items()},
             **({"constants.c": constants_text(content)} if embed else {}),
         }  # fmt: skip

@@ -123,6 +123,34 @@ def test_arm_runs_what_it_has(tmp_path: Path) -> None:
     assert said("qemu-aarch64", "-cpu", "cortex-a76", folder / "test", folder) == "armv8.2-a+dotprod: right\nc99: right\n"
 
 
+@pytest.mark.parametrize(("isas", "embed", "right"), [(ISAS, True, ISAS), (("x86-64-v3", "armv8-a"), False, ("x86-64-v3",)), ((), False, ())])
+def test_the_commands_in_the_readme_work(isas: tuple[str, ...], embed: bool, right: tuple[str, ...], tmp_path: Path) -> None:
+    need_compiler("gcc")
+    folder = ansor.export(nn.Linear(8, 4).eval(), torch.randn(2, 8), tmp_path / "net", isas=isas, embed=embed)
+    for_arm, several, text = (folder / "README.md").read_text().rpartition("On x86-64 processors:")
+    assert bool(several) == ("armv8-a" in isas) == ("-march=armv8-a -c *.c)" in for_arm)
+    found = said_by_commands(text, folder)
+    assert found[-1] == "c99: right" and set(found[:-1]) <= {f"{isa}: right" for isa in right}
+
+
+def test_the_readme_of_a_compiled_network(tmp_path: Path) -> None:
+    need_compiler("gcc")
+    folder = ansor.compile(nn.Linear(8, 4).eval(), torch.randn(2, 8), "cpu -threads=1", library=False, progress=False).export(tmp_path / "net")
+    text = (folder / "README.md").read_text()
+    assert "A network in C for native.\n" in text and "elsewhere, name the processor that the network was made for; with CMake that is `-DANSOR_MARCH=`" in text
+    assert said_by_commands(text, folder) == ["native: right"]
+    found = subprocess.run([folder / "selftest"], cwd=tmp_path, capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (2, "./constants.bin cannot be opened; usage: selftest FOLDER, the folder of the exported files\n")
+
+
+def said_by_commands(text: str, folder: Path) -> list[str]:
+    """What the commands of a README say that need no CMake."""
+    commands = re.findall(r"^    (\(?c[cd] .*)$", text, re.MULTILINE)
+    done = subprocess.run(" && ".join(commands), shell=True, cwd=folder, capture_output=True, text=True)
+    assert len(commands) > 1 and done.returncode == 0 and "warning" not in done.stderr, done.stderr
+    return done.stdout.splitlines()
+
+
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_cmake_builds_and_tests_it(compiler: str, tmp_path: Path) -> None:
