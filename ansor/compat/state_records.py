@@ -129,7 +129,7 @@ def _why_absent(program: Sketch, sketches: Sequence[Sketch]) -> str:
 
 def _absent(choice: Choice, value: tuple[int, ...]) -> str:
     if len(value) > 1 or choice.size > MOST_SHOWN:
-        return f"it does not try {choice.name} = {listed(list(map(str, value)), len(value))}"
+        return f"it does not try {choice.name} = {value if len(value) > 1 else value[0]}"
     return f"{choice.name} is {value[0]}, and it tries {listed(list(map(str, choice.table[:, 0].tolist())), MOST_SHOWN)}"
 
 

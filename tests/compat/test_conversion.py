@@ -135,13 +135,17 @@ def test_programs_outside_our_search_are_reported(tmp_path: Path) -> None:
         assert words in said, words
 
 
-def test_a_value_that_our_search_does_not_try_is_named(tmp_path: Path) -> None:
-    unrolled = [["SP", 2, 0, 16, [2, 1, 4], 1], ["SP", 2, 4, 16, [1, 1, 8], 1], ["SP", 2, 8, 8, [4], 1], ["RE", 2, [0, 4, 1, 5, 8, 2, 6, 9, 3, 7]]]
-    steps = [*unrolled, ["FU", 2, [0, 1, 2, 3]], ["AN", 2, 0, 3], ["PR", 2, 0, "auto_unroll_max_step$8"], ["AN", 2, 6, 2]]
+@pytest.mark.parametrize(("tiles", "unroll", "reason"), [
+    ([2, 1, 4], 8, "(C.unroll is 8, and it tries 0, 16, 64 and 512); SearchTask.apply_best of ansor.compat.tvm can still build it"),
+    ([7, 1, 1], 16, "(it does not try C.i = (7, 1, 1)); SearchTask.apply_best"),
+])  # fmt: skip
+def test_a_value_that_our_search_does_not_try_is_named(tiles: list[int], unroll: int, reason: str, tmp_path: Path) -> None:
+    tiled = [["SP", 2, 0, 16, tiles, 1], ["SP", 2, 4, 16, [1, 1, 8], 1], ["SP", 2, 8, 8, [4], 1], ["RE", 2, [0, 4, 1, 5, 8, 2, 6, 9, 3, 7]]]
+    steps = [*tiled, ["FU", 2, [0, 1, 2, 3]], ["AN", 2, 0, 3], ["PR", 2, 0, f"auto_unroll_max_step${unroll}"], ["AN", 2, 6, 2]]
     row = {"i": [[KEY, "llvm", [2, 64, 64, 0, 0, 0, 0, 0]], [[], steps]], "r": [[1.0], 0, 1.0, 1], "v": "v0.3"}
     (tmp_path / "log.json").write_text(json.dumps(row) + "\n")
     (left,) = convert(tmp_path / "log.json", tmp_path / "out.jsonl").left_out
-    assert "(C.unroll is 8, and it tries 0, 16, 64 and 512); SearchTask.apply_best of ansor.compat.tvm can still build it" in left.reason
+    assert reason in left.reason
 
 
 def test_workloads_that_only_a_hash_names_are_counted_together(tmp_path: Path) -> None:
