@@ -30,6 +30,22 @@ def check_known(entry: str, asked: Mapping[str, object], names: Iterable[str], h
             raise ArgumentTypeError(f"asked {entry} for {name}={value!r:.80}, which it does not take{tip}; by name it takes {', '.join(known)}")
 
 
+def explained(entry: str, function: Callable[P, R], hint: Hint = similar) -> Callable[P, R]:
+    """The function, which tells a keyword that it does not have like `known_names`, but only looks for one after Python's own TypeError: calls cost nothing."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            parameters = inspect.signature(function).parameters.values()
+            if all(one.kind != one.VAR_KEYWORD for one in parameters):
+                check_known(entry, kwargs, [one.name for one in parameters if one.kind != one.VAR_POSITIONAL], hint)
+            raise
+
+    return call
+
+
 def known_names(entry: str = "", hint: Hint = similar) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Makes a function raise ArgumentTypeError for a keyword that it does not have. entry: its public name, if that is another one."""
 

@@ -75,7 +75,7 @@ class Expr(Operators["Expr"]):
     def __bool__(self) -> bool:
         raise DeclarationError(
             f"asked for the truth of the expression `{self}`, which has no value while declaring; "
-            "use te.if_then_else, te.all or te.any instead of Python's if, and, or"
+            "use te.if_then_else, te.all, te.any, te.min or te.max (nn.clip for tensors) instead of Python's if, and, or, min, max"
         )
 
     def __index__(self) -> int:

@@ -211,32 +211,34 @@ def logical_not(condition: Operand) -> Expr:
     return Not(as_expr(condition, "bool"))
 
 
-def sum(expr: Operand, axis: Axes | Operand | None = None, where: Operand | None = None, init: Operand | None = None) -> Expr:
-    """Sum of `expr` over reduce axes, where a condition holds, starting from `init`. With two values, their sum."""
-    return _reduced("sum", expr, axis, where, init)
+def sum(
+    expr: Operand, b: Axes | Operand | None = None, where: Operand | None = None, init: Operand | None = None, *, axis: Axes | None = None
+) -> Expr:
+    """Sum of `expr` over reduce axes, where a condition holds, starting from `init`. `te.sum(x, y)` is the sum of two values."""
+    return _either("sum", expr, b, axis, where, init)
 
 
-def prod(expr: Operand, axis: Axes | Operand | None = None, where: Operand | None = None, init: Operand | None = None) -> Expr:
-    """Product of `expr` over reduce axes, where a condition holds, starting from `init`. With two values, their product."""
-    return _reduced("prod", expr, axis, where, init)
+def prod(
+    expr: Operand, b: Axes | Operand | None = None, where: Operand | None = None, init: Operand | None = None, *, axis: Axes | None = None
+) -> Expr:
+    """Product of `expr` over reduce axes, where a condition holds, starting from `init`. `te.prod(x, y)` is the product of two values."""
+    return _either("prod", expr, b, axis, where, init)
 
 
 def max(a: Operand, b: Axes | Operand | None = None, where: Operand | None = None, init: Operand | None = None, *, axis: Axes | None = None) -> Expr:
     """`te.max(x, axis=r)` and `te.max(x, r)` reduce like `te.sum`; `te.max(x, y)` is elementwise. A NaN on either side is kept, as in PyTorch."""
-    return _extreme("max", a, b, axis, where, init)
+    return _either("max", a, b, axis, where, init)
 
 
 def min(a: Operand, b: Axes | Operand | None = None, where: Operand | None = None, init: Operand | None = None, *, axis: Axes | None = None) -> Expr:
     """`te.min(x, axis=r)` and `te.min(x, r)` reduce like `te.sum`; `te.min(x, y)` is elementwise. A NaN on either side is kept, as in PyTorch."""
-    return _extreme("min", a, b, axis, where, init)
+    return _either("min", a, b, axis, where, init)
 
 
-def _extreme(name: str, a: Operand, b: Axes | Operand | None, axis: Axes | None, where: Operand | None, init: Operand | None) -> Expr:
-    if (b is None) == (axis is None):
-        raise DeclarationError(f"te.{name} takes exactly one of a second operand and axis=")
-    second = b if b is not None else axis
-    assert second is not None
-    return reduction(name, as_expr(a), axis, where, init) if axis is not None else _reduced(name, a, second, where, init)
+def _either(name: str, a: Operand, b: Axes | Operand | None, axis: Axes | None, where: Operand | None, init: Operand | None) -> Expr:
+    if b is not None and axis is not None:
+        raise DeclarationError(f"asked for te.{name} of `{a}` over an axis and with the second value `{b}`; give one of them")
+    return reduction(name, as_expr(a), axis, where, init) if axis is not None else _reduced(name, a, b, where, init)
 
 
 def _reduced(name: str, expr: Operand, second: Axes | Operand | None, where: Operand | None, init: Operand | None) -> Expr:

@@ -33,6 +33,13 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+def test_words_among_the_sizes_are_told(file: Path) -> None:
+    subject = resolve(f"{file}:scaled", (64, "a"))
+    assert isinstance(subject, OperatorSubject)
+    with pytest.raises(DeclarationError, match="asked for placeholder a with extent 'a' in dimension 1; .*; 'a' is from --args, where sizes are whole numbers"):
+        subject.task(parse_target("cpu -threads=1"))
+
+
 def test_builtin_names() -> None:
     assert isinstance(resolve("resnet18"), NetworkSubject)
     operator = resolve("matmul", (8, 16))

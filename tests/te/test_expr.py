@@ -18,6 +18,7 @@ X, J = te.Axis("i", 8), te.Axis("j", 4)
 F = te.placeholder((8,), name="F")[X]
 B = te.placeholder((8,), "int8", name="B")[X]
 TEXT: Any = "x"
+WRONG: Any = 1
 TENSOR: Any = te.placeholder((3,), name="X")
 MATRIX: Any = te.placeholder((8, 4), name="M")
 U, S, L, D = (te.placeholder((8,), dtype, name=dtype)[X] for dtype in ("uint8", "int16", "int64", "float64"))
@@ -139,8 +140,11 @@ def test_transform_replaces_and_keeps_what_did_not_change() -> None:
     (lambda: te.sum(F, axis=[]), "asked for te.sum over no axis"),
     (lambda: te.sum(F, axis=X), "asked for te.sum over i, which is not a reduce axis; make one with te.reduce_axis((0, n))"),
     (lambda: te.sum(X < 3, axis=te.reduce_axis(2, "r")), "asked for te.sum of the condition `(i < 3)` over r; convert it with .astype('int32')"),
-    (lambda: te.max(F), "te.max takes exactly one of a second operand and axis="),
-    (lambda: te.max(F, 0, axis=te.reduce_axis(2)), "te.max takes exactly one of a second operand and axis="),
+    (lambda: te.max(F), "asked for te.max of `"),
+    (lambda: te.max(F, 0, axis=te.reduce_axis(2)), "over an axis and with the second value `0`; give one of them"),
+    (lambda: te.sum(F, axis=WRONG), "asked for te.sum over 1, which is not a reduce axis; make one with te.reduce_axis((0, n)), and index with it"),
+    (lambda: te.prod(F, 2, axis=te.reduce_axis(2)), "over an axis and with the second value `2`; give one of them"),
+    (lambda: min(F, 6.0), "te.min or te.max (nn.clip for tensors) instead of Python's if, and, or, min, max"),
 ])
 def test_mistakes_give_a_sentence(mistake: object, sentence: str) -> None:
     assert callable(mistake)

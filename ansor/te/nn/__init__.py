@@ -1,6 +1,7 @@
 """The operator library: functions from tensors to tensors, under the names that users of TVM's `topi` know.
 
 Every function takes tensors (and returns one) declared with `ansor.te`, so operators and your own `te.compute` mix freely.
+A keyword or function that is not there is an error with the one that was probably meant.
 """
 
 from ansor.te.nn.capsule import capsule_conv2d as capsule_conv2d
@@ -117,6 +118,7 @@ from ansor.te.nn.joining import repeat as repeat
 from ansor.te.nn.joining import split as split
 from ansor.te.nn.joining import stack as stack
 from ansor.te.nn.joining import tile as tile
+from ansor.te.nn.misnamed import explaining as _explaining
 from ansor.te.nn.normalization import batch_norm as batch_norm
 from ansor.te.nn.normalization import l2_normalize as l2_normalize
 from ansor.te.nn.normalization import layer_norm as layer_norm
@@ -158,3 +160,5 @@ from ansor.te.nn.shape import strided_slice as strided_slice
 from ansor.te.nn.shape import take as take
 from ansor.te.nn.shape import transpose as transpose
 from ansor.te.tensor import elementwise as elementwise
+
+__getattr__ = _explaining(__name__, globals())
