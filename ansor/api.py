@@ -30,7 +30,7 @@ from ansor.support.names import known_names
 from ansor.support.notices import warn
 from ansor.support.text import counted
 from ansor.targets.base import Target, parse_target
-from ansor.tasks.arguments import check_arguments, check_names, few_by_position, option_or_similar
+from ansor.tasks.arguments import check_arguments, check_names, few_by_position, option_or_similar, takes_network
 from ansor.tasks.extracted import ExtractedTasks
 from ansor.tasks.task import Scope, SearchTask, Workload
 from ansor.te.tensor import Tensor
@@ -272,7 +272,7 @@ def extract_tasks(
     return ExtractedTasks([state.task for state in tunable], [int(state.weight) for state in tunable])
 
 
-@needs_torch
+@takes_network
 def compile(
     model: object, example_inputs: ExampleInputs = (), target: str | Target | None = None, **options: Unpack[CompileKeywords]
 ) -> CompiledNetwork:
@@ -311,7 +311,7 @@ def compile(
         return compiled(extracted, target, asked, reporter, library=options.get("library", True), on_tasks=on_tasks)
 
 
-@needs_torch
+@takes_network
 def compile_batches(
     model: object, example_inputs: ExampleInputs, target: str | Target | None = None, **options: Unpack[CompileKeywords]
 ) -> BatchedNetwork:
@@ -341,7 +341,7 @@ class ExportKeywords(ChoosingKeywords, total=False):
     embed: bool
 
 
-@needs_torch
+@takes_network
 def export(model: object, example_inputs: ExampleInputs, folder: str | Path, **options: Unpack[ExportKeywords]) -> Path:
     """Write a PyTorch module as self-contained C for several instruction sets. A call runs the best one that the processor supports. Nothing is measured.
 
@@ -385,7 +385,7 @@ class Int8Keywords(NetworkKeywords, total=False):
     arena_bytes: int
 
 
-@needs_torch
+@takes_network
 def compile_int8(
     model: object, calibration: Sequence[object] = (), target: str | Target | None = None, **options: Unpack[Int8Keywords]
 ) -> IntegerProgram:

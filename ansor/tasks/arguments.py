@@ -11,6 +11,7 @@ from typing import ParamSpec, TypeVar
 from ansor.cost_model.base import PACKAGE
 from ansor.errors import ArgumentError, ArgumentTypeError
 from ansor.measure.timing import TimingOptions
+from ansor.support.loaded import needs_torch
 from ansor.support.names import check_known, similar
 from ansor.targets.base import ALIASES, Target, find_kind, kind_names
 
@@ -29,6 +30,19 @@ def few_by_position(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return call
+
+
+def takes_network(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, which takes a network as its argument `model`, and needs PyTorch. Raises ArgumentTypeError for a cost model under that name."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if args and "model" in kwargs:
+            raise ArgumentTypeError(f"asked {function.__name__} for model={kwargs['model']!r:.80}, which it does not take beside a network; "
+                                    "it calls the cost model cost_model=")  # fmt: skip
+        return function(*args, **kwargs)
+
+    return needs_torch(call)
 
 
 def check_arguments(**given: object) -> None:

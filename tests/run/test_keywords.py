@@ -40,6 +40,8 @@ def test_the_cost_model_has_another_name_where_model_is_a_network() -> None:
         ansor.auto_schedule("matmul", cost_model="package")  # type: ignore[call-arg]
     with pytest.raises(ArgumentTypeError, match=r"export for model='package', which it does not take \(it calls this cost_model=\)"):
         check_names("export", {"model": "package"}, api.ExportKeywords)
+    with pytest.raises(ArgumentTypeError, match=r"asked compile for model='package', which it does not take beside a network; it calls the cost model cost_m"):
+        ansor.compile(object(), (), model="package")  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
