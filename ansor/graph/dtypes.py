@@ -20,9 +20,6 @@ FLOATS = frozenset(["bfloat16", "float32", "float64"])
 OF_KERNELS = frozenset(["bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"])
 """Dtypes of the steps that become kernels. Declarations support float16 as well, but float16 networks run in PyTorch."""
 
-NO_DTYPE = "networks have no kernels of dtype"
-"""Begins the reason why a call with another dtype runs in PyTorch."""
-
 
 def value_of(leaf: torch.Tensor | Array) -> Value:
     """Shape and dtype. For a tensor that is not strided, the layout comes before the dtype: `sparse_coo float32`.

@@ -30,10 +30,10 @@ from ansor.graph.aten.quantised import OF_CONSTANTS, integers_of
 from ansor.graph.aten.translation import NO_TRANSLATION, TABLE, AtenCall, Builder, Ref, Result, StaysWhole, Unsupported, check_values, is_of_kernels
 from ansor.graph.declare import declare
 from ansor.graph.decomposition import parts_of
-from ansor.graph.dtypes import NO_DTYPE, array_of, in_memory, value_of, view_of
+from ansor.graph.dtypes import array_of, in_memory, value_of, view_of
 from ansor.graph.export import CallArguments, ExampleInputs, Exported, Report, exported, known_warnings_silenced, logs_silenced
 from ansor.graph.in_place import OF_MEMORY, is_composed, only_reads, unseen_write, updates_statistics
-from ansor.graph.ir import Graph, Node, Value
+from ansor.graph.ir import NO_DTYPE, Graph, Node, Value
 from ansor.graph.torch_call import Held, Slot, TorchCall
 from ansor.graph.weights import WatchedWeights
 from ansor.support.bfloat16 import tensor_of

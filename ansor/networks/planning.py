@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.errors import ModelError
-from ansor.graph.dtypes import NO_DTYPE
+from ansor.graph.ir import NO_DTYPE
 from ansor.graph.plan import ARENA, CONSTANTS, Call, Check, NetworkPlan, Place, PlacedArray, PlannedKernel, Room
 from ansor.networks.network_kernel import PreparedCall, Text
 from ansor.support.safe_files import digest

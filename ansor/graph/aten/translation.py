@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansor.graph.dtypes import NO_DTYPE, OF_KERNELS
-from ansor.graph.ir import Array, Attribute, Graph, Node, Value, moves_nothing, unused
+from ansor.graph.dtypes import OF_KERNELS
+from ansor.graph.ir import NO_DTYPE, Array, Attribute, Graph, Node, Value, moves_nothing, unused
 
 
 class Unsupported(Exception):
