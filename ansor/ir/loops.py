@@ -17,7 +17,7 @@ import numpy as np
 from ansor.ir.columns import Flag, Int, product
 from ansor.ir.intrinsics import Intrinsic
 from ansor.ir.linear import Linear, Var
-from ansor.ir.printer import linear_text, number_text
+from ansor.ir.printer import linear_text, number_text, value_text
 from ansor.te.expr import INDEX, Expr, Number
 
 COMBINERS = {"sum": "+=", "prod": "*=", "max": "max=", "min": "min="}
@@ -111,7 +111,7 @@ class Store:
         """As text, indented."""
         where = f"if {' and '.join(map(str, self.guards))}: " if self.guards else ""
         target = f"{self.buffer.name}[{', '.join(map(linear_text, self.index))}]"
-        return [f"{'  ' * depth}{where}{target} {COMBINERS[self.combiner] if self.combiner else '='} {self.value}"]
+        return [f"{'  ' * depth}{where}{target} {COMBINERS[self.combiner] if self.combiner else '='} {value_text(self.value)}"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

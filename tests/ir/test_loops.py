@@ -1,5 +1,9 @@
 """A program as a person reads it."""
 
+from typing import Any
+
+import pytest
+
 from ansor import te
 from ansor.ir.dag import Dag
 from ansor.ir.simplify import simplified
@@ -15,11 +19,11 @@ y: float32[8, 8] output
 parallel for y_i in 8
   half: float32[1, 6] local
   for half_m in 6
-    half[0, half_m] = (x[y_i, half_m] * 0.5)
+    half[0, half_m] = x[y_i, half_m] * 0.5
   for y_j_0 in 2
     for y_r in 6  (unroll up to 16)
       vectorized for y_j_1 in 4
-        y[y_i, y_j_0 * 4 + y_j_1] += (half[0, y_r] * w[y_j_0, y_r, y_j_1])"""
+        y[y_i, y_j_0 * 4 + y_j_1] += half[0, y_r] * w[y_j_0, y_r, y_j_1]"""
 
 
 def declared() -> list[Tensor]:
@@ -46,3 +50,16 @@ def test_a_population_shows_ranges() -> None:
     text = str(sketch.lower_rows(np.array([[0], [1]])))
     assert "for y_j_0 in 4..8" in text
     assert "for y_j_1 in 1..2" in text
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (lambda a, i: (a[i] - (a[7 - i] - 2.0)) * 3.0 / (a[i] * 2.0), "(a[b_i] - (a[b_i * -1 + 7] - 2.0)) * 3.0 / (a[b_i] * 2.0)"),
+    (lambda a, i: te.if_then_else(te.all(a[i] > 1, te.any(a[i] < 0, i - 1 < 3)), a[(i * 3) // 4], 0.0),
+     "select(a[b_i] > 1.0 and (a[b_i] < 0.0 or b_i - 1 < 3), a[(b_i * 3) // 4], 0.0)"),
+    (lambda a, i: te.if_then_else(te.logical_not(te.all(a[i] > 1, a[i // 4] < 2)), 1.0, 0.0), "select(not (a[b_i] > 1.0 and a[b_i // 4] < 2.0), 1.0, 0.0)"),
+    (lambda a, i: te.max(a[i] * 2 + 1, 0.0) - (a[i] + 1), "max(a[b_i] * 2.0 + 1.0, 0.0) - (a[b_i] + 1.0)"),
+])  # fmt: skip
+def test_values_have_parentheses_only_where_they_are_needed(value: Any, text: str) -> None:
+    a = te.placeholder((8,), name="a")
+    loops = Sketch(Dag([a, te.compute((8,), lambda i: value(a, i), name="b")])).lower_row(())
+    assert str(loops).splitlines()[-1].partition(" = ")[2] == text

@@ -29,7 +29,7 @@ parallel for C_y_0 in 3
         unrolled for C_local_k_1 in 4
           vectorized for C_local_x in 32
             if C_y_0 * 30 + C_local_y < 70 and C_local_k_0 * 4 + C_local_k_1 < 33: \
-C_local[C_local_y, C_local_x] += (A[C_y_0 * 30 + C_local_y, C_local_k_0 * 4 + C_local_k_1] * B[C_local_k_0 * 4 + C_local_k_1, C_x_0 * 32 + C_local_x])
+C_local[C_local_y, C_local_x] += A[C_y_0 * 30 + C_local_y, C_local_k_0 * 4 + C_local_k_1] * B[C_local_k_0 * 4 + C_local_k_1, C_x_0 * 32 + C_local_x]
     for C_y_1 in 30
       for C_x_1 in 32
         if C_y_0 * 30 + C_y_1 < 70: C[C_y_0 * 30 + C_y_1, C_x_0 * 32 + C_x_1] = C_local[C_y_1, C_x_1]

@@ -20,17 +20,17 @@ x: float32[18] input
 y: float32[16] output
 p: float32[6] local"""
 VALUES = """\
-y[y_i_0 * 4 + y_i_1] = (p[y_i_0 * 0 + y_i_1] + p[y_i_0 * 0 + y_i_1 + 2])
-p[y_i_0 * 0 + p_i] = (x[y_i_0 * 4 + p_i] * 2.0)"""
+y[y_i_0 * 4 + y_i_1] = p[y_i_0 * 0 + y_i_1] + p[y_i_0 * 0 + y_i_1 + 2]
+p[y_i_0 * 0 + p_i] = x[y_i_0 * 4 + p_i] * 2.0"""
 NESTS = """\
 x: float32[18] input
 y: float32[16] output
 for y_i_0 in 4
   p: float32[6] local
   for p_i in 6
-    p[y_i_0 * 0 + p_i] = (x[y_i_0 * 4 + p_i] * 2.0)
+    p[y_i_0 * 0 + p_i] = x[y_i_0 * 4 + p_i] * 2.0
   vectorized for y_i_1 in 4
-    y[y_i_0 * 4 + y_i_1] = (p[y_i_0 * 0 + y_i_1] + p[y_i_0 * 0 + y_i_1 + 2])"""
+    y[y_i_0 * 4 + y_i_1] = p[y_i_0 * 0 + y_i_1] + p[y_i_0 * 0 + y_i_1 + 2]"""
 
 
 def neighbours() -> list[Tensor]:
