@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 from ansor.explain.values import Roof
 from ansor.report.axes import Axis, cost_axis
@@ -13,6 +14,7 @@ from ansor.targets.unit import SECONDS, Unit
 WIDTH, LEFT, RIGHT, TOP = 360, 62, 350, 12
 CURVE_BOTTOM, CURVE_HEIGHT = 160, 204
 ROOF_BOTTOM, ROOF_HEIGHT = 238, 282
+MOST_DECIMALS = 7
 ABOVE = 1.05
 """A kernel this far above the slope did not wait for memory."""
 
@@ -75,12 +77,23 @@ def curve(entry: Entry) -> Curve:
     across = Axis(0, max(len(one.costs) for one in runs), LEFT, RIGHT)
     up = cost_axis(min(costs), max(costs), CURVE_BOTTOM, TOP) if costs else None
     return Curve(
-        () if up is None else tuple(Mark(up.place(value), _cost_text(entry.task.where.unit, value)) for value in up.marks),
+        () if up is None else tuple(starmap(Mark, zip(map(up.place, up.marks), _cost_texts(entry.task.where.unit, up.marks), strict=True))),
         tuple(Mark(across.place(value), f"{value:g}") for value in across.marks if value == int(value)),
         _steps(entry.task, across, up),
         "" if entry.before is None else _steps(entry.before, across, up),
         _failed(entry.task, across),
     )
+
+
+def _cost_texts(unit: Unit, values: Sequence[float]) -> list[str]:
+    """The texts of costs, with as many digits as tell them apart."""
+    texts = [_cost_text(unit, value) for value in values]
+    scale, name = (1e6, " us") if unit == SECONDS else (1.0, "")
+    for decimals in range(MOST_DECIMALS):
+        if len(set(texts)) == len(values):
+            break
+        texts = [f"{scale * value:,.{decimals}f}{name}" for value in values]
+    return texts
 
 
 def _cost_text(unit: Unit, value: float) -> str:

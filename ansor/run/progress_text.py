@@ -32,7 +32,7 @@ def result_parts(progress: Progress, peak_gflops: float | None) -> list[str]:
     parts = [best_text(progress, peak_gflops)] if progress.waiting < progress.tasks else []
     parts.append(task_text(progress))
     if progress.gain is not None and progress.gain >= LEAST_GAIN:
-        parts.append(f"the rest of the budget is expected to save {format_share(progress.gain)}")
+        parts.append(f"the remaining trials are expected to make it {format_share(progress.gain)} faster")
     if progress.failures:
         parts.append("failed: " + ", ".join(f"{kind} {count}" for kind, count in sorted(progress.failures.items())))
     return parts

@@ -117,7 +117,7 @@ def test_a_network_weighs_its_tasks(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", [one, trial(1e-6)], "linear")
     text, page = made(tmp_path, path, "--of", tmp_path / "net.py", *ROOF)
     assert "3 times" in page.texts("span", "uses") and "100.0 %" in page.texts("td")
-    assert "of 3 us, the sum of the best times, each times its number of uses in net" in text
+    assert "Share of 3 us, the sum of best time x number of uses in net" in text
     assert "It is not part of net." in text
 
 

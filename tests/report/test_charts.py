@@ -48,6 +48,14 @@ def test_costs_in_another_unit_are_written_in_it() -> None:
     assert {mark.text for mark in curve(Entry(1, task, TaskFacts(1.0, None), 1.0, None)).marks} >= {"2.00 M", "3.00 M"}
 
 
+def test_close_costs_have_digits_that_tell_them_apart() -> None:
+    task = TunedWorkload("w", "task", CostScope("cpu", "qemu", INSTRUCTIONS), (91312.0, 91304.0), ())
+    marks = [mark.text for mark in curve(Entry(1, task, TaskFacts(1.0, None), 1.0, None)).marks]
+    assert len(set(marks)) == len(marks) > 2 and "91,310" in marks
+    seconds = [mark.text for mark in curve(entry(costs=(7.23201e-6, 7.23204e-6))).marks]
+    assert len(set(seconds)) == len(seconds) > 2 and all(text.endswith(" us") for text in seconds)
+
+
 def test_kernels_are_under_a_known_roof() -> None:
     section = Section(HERE, (entry(1, (1e-7,), 1000, 100), entry(2, (1e-6,), 1000, 1000), entry(3, (2e-7,), 1000, 1000)), Roof(10.0, 2.0))
     chart = roofline(section)

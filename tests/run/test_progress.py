@@ -46,7 +46,7 @@ def test_an_operator_shows_rate_share_speed_and_failures() -> None:
 def test_a_budget_of_time_shows_what_is_left_of_it_and_what_to_expect() -> None:
     timed = replace(later(progress(8, 1e-3, 5e7), budget=None, left=130.0), gain=0.0234)
     assert progress_parts(timed, None)[:2] == ["8 trials, 2.0 trials/s, 2 min 10 s left", "best 1 ms, 50.0 GFLOP/s"]
-    assert progress_parts(timed, None)[3] == "the rest of the budget is expected to save 2.3 %"
+    assert progress_parts(timed, None)[3] == "the remaining trials are expected to make it 2.3 % faster"
 
 
 def test_the_nearer_end_of_two_budgets_is_shown() -> None:
@@ -275,5 +275,5 @@ def test_the_table_says_which_tasks_a_network_does_not_tune() -> None:
 
 
 def test_a_gain_of_nothing_is_not_shown() -> None:
-    assert not any("expected to save" in part for part in progress_parts(replace(progress(64, 1e-3, 1e6), gain=0.0004), None))
-    assert any("expected to save 0.1 %" in part for part in progress_parts(replace(progress(64, 1e-3, 1e6), gain=0.0006), None))
+    assert not any("expected to" in part for part in progress_parts(replace(progress(64, 1e-3, 1e6), gain=0.0004), None))
+    assert any("expected to make it 0.1 % faster" in part for part in progress_parts(replace(progress(64, 1e-3, 1e6), gain=0.0006), None))
