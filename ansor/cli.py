@@ -65,7 +65,7 @@ Build without measuring: from recorded programs where the record file has them, 
 
   ansor compile resnet18 --records resnet18.jsonl --output build/resnet18
   ansor compile resnet18 --export build/resnet18_c --isas native      C that needs no Python, with the records of this machine; an operator, too
-  ansor compile resnet18 --export build/resnet18_c                    a network for other x86-64 processors, chosen at run time
+  ansor compile resnet18 --export build/resnet18_x86                  for several instruction sets of x86-64, chosen at run time
 
 An int8 network becomes C with one arena and a self-test. For a board it also becomes firmware.elf, which --run starts in the board's simulator:
 
