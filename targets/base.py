@@ -16,9 +16,11 @@ from operator import attrgetter
 from typing import Any, Literal, TypeVar
 
 from ansor.codegen.building import Toolchain
+from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.dialect import Dialect
 from ansor.codegen.generate import PASSES, Machine, draft_of, generate
 from ansor.codegen.source import CSource
+from ansor.codegen.toolchain import find_compiler
 from ansor.errors import TargetError
 from ansor.ir.columns import Row
 from ansor.ir.dag import Dag
@@ -29,7 +31,6 @@ from ansor.schedule.legality import LIMITS
 from ansor.schedule.machine import Limit
 from ansor.support.text import parse_bytes, with_article
 from ansor.targets.hardware import Caches, Hardware
-from ansor.targets.local_compiler import c_compiler
 from ansor.targets.other_names import kind_hint, option_hint
 from ansor.targets.own_cost import checked_cost
 from ansor.targets.prior import Prior
@@ -301,7 +302,7 @@ def _as_c(target: Target, loops: Loops, entry: str) -> CSource:
 
 
 def _c_compiler(target: Target) -> Toolchain:
-    return c_compiler(str(target) if target.kind == "cpu" else "", target.mcpu, target.compiler)
+    return CToolchain(find_compiler(target.compiler), target.mcpu)
 
 
 @dataclass(frozen=True)

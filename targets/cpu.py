@@ -7,10 +7,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+from ansor.codegen.building import Toolchain
+from ansor.codegen.c_toolchain import CToolchain
+from ansor.codegen.toolchain import find_compiler
 from ansor.errors import TargetError
 from ansor.ir import intrinsics
 from ansor.support import settings
 from ansor.targets import neon, x86_intrinsics
+from ansor.targets.architecture import foreign
 from ansor.targets.base import MCPU, Bounds, CodeGenerator, Kind, Option, OwnAlgorithms, Target, register_kind
 from ansor.targets.hardware import Caches, Hardware
 from ansor.targets.other_names import processor_hint
@@ -173,4 +177,13 @@ def caches_of(folder: Path) -> dict[tuple[int, str], tuple[int, int]]:
     return found
 
 
-CPU = register_kind(Kind("cpu", default, OPTIONS, codegen=CodeGenerator(intrinsics=INTRINSICS, algorithms=OwnAlgorithms(("channels_first",)))))
+def _toolchain(target: Target) -> Toolchain:
+    """A C compiler for the processor. A kind derived from this one may have processors of its own, of which nothing is known here."""
+    why = foreign(str(target), target.mcpu) if target.mcpu.replace("_", "-") in PROCESSORS else ""
+    if why:
+        raise TargetError(why)
+    return CToolchain(find_compiler(target.compiler), target.mcpu)
+
+
+CODEGEN = CodeGenerator(toolchain=_toolchain, intrinsics=INTRINSICS, algorithms=OwnAlgorithms(("channels_first",)))
+CPU = register_kind(Kind("cpu", default, OPTIONS, codegen=CODEGEN))

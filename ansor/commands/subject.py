@@ -163,10 +163,11 @@ def _explained(name: str, function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except AnsorError as error:
-            words = [word for word in args if isinstance(word, str) and f"with extent {word!r} " in str(error)]
-            if words:
-                raise DeclarationError(f"{error}; {words[0]!r} is from --args, where sizes are whole numbers") from error
+        except DeclarationError as error:
+            if any(isinstance(one, str) for one in args):  # a word where a size is meant
+                raise DeclarationError(f"{error}; the function was called with --args {','.join(map(str, args))}") from error
+            raise
+        except AnsorError:
             raise
         except Exception as error:  # the user's own code, as above
             given = ", ".join(map(str, args))

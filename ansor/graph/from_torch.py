@@ -27,13 +27,13 @@ from ansor.graph.aten import indexing as _indexing  # noqa: F401
 from ansor.graph.aten import layout as _layout  # noqa: F401
 from ansor.graph.aten import reductions as _reductions  # noqa: F401
 from ansor.graph.aten.quantised import OF_CONSTANTS, integers_of
-from ansor.graph.aten.translation import NO_TRANSLATION, TABLE, AtenCall, Builder, Ref, Result, StaysWhole, Unsupported, check_values, is_of_kernels
+from ansor.graph.aten.translation import NO_TRANSLATION, TABLE, AtenCall, Builder, Ref, Result, StaysWhole, Unsupported, check_values, is_of_kernels, no_dtype
 from ansor.graph.declare import declare
 from ansor.graph.decomposition import parts_of
 from ansor.graph.dtypes import array_of, in_memory, value_of, view_of
 from ansor.graph.export import CallArguments, ExampleInputs, Exported, Report, exported, known_warnings_silenced, logs_silenced
 from ansor.graph.in_place import OF_MEMORY, is_composed, only_reads, unseen_write, updates_statistics
-from ansor.graph.ir import NO_DTYPE, Graph, Node, Value
+from ansor.graph.ir import Graph, Node, Value
 from ansor.graph.torch_call import Held, Slot, TorchCall
 from ansor.graph.weights import WatchedWeights
 from ansor.support.bfloat16 import tensor_of
@@ -220,7 +220,7 @@ class _Reader:
         held = self.held[name]
         value = value_of(held.tensor)
         call = TorchCall(name, "aten.clone.default", (held,))
-        self.reasons[name] = f"{NO_DTYPE} {value.dtype}"
+        self.reasons[name] = no_dtype(value.dtype)
         return self.build.add("torch", [], value.shape, value.dtype, name, call=call, index=0)
 
     def _read_call(self, node: torch.fx.Node) -> None:

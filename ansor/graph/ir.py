@@ -20,9 +20,6 @@ from ansor.errors import ModelError
 from ansor.support.bfloat16 import make_known
 
 Attribute = object  # numbers, text, tuples of them, and `TorchCall` for `torch` nodes: hashable, compared by value
-
-NO_DTYPE = "networks have no kernels of dtype"
-"""Begins the reason why a call with another dtype runs in PyTorch."""
 Array = NDArray[np.generic]
 
 UNARY = frozenset({

@@ -27,6 +27,7 @@ def kernel_data(kernel: GroupKernel) -> KernelData | None:
     return {
         "text": code.text, "entry": code.entry, "arguments": [one.to_data() for one in code.arguments], "workspace": code.workspace_bytes,
         "threads": code.threads, "tolerance": code.tolerance, "name": own.name, "schedule": own.schedule, "origin": own.origin,
+        "mcpu": own.mcpu, "ranges": own.ranges,
     }  # fmt: skip
 
 
@@ -55,5 +56,6 @@ def _kernel_of(data: Mapping[str, Any], toolchain: Toolchain) -> NetworkKernel |
     if library is None:
         return None
     kernel = Kernel(source, library, schedule=data["schedule"])
-    kernel.name, kernel.origin = data["name"], data["origin"]
+    kernel.name, kernel.origin, kernel.mcpu = data["name"], data["origin"], data["mcpu"]
+    kernel.ranges = tuple((name, low, high) for name, low, high in data["ranges"])
     return NetworkKernel(kernel)

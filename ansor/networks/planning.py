@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.errors import ModelError
-from ansor.graph.ir import NO_DTYPE
 from ansor.graph.plan import ARENA, CONSTANTS, Call, Check, NetworkPlan, Place, PlacedArray, PlannedKernel, Room
 from ansor.networks.network_kernel import PreparedCall, Text
 from ansor.support.safe_files import digest
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from ansor.graph.network import CompiledNetwork
 
 ALIGNMENT = 64
-FLOAT32, LEFT_OUT = "use float32", "take these operators out of the model"
+LEFT_OUT = "take these operators out of the model"
 NAMED = 3  # steps that are named in the error
 Array = NDArray[np.generic]
 
@@ -133,5 +132,5 @@ def _check_steps(network: CompiledNetwork) -> None:
 
 def _cure(reasons: Iterable[str]) -> str:
     """What to do about operators that run in PyTorch for these reasons. The advice of a reason follows its semicolon."""
-    cures = {reason.partition("; ")[2] or (FLOAT32 if NO_DTYPE in reason else LEFT_OUT) for reason in reasons}
+    cures = {reason.partition("; ")[2] or LEFT_OUT for reason in reasons}
     return f"{', and '.join(sorted(cures))} (docs/networks.md)"

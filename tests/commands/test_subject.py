@@ -36,7 +36,7 @@ def file(tmp_path: Path) -> Path:
 def test_words_among_the_sizes_are_told(file: Path) -> None:
     subject = resolve(f"{file}:scaled", (64, "a"))
     assert isinstance(subject, OperatorSubject)
-    with pytest.raises(DeclarationError, match="asked for placeholder a with extent 'a' in dimension 1; .*; 'a' is from --args, where sizes are whole numbers"):
+    with pytest.raises(DeclarationError, match="extent 'a' in dimension 1; extents are whole numbers.*; the function was called with --args 64,a"):
         subject.task(parse_target("cpu -threads=1"))
 
 

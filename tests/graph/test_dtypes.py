@@ -61,7 +61,7 @@ class Weights(nn.Module):
 
 
 def of(dtype: torch.dtype) -> str:
-    return f"networks have no kernels of dtype {str(dtype).removeprefix('torch.')}$"
+    return f"networks have no kernels of dtype {str(dtype).removeprefix('torch.')}; use float32$"
 
 
 def floats(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -95,7 +95,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "views of memory": lambda: (lambda x: (x.view(BF)[:, 1::2].float(), x + 1), (floats(3, 4),), "there is no translation into kernels$"),
     "double and single": lambda: (lambda x, y: (x.double() @ y).float().relu(), (floats(3, 4), floats(4, 2).double()), ""),
     "unsigned": lambda: (lambda x: x.to(torch.uint16).to(torch.int32) + 1, (torch.arange(5),), of(torch.uint16)),
-    "sparse inside": lambda: (lambda x: torch.sparse.mm(x.relu().to_sparse(), x.T.contiguous()).relu(), (floats(3, 4),), "of dtype sparse_coo float32$"),
+    "sparse inside": lambda: (lambda x: torch.sparse.mm(x.relu().to_sparse(), x.T.contiguous()).relu(), (floats(3, 4),),
+                              "of dtype sparse_coo float32; use dense tensors$"),
     "dropout in training mode": lambda: (nn.Sequential(nn.Linear(6, 4), nn.Dropout(0.9)), (floats(2, 6),), "^Dropout of the model is in training mode, but"),
     "norm in training mode": lambda: (nn.Sequential(nn.Conv1d(2, 3, 3), nn.BatchNorm1d(3)), (floats(1, 2, 9),), "^BatchNorm1d of the model is in"),
     "norm of a part in training mode": lambda: (nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4)).eval().append(nn.Dropout()), (floats(2, 6),),

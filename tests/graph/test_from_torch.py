@@ -60,7 +60,7 @@ def test_loops_over_cells_are_kernels(cell: nn.RNNCellBase, agrees: Callable[...
 
 def test_dtypes_that_kernels_do_not_have_stay_in_pytorch(agrees: Callable[..., ExtractedGraph]) -> None:
     extracted = agrees(lambda x: (x.half() * 2).float() + x, torch.randn(3))
-    assert set(extracted.torch_calls.values()) == {"networks have no kernels of dtype float16"}
+    assert set(extracted.torch_calls.values()) == {"networks have no kernels of dtype float16; use float32"}
 
 
 def test_declarations_that_cannot_be_made_stay_in_pytorch(agrees: Callable[..., ExtractedGraph]) -> None:

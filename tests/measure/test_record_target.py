@@ -14,7 +14,7 @@ NATIVE, NAMED = parse_target("cpu -threads=1"), parse_target("cpu -mcpu=x86-64-v
 
 @pytest.fixture(autouse=True)
 def zig(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ansor.targets.local_compiler.find_compiler", lambda command: Compiler("zig", ("zig", "cc"), "zig cc 0.17.1"))
+    monkeypatch.setattr("ansor.targets.cpu.find_compiler", lambda command: Compiler("zig", ("zig", "cc"), "zig cc 0.17.1"))
 
 
 def test_the_text_names_processor_and_compiler() -> None:

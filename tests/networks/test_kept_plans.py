@@ -63,6 +63,17 @@ def test_a_second_process_chooses_nothing_and_has_the_same_network(cache: Path) 
     assert said(start("again")) == first
 
 
+def test_kept_kernels_know_their_processor_and_the_range_of_indices(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def facts() -> list[tuple[str, tuple[tuple[str, float, float], ...]]]:
+        network = ansor.compile(nn.Embedding(9, 4), (torch.tensor([[1, 8]]),), "cpu -mcpu=x86-64-v2 -threads=1")
+        return [(one.kernel.mcpu, one.kernel.ranges) for one in network.kernels if isinstance(one, NetworkKernel)]
+
+    first = facts()
+    monkeypatch.setattr(compiling, "_chosen", None)  # the second time nothing may be chosen
+    assert facts() == first
+    assert [(mcpu, [high for _, _, high in ranges]) for mcpu, ranges in first] == [("x86-64-v2", [9])]
+
+
 def test_weights_are_those_of_the_model_at_hand(cache: Path) -> None:
     assert said(start("first", seed=0)) == said(start("again", seed=1))
 

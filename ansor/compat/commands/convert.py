@@ -60,10 +60,10 @@ def _check_sizes(given: argparse.Namespace, subject: Subject | None, workloads: 
 def _sizes_in_log(file: str, name: str, function: WorkloadFunction) -> dict[str, str]:
     """The workloads of one function in a log: keys with the function's defaults, and texts such as `matmul(16, 16, 16)`."""
     keys = [parse_workload_key(record.input.task.recorded.workload_key) for record in states.load(file).records]
-    found = {}
+    signature, found = inspect.signature(function), {}
     for key in keys:
         if key.name == name:
-            bound = inspect.signature(function).bind_partial(*key.args[: len(inspect.signature(function).parameters)])
+            bound = signature.bind_partial(*key.args[: len(signature.parameters)])
             bound.apply_defaults()
             found[str(WorkloadKey(name, bound.args))] = f"{name}({', '.join(map(str, key.args))})"
     return found

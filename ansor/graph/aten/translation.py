@@ -20,15 +20,20 @@ import torch
 from numpy.typing import NDArray
 
 from ansor.graph.dtypes import OF_KERNELS
-from ansor.graph.ir import NO_DTYPE, Array, Attribute, Graph, Node, Value, moves_nothing, unused
+from ansor.graph.ir import Array, Attribute, Graph, Node, Value, moves_nothing, unused
 
 
 class Unsupported(Exception):
-    """This call has no translation into nodes; the text says why."""
+    """This call has no translation into nodes; the text says why and, after a semicolon, what to do about it if something can be done."""
 
 
 NO_TRANSLATION = "there is no translation into kernels"
 """The reason for an operator that has none."""
+
+
+def no_dtype(dtype: str) -> str:
+    """The reason for a call with a dtype that kernels do not support, or with a layout before it, such as `sparse_coo float32`."""
+    return f"networks have no kernels of dtype {dtype}; use {'dense tensors' if ' ' in dtype else 'float32'}"
 
 
 class StaysWhole(Unsupported):
@@ -255,7 +260,7 @@ def check_values(values: Sequence[Value]) -> None:
     """Raises Unsupported unless kernels support arrays like these."""
     for value in values:
         if value.dtype not in OF_KERNELS:
-            raise Unsupported(f"{NO_DTYPE} {value.dtype}")
+            raise Unsupported(no_dtype(value.dtype))
         if value.size == 0:
             raise Unsupported(f"kernels do not support arrays without elements (shape {value.shape})")
 

@@ -1,8 +1,9 @@
-"""The C compiler of targets for this machine."""
+"""The C compiler of processors with an operating system."""
 
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 
 import pytest
 
@@ -19,3 +20,9 @@ def test_a_processor_of_another_architecture_is_refused_before_a_compiler_is_sta
 @pytest.mark.compiler
 def test_the_processor_is_the_targets() -> None:
     assert parse_target("cpu -threads=1").toolchain().version
+
+
+@pytest.mark.compiler
+def test_a_name_of_a_kind_of_ones_own_is_of_no_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    assert replace(parse_target("cpu -threads=1"), mcpu="mine").toolchain().version
