@@ -22,7 +22,7 @@ from ansor.cost_model.cache_sets import FirstCache
 from ansor.cost_model.index_division import index_divisions
 from ansor.cost_model.nest import Nest
 from ansor.cost_model.register_tile import Tile, register_tile
-from ansor.ir.columns import Flag, Row, ceil, choose, larger, log, negated, row
+from ansor.ir.columns import Flag, Row, ceil, choose, larger, log, log2, negated, row
 from ansor.ir.loops import Loops
 from ansor.schedule.legality import accumulators, registers_for
 from ansor.schedule.machine import Machine
@@ -103,11 +103,12 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
     spills = overhead.spill * larger(tile.vectors - most, 0.0)
     running = choose(tile.vectors > 1, larger(reduction.together // tile.vectors, 1.0), reduction.running)
     chain = issue.latency + (issue.late if statement.nest.path[-1].intrinsic else 0.0)
-    latency = choose(tile.partial, chain / running, chain) / runs_at_once(tile, issue)
+    latency = choose(tile.partial > 1, chain / running, chain) / runs_at_once(tile, issue)
     body = larger(larger(work, tile.loads / issue.loads), latency) + spills
     if issue.each:
         body = body + issue.each * (tile.vectors + tile.loads)
-    return tile.bodies * body + divisions + tile.runs * (overhead.result * tile.vectors + overhead.loop + row(tile.partial) * reduction.fold * tile.vectors)
+    folded = reduction.fold * log2(tile.partial)
+    return tile.bodies * body + divisions + tile.runs * (overhead.result * tile.vectors + overhead.loop + folded * tile.vectors)
 
 
 def runs_at_once(tile: Tile, issue: Issue) -> Row:

@@ -1,4 +1,4 @@
-"""Guesses which loops without annotations the C compiler vectorizes by itself.
+"""Guesses which loops without annotations, and which statements in a row, the C compiler vectorizes by itself.
 
 It vectorizes the innermost loop that it does not unroll: around a reduction, that is the next outer loop, if the reduction is short enough to be fully
 unrolled. Accesses that move with that loop must be contiguous, or in groups so narrow that a few shuffles separate them.
@@ -13,11 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ansor.cost_model.buffer_features import Statement
+from ansor.cost_model.index_division import steps_evenly
 from ansor.ir.columns import Flag, Row, anywhere, choose, larger, negated, row
 from ansor.ir.loops import Buffer
 from ansor.schedule.legality import vector_pieces
 
 UNROLLED = 8.0  # the most statements of a loop that the compiler unrolls without a pragma
+AROUND = 32.0  # the same for loops around a reduction
 APART = 8.0  # the largest stride, in elements, at which the compiler vectorizes a loop
 SHUFFLED = 4.0  # the largest stride that shuffles handle
 SHUFFLES = 2.0  # loads that a shuffled vector costs
@@ -62,9 +64,30 @@ def packed_by_compiler(statement: Statement, elements: Row, lanes: int, *, optim
         if nest.store.combiner is None and optimizes:
             short = choose(real, short * extent, short)
             free = free & (negated(real) | (short <= UNROLLED))
+        elif optimizes:
+            short = choose(reduced & real, short * extent, short)
+            written = choose(reduced & real, written * extent, written)
+            free = free & (negated(reduced & real) | (written <= AROUND))
         else:
             free = free & negated(reduced & real)
     return Packed(found, loads)
+
+
+def packed_in_line(statement: Statement, level: int, long: bool) -> Flag:
+    """Whether the compiler makes vectors of statements written out in a row: copies of a loop whose results are neighbours, if no other loop is vectorised by
+    annotation. Their operands are neighbours too, or the same for all, unless the operations take so `long` that collecting operands pays."""
+    nest = statement.nest
+    packed: Flag = True if long else steps_evenly(nest, level)
+    for other, (loop, real) in enumerate(zip(nest.loops, nest.real, strict=True)):
+        packed = packed & negated(real & loop.vectorized & (other != level))
+    for buffer, print_ in statement.footprints.items():
+        stride = print_.strides[level]
+        near: Flag = stride is not None and stride == 1.0
+        if buffer is nest.store.buffer:
+            packed = packed & near
+        elif not long:
+            packed = packed & (near | negated(print_.moves[level]))
+    return packed
 
 
 def _loads(statement: Statement, buffer: Buffer, level: int, lanes: int) -> Row:

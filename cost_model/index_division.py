@@ -163,17 +163,26 @@ def _is_needed(atom: Division, constants: Constants) -> Flag:
 
 
 def _constants(nest: Nest) -> Constants:
-    """The loops that are written out, so that their variables are constants: those inside the innermost reduction, or the vectors of other statements."""
+    """The loops that are written out, so that their variables are constants: those inside the innermost reduction, the vectors of other statements, and the
+    reductions around them that the C compiler unrolls as a whole."""
     found: Constants = {}
     inside: Flag = True
     reduces: Flag = False
+    copies: Row = 1.0
+    whole: Flag = True
     for loop, real in zip(nest.loops, nest.real, strict=True):
         reduces = reduces | (loop.kind == "reduce" and real)
-    for loop, real in zip(reversed(nest.loops), reversed(nest.real), strict=True):
+    for loop, extent, real in zip(reversed(nest.loops), reversed(nest.extents), reversed(nest.real), strict=True):
         if loop.stage != nest.store.stage:
             break
         if loop.kind == "reduce":
             inside = inside & negated(real)
+            copies = copies * extent
+            whole = whole & (negated(real) | (copies <= row(loop.runs.unroll_limit)))
+            found[loop.var] = whole
         else:
-            found[loop.var] = (reduces & inside) | (negated(reduces) & loop.vectorized) if nest.store.combiner is not None else loop.vectorized
+            written = (reduces & inside) | (negated(reduces) & loop.vectorized) if nest.store.combiner is not None else loop.vectorized
+            found[loop.var] = written
+            copies = choose(loop.vectorized, copies, copies * extent)
+            whole = whole & (negated(real) | written)
     return found

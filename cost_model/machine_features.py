@@ -31,7 +31,7 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
     yield log2(tile.elements * tile.packed / (tile.vectors * lanes))
     yield log2(tile.vectors / accumulators(registers_for(nest.path, nest.store, core)))
     yield log2(larger(tile.bodies / tile.runs, 1.0))
-    yield row(tile.partial)
+    yield row(tile.partial > 1)
     yield log2(1.0 + sum((count * _across_lines(statement, buffer, core) for buffer, count in tile.reads.items()), start=0.0))
     yield _across_lines(statement, nest.store.buffer, core)
     remainders = statement.once("remainders", lambda: remainders_of(nest))

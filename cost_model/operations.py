@@ -9,12 +9,16 @@ from typing import Literal
 from ansor.ir.loops import Access, Buffer, IndexValue, Store
 from ansor.te.expr import COMPARISONS, DIVISIONS, Binary, Call, Cast, Const, Expr, Select, is_float
 from ansor.te.fold import fold, postorder, walk
+from ansor.te.scalar import ROUNDING, small_power
 
 EXTREME = 2.0
 """Instructions of a minimum or maximum of floats, which have to keep NaN."""
 
 DIVISION = 0.5
-"""The cost of a division, relative to a function such as exp."""
+"""The cost of a division or a square root, relative to a function such as exp."""
+
+SHORT = frozenset({"fabs", "copysign", *ROUNDING})
+"""Functions that are one instruction."""
 
 Reads = frozenset[Buffer] | None
 """The buffers that operations read; None if they also depend on loop variables."""
@@ -26,7 +30,7 @@ Kind = Literal["arithmetic", "choices", "calls"]
 class Operations:
     """Operations that depend on the same buffers, for one element or one vector.
 
-    arithmetic: instructions; choices: selections between two values; calls: functions such as exp, with a division as `DIVISION` of one.
+    arithmetic: instructions; choices: selections between two values; calls: functions such as exp, with a division or square root as `DIVISION` of one.
     """
 
     reads: Reads
@@ -77,7 +81,7 @@ def _count(node: Expr, added: Expr | None, reads: Mapping[int, Reads]) -> tuple[
     if isinstance(node, Select):
         return "choices", 1.0
     if isinstance(node, Call):
-        return "calls", 1.0
+        return _count_call(node)
     if isinstance(node, Cast):
         return "arithmetic", 1.0
     if not isinstance(node, Binary) or node.op in COMPARISONS or node.dtype == "bool":
@@ -88,6 +92,13 @@ def _count(node: Expr, added: Expr | None, reads: Mapping[int, Reads]) -> tuple[
         return "arithmetic", 1.0 if isinstance(node.right, Const) or isinstance(node.left, Const) else EXTREME
     fused = node.op == "mul" and node is added
     return "arithmetic", float(not fused and not _adds_product(node, reads))
+
+
+def _count_call(call: Call) -> tuple[Kind, float]:
+    """What a function costs: some are a single instruction, as fast as an addition, or as slow as a division."""
+    if call.name in SHORT or small_power(call):
+        return "arithmetic", max(1.0, float((small_power(call) + 1) // 2))
+    return "calls", DIVISION if call.name == "sqrt" else 1.0
 
 
 def _adds_product(node: Binary, reads: Mapping[int, Reads]) -> bool:

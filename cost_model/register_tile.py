@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ansor.cost_model.buffer_features import Statement
-from ansor.cost_model.compiler_vectors import packed_by_compiler
+from ansor.cost_model.compiler_vectors import packed_by_compiler, packed_in_line
 from ansor.cost_model.index_division import steps_evenly
 from ansor.cost_model.operations import Reads, operations_of
 from ansor.ir.columns import Flag, Row, anywhere, choose, negated, row, smaller
@@ -33,8 +33,8 @@ class Tile:
     """The register tile of a statement, one number per program.
 
     elements: iterations of the tile's loops; vectors: instructions they take; packed: bodies that the compiler vectorizes together by itself; reads:
-    memory reads per body, by buffer; work: instructions per body; runs: how often the tile is entered; bodies: how often its body runs; partial: its
-    innermost reduction runs in vectors of partial results.
+    memory reads per body, by buffer; work: instructions per body; runs: how often the tile is entered; bodies: how often its body runs; partial: elements of
+    the vectors of partial results that its innermost reduction runs in, 1 if there are none.
     """
 
     elements: Row
@@ -44,7 +44,7 @@ class Tile:
     work: Work
     runs: Row
     bodies: Row
-    partial: Flag
+    partial: Row
 
     @cached_property
     def loads(self) -> Row:
@@ -106,9 +106,10 @@ class _Growing:
         self._bodies: Row = 1.0
         self._inside: Flag = True
         self._running: Flag = True
-        self._partial: Flag = False
+        self._partial: Row = 1.0
         store = statement.nest.store
         self._loads = {buffer: _Repeated(print_.moves) for buffer, print_ in statement.footprints.items() if buffer is not store.buffer}
+        self._long = any(done.calls for done in operations_of(store, optimizes))
         self._computed = [(done, _Repeated(_moves_together(statement, done.reads))) for done in operations_of(store, optimizes)]
 
     def reduce(self, level: int) -> None:
@@ -122,7 +123,7 @@ class _Growing:
         self._inside = self._inside & negated(real)
         self._bodies = choose(self._running, self._bodies * bodies, self._bodies)
         self._run(level, real, self._running, bodies)
-        self._partial = self._partial | along
+        self._partial = choose(along, extent / in_vectors, self._partial)
 
     def repeat(self, level: int) -> None:
         """Move outwards, past another loop: unrolled inside the innermost reduction, or a vector."""
@@ -130,7 +131,9 @@ class _Growing:
         loop, extent, real, reduces = nest.loops[level], nest.extents[level], nest.real[level], nest.store.combiner is not None
         self._running = self._running & (self._inside | negated(real))
         vectorized = loop.vectorized if loop.vectorized is False else loop.vectorized & self._in_vectors(level)
-        written = self._inside | (self._partial & loop.unrolled) if reduces else self._inside & vectorized
+        if reduces and self._optimizes:
+            vectorized = vectorized | (self._inside & packed_in_line(statement, level, self._long))
+        written = self._inside | ((self._partial > 1) & loop.unrolled) if reduces else self._inside & vectorized
         if not reduces:
             self._run(level, real & negated(written), True, choose(written, 1.0, extent))
         if not anywhere(written):

@@ -29,12 +29,12 @@ class Issue:
 class Reduction:
     """Reductions in vectors of partial results.
 
-    running, together: vectors of partial results of one element, and of several elements together; fold: cycles to combine those of one element.
+    running, together: vectors of partial results of one element, and of several elements together; fold: cycles to halve a vector of them by adding.
     """
 
     running: float = 4.0
     together: float = 8.0
-    fold: float = 20.0
+    fold: float = 2.0
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Overhead:
     loop: leaving and entering the loops around a tile, unless other work hides it; division: a quotient or remainder by a constant, in an index.
     """
 
-    call: float = 14.0
+    call: float = 10.0
     result: float = 1.5
     spill: float = 3.0
     loop: float = 2.0

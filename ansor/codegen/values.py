@@ -14,7 +14,7 @@ from ansor.codegen.dialect import C_TYPES, MASK, UNSIGNED, WRAPPING, Helpers, li
 from ansor.codegen.high_words import FEWEST, high_word, high_words_function
 from ansor.codegen.pieces import pieces
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Var, atom_variables, bounds, is_opaque, of
-from ansor.ir.loops import Access, Buffer, IndexValue
+from ansor.ir.loops import Access, Buffer, Guard, IndexValue
 from ansor.ir.rejoin import rejoined
 from ansor.ir.simplify import simplified_index
 from ansor.support.bfloat16 import BFLOAT16
@@ -379,17 +379,18 @@ class _Facts(NamedTuple):  # one per node of each candidate: cheaper than a data
     widths: int
 
 
-def vectorizable(expr: Expr, var: Var) -> bool:
-    """Whether the expression can be written for a vector of neighbouring values of `var`."""
-    facts = fold(expr, lambda node, operands: _facts(node, operands, var))
+def vectorizable(expr: Expr, var: Var, guards: Sequence[Guard] = ()) -> bool:
+    """Whether the expression can be written for a vector of neighbouring values of `var`. guards: it is computed only where they hold."""
+    standing = [guard for guard in guards if not mentions(guard.value, var)]  # for all lanes alike
+    facts = fold(expr, lambda node, operands: _facts(node, operands, var, standing))
     if not facts.fits or (expr.dtype == "bool" and facts.moves):
         return False
     return facts.harmless or not pieces(expr)  # clipped reads are not adjacent
 
 
-def _facts(node: Expr, operands: tuple[_Facts, ...], var: Var) -> _Facts:
+def _facts(node: Expr, operands: tuple[_Facts, ...], var: Var, guards: Sequence[Guard]) -> _Facts:
     moves = any(one.moves for one in operands) or any(mentions(linear, var) for linear in _own_indices(node))
-    harmless = _is_harmless(node) and all(one.harmless for one in operands)
+    harmless = _is_harmless(node, guards) and all(one.harmless for one in operands)
     plain = isinstance(node, Binary | Not | Access | IndexValue | Const | Call | Cast) and all(one.plain for one in operands)
     varying = (node.dtype != "bool" or moves) and all(one.varying for one in operands)
     widths = BYTES[node.left.dtype] if isinstance(node, Binary) and node.op in COMPARISONS else 0
@@ -435,18 +436,26 @@ def computable(expr: Expr) -> bool:
     return all(map(_is_harmless, walk(expr)))
 
 
-def _is_harmless(node: Expr) -> bool:
+def _is_harmless(node: Expr, guards: Sequence[Guard] = ()) -> bool:
     if isinstance(node, Access):
-        return in_bounds(node)
+        return in_bounds(node, guards)
     if isinstance(node, IndexValue):
         return not any(is_opaque(atom) for atom, _ in node.value.terms)
     return not isinstance(node, Binary) or node.op not in DIVISIONS or isinstance(node.right, Const)
 
 
-def in_bounds(access: Access) -> bool:
-    """Whether the element exists for all values of the loop variables."""
+def in_bounds(access: Access, guards: Sequence[Guard] = ()) -> bool:
+    """Whether the element exists for all values of the loop variables for which the guards hold."""
     for linear, extent in zip(access.index, access.buffer.shape, strict=True):
         found = bounds(linear)
-        if found is None or int(found[0]) < 0 or int(found[1]) >= int(extent):
+        if found is None:
+            return False
+        least, most = int(found[0]), int(found[1])
+        for guard in guards:
+            if guard.value.terms == linear.terms:
+                moved = int(linear.const) - int(guard.value.const)
+                least = least if guard.low is None else max(least, int(guard.low) + moved)
+                most = most if guard.high is None else min(most, int(guard.high) - 1 + moved)
+        if least < 0 or most >= int(extent):
             return False
     return True

@@ -130,7 +130,7 @@ def _lane_loop(loops: Sequence[For], store: Store) -> For | None:
     if not loops or not loops[-1].vectorized:
         return None
     loop = loops[-1]
-    return loop if contiguous(store.buffer, store.index, loop.var) and vectorizable(store.value, loop.var) else None
+    return loop if contiguous(store.buffer, store.index, loop.var) and vectorizable(store.value, loop.var, store.guards) else None
 
 
 # the tree -------------------------------------------------------------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def _match(nest: Nest) -> VectorReduction | None:
     if not isinstance(tile, Tile) or not tile.reductions or not tile.reductions[-1].vectorized:
         return None
     var, value = tile.reductions[-1].var, nest.store.value
-    along = nest.widest > 1 and int(var.extent) > 1 and not pieces(value) and vectorizable(value, var) and depends(value, var)
+    along = nest.widest > 1 and int(var.extent) > 1 and not pieces(value) and vectorizable(value, var, nest.store.guards) and depends(value, var)
     return VectorReduction(tile, nest.widest) if along and not guards_by(tile.within, [var])[1] else None
 
 
