@@ -9,7 +9,7 @@ import pytest
 from ansor.codegen.dialect import Helpers, literal
 from ansor.codegen.values import Lanes, Writer, computable, in_bounds, vectorizable
 from ansor.ir.linear import Linear, Opaque, Quotient, Remainder, Var, of
-from ansor.ir.loops import Access, Buffer, IndexValue
+from ansor.ir.loops import Access, Buffer, Guard, IndexValue
 from ansor.te.expr import Binary, Cast, Const, Expr, Select
 
 ROW, COLUMN = Var("i", 8), Var("j", 8)
@@ -92,6 +92,10 @@ def test_lanes_choose_by_mask_only_where_both_sides_may_be_computed() -> None:
     assert vectorizable(Select(test, read(), Const(0.0, "float32"), "float32"), COLUMN)
     beyond = read(row=of(ROW) - 1)
     assert not vectorizable(Select(test, beyond, Const(0.0, "float32"), "float32"), COLUMN), "a read that the choice guards"
+    inside = Guard(of(ROW) - 1, 0, None)
+    assert vectorizable(Select(test, beyond, Const(0.0, "float32"), "float32"), COLUMN, [inside]), "computed only where it can be read"
+    assert not vectorizable(Select(test, beyond, Const(0.0, "float32"), "float32"), COLUMN, [Guard(of(ROW), 0, None)]), "a row further"
+    assert not vectorizable(Select(test, beyond, Const(0.0, "float32"), "float32"), ROW, [inside]), "the guard is not the same for all lanes"
     guarded = Binary("and", test, less(beyond, Const(1.0, "float32")), "bool")
     assert not vectorizable(Select(guarded, read(), Const(0.0, "float32"), "float32"), COLUMN), "a read that the first half of the condition guards"
     whole = Buffer("k", (8, 8), "int32", "input")
@@ -101,6 +105,7 @@ def test_lanes_choose_by_mask_only_where_both_sides_may_be_computed() -> None:
 
 
 def test_bounds_and_computable() -> None:
+    assert in_bounds(read(row=of(ROW) + 1), [Guard(of(ROW), None, 7)]) and not in_bounds(read(row=of(ROW) + 1), [Guard(of(ROW), None, 8)])
     assert in_bounds(read()) and not in_bounds(read(row=of(ROW) + 1)) and not in_bounds(read(row=of(ROW) - 1))
     assert not in_bounds(read(row=of(Opaque(read(NARROW)))))
     assert in_bounds(read(row=of(Remainder(of(ROW) + 5, 8))))

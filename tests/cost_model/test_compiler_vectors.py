@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ansor import te
 from ansor.cost_model.analytic import estimated_cycles
 from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.compiler_vectors import GATHERED, SHUFFLES, packed_by_compiler
@@ -79,3 +80,15 @@ def test_far_elements_cost_shuffles_or_a_load_each(apart: int, loads: float) -> 
     one = statement(scaled(64, apart))
     (read,) = [count for buffer, count in register_tile(one, LANES, optimizes=True).reads.items() if buffer.name == "a"]
     assert float(np.asarray(read)) == loads
+
+
+def sums_of(value: str, apart: int) -> Statement:
+    """Sums along k of 16 neighbours that are written out, of elements that are neighbours or far apart."""
+    a, k = placeholder((8, 12, 16) if apart == 1 else (8, 16, 12), name="a"), reduce_axis((0, 12), name="k")
+    of = {"a": lambda one: one, "exp": te.exp}[value]
+    return statement([a, compute((8, 16), lambda i, j: total(of(a[i, k, j] if apart == 1 else a[i, j, k]), axis=k), name="b")], Reorder("b", ("i", "k", "j")))
+
+
+@pytest.mark.parametrize(("value", "apart", "vectors"), [("a", 1, 1), ("a", 12, 16), ("exp", 1, 1), ("exp", 12, 1)])
+def test_sums_written_out_in_a_row(value: str, apart: int, vectors: int) -> None:
+    assert float(np.asarray(register_tile(sums_of(value, apart), LANES, optimizes=True).vectors)) == vectors

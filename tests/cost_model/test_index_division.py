@@ -16,7 +16,7 @@ from ansor.dataset.operators import DRAWN
 from ansor.ir.dag import Dag
 from ansor.ir.loops import Loops
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import Fuse, Split, Step
+from ansor.schedule.steps import Fuse, PragmaUnroll, Split, Step
 from ansor.search.derive import derive_sketches
 from ansor.targets.base import parse_target
 
@@ -66,6 +66,7 @@ CASES = {
     "tiles across the end of the inner axis": (transposed(FUSED, Split("B", "i_j_f", (4,), 2)), 2 * 24),
     "windows": (window(Fuse("B", ("k", "m"))), 2 * 35 * 9),
 }
+WHOLE = window(Fuse("B", ("k", "m")), PragmaUnroll("B", 9))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -75,6 +76,11 @@ def test_divisions_are_counted_where_the_code_computes_them(case: str) -> None:
     assert divides(sketch.lower_row([])) == (expected > 0)
 
 
+def test_compilers_divide_where_they_unroll_a_whole_reduction() -> None:
+    assert counted(WHOLE) == 0 and divides(WHOLE.lower_row([]))
+    assert counted(window(Fuse("B", ("k", "m")), PragmaUnroll("B", 8))) == 2 * 35 * 9
+
+
 @pytest.mark.parametrize("seed", range(0, DRAWN, 24))
 def test_code_divides_where_divisions_are_counted(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -82,4 +88,6 @@ def test_code_divides_where_divisions_are_counted(seed: int) -> None:
     for place in rng.permutation(len(sketches))[:5]:
         sketch = sketches[place]
         loops = sketch.lower_row([int(rng.integers(size)) for size in sketch.sizes])
-        assert divides(loops) == any(float(index_divisions(statement.nest)) > 0 for statement in statements_of(loops))
+        counts = any(float(index_divisions(statement.nest)) > 0 for statement in statements_of(loops))
+        unrolls = any(loop.runs.unroll_limit for statement in statements_of(loops) for loop in statement.nest.loops)
+        assert divides(loops) == counts or (unrolls and divides(loops))

@@ -36,6 +36,9 @@ def _name(reads: object) -> str:
     (lambda a, b, i: te.maximum(a, 0.0) * b, {"all": (1, 0, 0), "a": (1, 0, 0)}),
     (lambda a, b, i: te.maximum(a, b), {"all": (1, 0, 0), "a b": (EXTREME, 0, 0)}),
     (lambda a, b, i: te.select(i < 4, a, b), {"all": (1, 1, 0)}),
+    (lambda a, b, i: te.abs(a) + te.floor(b), {"all": (1, 0, 0), "a": (1, 0, 0), "b": (1, 0, 0), "a b": (1, 0, 0)}),
+    (lambda a, b, i: te.sqrt(a), {"all": (1, 0, 0), "a": (0, 0, DIVISION)}),
+    (lambda a, b, i: te.power(a, 4.0), {"all": (1, 0, 0), "a": (2, 0, 0)}),
 ])  # fmt: skip
 def test_operations_are_grouped_by_what_they_read(value: Callable[[Expr, Expr, Expr], Expr], wanted: dict[str, tuple[float, float, float]]) -> None:
     assert found(value) == wanted

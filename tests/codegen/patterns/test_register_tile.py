@@ -41,3 +41,10 @@ def test_too_many_accumulators_are_not_held() -> None:
 def test_loops_outside_a_tile_load_what_they_left() -> None:
     steps = (Split("c", "k", (4,), 2), Reorder("c", ("k_0", "i", "k_1", "j")), Vectorize("c", "j"))
     assert "if (c_k_0 != 0) acc0_0 = *(f32x8 *)&c[c_i * 8];" in body(product(4, 8, 8), *steps)
+
+
+def test_choices_in_a_tile_that_is_cut_are_made_in_vectors() -> None:
+    a, b, r = te.placeholder((7, 16), name="a"), te.placeholder((5, 16), name="b"), te.reduce_axis((0, 5), name="k")
+    above = te.compute((7, 16), lambda i, j: te.sum(te.select(a[i, j] > b[r, j], a[i, j], 0.0), axis=r), name="c")
+    text = body([a, b, above], *tiled(4, 16))
+    assert "else if (" in text and text.count("select_f32x8(") == 2 * (4 + 3)

@@ -26,3 +26,10 @@ def test_elements_that_are_written_out_are_reduced_together() -> None:
 def test_a_reduction_that_is_cut_runs_as_a_loop() -> None:
     text = forms(sums(3, 41), Split("y", "k", (8,), 2), Vectorize("y", "k_1"))
     assert "reduction in vectors" not in text and "register tile" in text
+
+
+def test_choices_beside_a_remainder_are_made_in_vectors() -> None:
+    x, least, k = te.placeholder((7, 64), name="x"), te.placeholder((7,), name="least"), te.reduce_axis((0, 64), name="k")
+    above = te.compute((7,), lambda i: te.sum(te.select(x[i, k] > least[i], x[i, k], 0.0), axis=k), name="y")
+    text = forms([x, least, above], Split("y", "i", (2,), 2), Unroll("y", "i_1"), Vectorize("y", "k"))
+    assert text.endswith("y: a vectorised reduction of 2, over y_k, cut, 8 lanes")
