@@ -72,11 +72,12 @@ def test_who_won_is_said_and_records_serve_again(tmp_path: Path) -> None:
     best = {"": 1.0, LABEL: 1.0}
     for record in load(path).records:
         best[record.algorithm] = min(best[record.algorithm], record.cost)
-    winner = min(best, key=lambda name: best[name]) or RULES
+    winner = kernel.origin
+    assert best["" if winner == RULES else winner] == min(best.values()), "they may be as fast as each other"
     assert max(best.values()) < 1.0, "one of each is measured first"
     (line,) = [line for line in said if "best:" in line]
     assert line.startswith(f"matmul(24, 32, 16): best: {winner} ") and "; best of " in line
-    assert kernel.origin == winner and right(kernel)
+    assert right(kernel)
 
     kernel.save(tmp_path / "saved")
     assert Kernel.load(tmp_path / "saved").origin == winner
