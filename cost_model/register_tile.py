@@ -109,8 +109,9 @@ class _Growing:
         self._partial: Row = 1.0
         store = statement.nest.store
         self._loads = {buffer: _Repeated(print_.moves) for buffer, print_ in statement.footprints.items() if buffer is not store.buffer}
-        self._long = any(done.calls for done in operations_of(store, optimizes))
-        self._computed = [(done, _Repeated(_moves_together(statement, done.reads))) for done in operations_of(store, optimizes)]
+        operations = operations_of(store, optimizes)
+        self._computed = [(done, _Repeated(_moves_together(statement, done.reads))) for done in operations]
+        self._long = any(done.calls for done in operations)
 
     def reduce(self, level: int) -> None:
         """Move outwards, past a reduction loop."""

@@ -60,7 +60,7 @@ def test_an_addition_to_a_product_that_rows_share_is_an_instruction_of_its_own()
 
 
 def test_without_a_reduction_rows_share_what_does_not_move() -> None:
-    """sqrt(s[j]) is computed once for all sixteen rows."""
+    """exp(s[j]) is computed once for all sixteen rows."""
     a, s = te.placeholder((16, 64), name="a"), te.placeholder((64,), name="s")
     tensors = [a, s, te.compute((16, 64), lambda i, j: a[i, j] * te.exp(s[j]), name="y")]
     assert float(tile_of(tensors, Reorder("y", ("i", "j")), Vectorize("y", "j")).work.calls) == 4 / 16
