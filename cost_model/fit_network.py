@@ -7,7 +7,7 @@ order of pairs (logistic, as in RankNet, Burges et al., ICML 2005). Pairs are we
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -60,19 +60,20 @@ def fit_network(tasks: Sequence[tuple[FeatureRows, NDArray[np.float64]]], option
         raise ValueError("a network needs a task to learn from")
     import torch
 
-    mean, scale = _scaling([features for features, _ in tasks]) if start is None else (start.layers.inputs.mean, start.layers.inputs.scale)
+    begin = None if start is None else _continued(start.layers, [features for features, _ in tasks])
+    mean, scale = _scaling([features for features, _ in tasks]) if begin is None else (begin.inputs.mean, begin.inputs.scale)
     rng = np.random.default_rng(options.seed)
     with one_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(options.seed)
         known = [_as_tensors(features, seconds, mean, scale) for features, seconds in tasks]
-        parameters = _initial(len(mean), options, rng) if start is None else _parameters(start.layers)
+        parameters = _initial(len(mean), options, rng) if begin is None else _parameters(begin)
         steps = options.epochs * -(-len(known) // options.batch)
         optimizer = torch.optim.AdamW(parameters, lr=options.learning_rate, weight_decay=options.decay)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, options.learning_rate, total_steps=steps, pct_start=0.1)
         for _ in range(options.epochs):
             order = rng.permutation(len(known))
-            for begin in range(0, len(order), options.batch):
-                loss = _loss([known[k] for k in order[begin : begin + options.batch]], parameters, options.dropout)
+            for first in range(0, len(order), options.batch):
+                loss = _loss([known[k] for k in order[first : first + options.batch]], parameters, options.dropout)
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]  # PyTorch's own omission
                 torch.nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -87,6 +88,14 @@ def _scaling(features: Sequence[FeatureRows]) -> tuple[NDArray[np.float32], NDAr
     mean, deviation = rows.mean(axis=0), rows.std(axis=0)
     scale = np.where(deviation > 1e-6 * (1 + np.abs(mean)), 1 / np.maximum(deviation, 1e-30), 0.0)  # 0: a constant carries no information
     return mean.astype(np.float32), scale.astype(np.float32)
+
+
+def _continued(layers: Layers, features: Sequence[FeatureRows]) -> Layers:
+    """The layers to start from: a column that was constant where they learned, and varies here, is seen, and means nothing yet."""
+    mean, scale = _scaling(features)
+    seen = (layers.inputs.scale == 0) & (scale != 0)
+    inputs = Scaling(np.where(seen, mean, layers.inputs.mean), np.where(seen, scale, layers.inputs.scale))
+    return replace(layers, inputs=inputs, first=np.where(seen[:, None], 0, layers.first).astype(np.float32))
 
 
 def _as_tensors(features: FeatureRows, seconds: NDArray[np.float64], mean: NDArray[np.float32], scale: NDArray[np.float32]) -> _Task:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -61,3 +63,18 @@ def test_the_same_seed_gives_the_same_network_and_touches_no_global_state() -> N
 def test_nothing_to_learn_from_is_an_error() -> None:
     with pytest.raises(ValueError, match="needs a task"):
         fit_network([], OPTIONS)
+
+
+def test_a_column_that_never_varied_is_learned_when_training_goes_on() -> None:
+    """As the number of threads, where the first programs ran on one."""
+    varies = np.array([1, 1, 1, 1, 1, 0], np.float32)
+    constant = [(replace(features, rows=features.rows * varies), seconds) for features, seconds in map(task, range(8))]
+    begun = fit_network(constant, OPTIONS)
+    rows = task(8)[0].rows
+    changed = rows.copy()
+    changed[:, 5] = -3.0
+    assert begun.layers.inputs.scale[5] == 0 and np.array_equal(begun(rows), begun(changed))
+    slower = [(features, seconds * features.sums(np.exp(features.rows[:, 5]))) for features, seconds in map(task, range(8))]
+    further = fit_network(slower, OPTIONS, begun)
+    assert np.array_equal(further.layers.inputs.scale[:5], begun.layers.inputs.scale[:5]) and further.layers.inputs.scale[5] > 0
+    assert np.median(further(rows) - further(changed)) > 0.3
