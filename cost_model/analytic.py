@@ -48,7 +48,7 @@ def first_cache(core: Core) -> FirstCache:
 class Estimate:
     """What a statement costs, one number per program. instructions, transfers: cycles of all threads together, see `instruction_cycles` and `transfers`.
 
-    lanes: elements of its vectors; threads: how many have work.
+    lanes: elements of its vectors; threads: how many have work; fork: cycles to begin and end a loop that they share.
     """
 
     tile: Tile
@@ -56,11 +56,12 @@ class Estimate:
     instructions: Row
     transfers: tuple[Row, ...]
     threads: Row
+    fork: Row = 0.0
 
     @property
     def cycles(self) -> Row:
         """Cycles of the whole statement."""
-        return (self.instructions + sum(self.transfers, start=0.0)) / self.threads
+        return (self.instructions + sum(self.transfers, start=0.0)) / self.threads + self.fork
 
     @property
     def log_cycles(self) -> Row:
@@ -73,7 +74,8 @@ def estimate(statement: Statement, core: Core) -> Estimate:
     lanes = lanes_of(statement, core)
     tile = statement.once(("tile", lanes, core.prior.issue.optimizes), lambda: register_tile(statement, lanes, optimizes=core.prior.issue.optimizes))
     instructions = instruction_cycles(statement, tile, core)
-    return Estimate(tile, lanes, instructions, tuple(transfers(statement, core)), threads_at_work(statement.nest, core))
+    fork = choose(begins_shared_loop(statement), core.prior.overhead.fork, 0.0) if core.threads > 1 else 0.0
+    return Estimate(tile, lanes, instructions, tuple(transfers(statement, core)), threads_at_work(statement.nest, core), fork)
 
 
 def estimated_cycles(loops: Loops, count: int, core: Core) -> NDArray[np.float64]:
@@ -170,3 +172,15 @@ def threads_at_work(nest: Nest, core: Core) -> Row:
     for loop, extent in zip(nest.loops, nest.extents, strict=True):
         degree = choose(loop.parallel, degree * extent, degree)
     return degree / ceil(degree / core.threads)
+
+
+def begins_shared_loop(statement: Statement) -> Flag:
+    """Whether the statement is the first in a loop whose iterations threads share. Parallel loops are outermost, one directly inside the other."""
+    begun: Flag = False
+    entered: Flag = False
+    for loop, real in zip(statement.nest.loops, statement.nest.real, strict=True):
+        if loop.var in statement.begins:
+            begun = begun | loop.parallel & real
+        else:
+            entered = entered | loop.parallel & real
+    return begun & negated(entered)

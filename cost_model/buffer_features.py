@@ -11,7 +11,7 @@ from ansor.cost_model.feature_table import BUFFER_BLOCKS
 from ansor.cost_model.nest import Nest, nest_of
 from ansor.cost_model.touched import Footprint, Layout, accesses, footprint, layout_of, reads_of
 from ansor.ir.columns import Flag, Row, choose, larger, negated, row, smaller
-from ansor.ir.linear import variables
+from ansor.ir.linear import Var, variables
 from ansor.ir.loops import Buffer, Loops, Store, stores
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class Statement:
     footprints: stored buffer first, then those read, in order; bytes: touched in all buffers, by boundary; room: bytes of the first cache that they take.
     loads: bytes that the whole program loads into a cache just large enough for what the loops inside that boundary touch.
     blocks: the buffers that get a block of features; resident: bytes of the cache lines that all statements of
-    the program touch together.
+    the program touch together; begins: variables of loops that no statement before it is in.
     """
 
     nest: Nest
@@ -38,6 +38,7 @@ class Statement:
     room: tuple[Row, ...]
     blocks: tuple[Buffer, ...]
     resident: Row = 0.0
+    begins: frozenset[Var] = frozenset()
 
     def once(self, name: Hashable, find: Callable[[], T]) -> T:
         """The cached result of `find` under a unique name. It may only depend on the statement and the name."""
@@ -61,8 +62,12 @@ def statements_of(loops: Loops, cache: FirstCache = USUAL, known: dict[Store, St
         if store not in known:
             known[store] = _statement(nest_of(path, store), cache)
         program.append(known[store])
-    resident = _resident(program)
-    return [replace(statement, resident=resident) for statement in program]
+    resident, entered, found = _resident(program), set[Var](), []
+    for statement in program:
+        begins = statement.nest.level.keys() - entered
+        entered |= begins
+        found.append(replace(statement, resident=resident, begins=frozenset(begins)))
+    return found
 
 
 def _statement(nest: Nest, cache: FirstCache) -> Statement:

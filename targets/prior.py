@@ -42,7 +42,8 @@ class Overhead:
     """Cycles besides the multiply-adds.
 
     call: one vector, or one element, of exp, tanh, ...; result: to initialise and store a result vector; spill: an accumulator without a register;
-    loop: leaving and entering the loops around a tile, unless other work hides it; division: a quotient or remainder by a constant, in an index.
+    loop: leaving and entering the loops around a tile, unless other work hides it; division: a quotient or remainder by a constant, in an index;
+    fork: a loop that several threads share, from its caller's arrival to its end, besides its iterations.
     """
 
     call: float = 10.0
@@ -50,6 +51,7 @@ class Overhead:
     spill: float = 3.0
     loop: float = 2.0
     division: float = 1.5
+    fork: float = 5000.0
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,8 @@ class Level:
 
 @dataclass(frozen=True)
 class Cost:
-    """Estimated cycles of a statement, divided by the threads with work: arithmetic and loads from the first cache, and transfers into it."""
+    """Estimated cycles of a statement, divided by the threads with work: arithmetic and loads from the first cache, and beginning a loop that threads share;
+    transfers into the caches."""
 
     stage: str
     instructions: float

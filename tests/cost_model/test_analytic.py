@@ -1,19 +1,22 @@
 """The analytic estimate: the same for a row and for many, and right about what matters."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ansor.cost_model.analytic import cache_loads, estimated_cycles, first_cache, runs_at_once
+from ansor import te
+from ansor.cost_model.analytic import cache_loads, estimate, estimated_cycles, first_cache, runs_at_once
 from ansor.cost_model.buffer_features import statements_of
 from ansor.cost_model.features import extract
 from ansor.cost_model.register_tile import register_tile
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import Reorder
+from ansor.schedule.steps import ComputeAt, Parallel, Reorder, Split, Step
 from ansor.search.derive import spaces
-from ansor.targets.base import parse_target
+from ansor.targets.base import Target, parse_target
+from ansor.targets.prior import Prior
 from ansor.te import workloads
 from ansor.te.tensor import Tensor
 
@@ -63,8 +66,41 @@ def test_two_threads_have_at_most_twice_the_speed() -> None:
         rows = drawn(sketch, 200)
         loops = sketch.lower_rows(rows)
         one, both = estimated_cycles(loops, 200, TARGET), estimated_cycles(loops, 200, two)
-        assert (both <= one).all()
-        assert (both >= one / 2 - 1e-6).all()
+        forks = estimated_cycles(loops, 200, two) - estimated_cycles(loops, 200, replace(two, prior=free_forks(two)))
+        assert (both - forks <= one).all()
+        assert (both - forks >= one / 2 - 1e-6).all()
+        assert (forks >= 0).all() and (forks % two.prior.overhead.fork == 0).all()
+
+
+def free_forks(target: Target) -> Prior:
+    return replace(target.prior, overhead=replace(target.prior.overhead, fork=0.0))
+
+
+def forks_of(steps: Sequence[Step], threads: int = 2) -> list[float]:
+    """Loops that threads share begin how often in each statement of a product and what follows it."""
+    A, B = te.placeholder((8, 16), name="A"), te.placeholder((16, 32), name="B")
+    k = te.reduce_axis((0, 16), name="k")
+    product = te.compute((8, 32), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="product")
+    out = te.compute((8, 32), lambda i, j: product[i, j] + 1.0, name="out")
+    target = parse_target(f"cpu -mcpu=znver3 -threads={threads}")
+    found = statements_of(Sketch(Dag([A, B, out]), tuple(steps)).lower_row(()), first_cache(target))
+    return [float(np.asarray(estimate(one, target).fork)) / target.prior.overhead.fork for one in found]
+
+
+def test_each_loop_that_threads_share_is_forked_once() -> None:
+    both = [Parallel("product", 1), Parallel("out", 1)]
+    assert sum(forks_of([])) == 0
+    assert sum(forks_of(both[:1])) == 1 and sum(forks_of(both)) == 2
+    assert sum(forks_of(both, threads=1)) == 0
+
+
+def test_statements_in_one_loop_share_its_fork() -> None:
+    assert sum(forks_of([ComputeAt("product", "out", "i"), Parallel("out", 1)])) == 1
+
+
+def test_a_loop_of_one_iteration_is_not_shared() -> None:
+    assert sum(forks_of([Split("out", "i", (8,), 2), Parallel("out", 1)])) == 0
+    assert sum(forks_of([Split("out", "i", (8,), 2), Parallel("out", 2)])) == 1
 
 
 @pytest.mark.parametrize(("reduction", "found"), [(4096, 1.0), (16, 256 / (16 * (1 + 2 + 1) + 3))])
