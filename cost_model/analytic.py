@@ -138,7 +138,7 @@ def _loaded(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:
     program touches stays cached between runs. taken: bytes of the cache that data take, by boundary.
     """
     once_more = statement.once(("loaded", capacity, taken is statement.room), lambda: _loaded_again(statement, capacity, taken))
-    return choose(statement.resident <= capacity, 0.0, once_more)
+    return choose(statement.around.resident <= capacity, 0.0, once_more)
 
 
 def _loaded_again(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:
@@ -179,7 +179,7 @@ def begins_shared_loop(statement: Statement) -> Flag:
     begun: Flag = False
     entered: Flag = False
     for loop, real in zip(statement.nest.loops, statement.nest.real, strict=True):
-        if loop.var in statement.begins:
+        if loop.var in statement.around.begins:
             begun = begun | loop.parallel & real
         else:
             entered = entered | loop.parallel & real

@@ -21,13 +21,23 @@ BlockColumns = dict[str, Row]
 
 
 @dataclass(frozen=True, eq=False)
+class Surroundings:
+    """What the rest of the program means for a statement.
+
+    resident: bytes of the cache lines that all statements of the program touch together; begins: variables of loops that no statement before it is in.
+    """
+
+    resident: Row = 0.0
+    begins: frozenset[Var] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
 class Statement:
     """One store of the program with everything it touches.
 
     footprints: stored buffer first, then those read, in order; bytes: touched in all buffers, by boundary; room: bytes of the first cache that they take.
     loads: bytes that the whole program loads into a cache just large enough for what the loops inside that boundary touch.
-    blocks: the buffers that get a block of features; resident: bytes of the cache lines that all statements of
-    the program touch together; begins: variables of loops that no statement before it is in.
+    blocks: the buffers that get a block of features; around: what depends on the rest of the program.
     """
 
     nest: Nest
@@ -37,8 +47,7 @@ class Statement:
     loads: tuple[Row, ...]
     room: tuple[Row, ...]
     blocks: tuple[Buffer, ...]
-    resident: Row = 0.0
-    begins: frozenset[Var] = frozenset()
+    around: Surroundings = Surroundings()
 
     def once(self, name: Hashable, find: Callable[[], T]) -> T:
         """The cached result of `find` under a unique name. It may only depend on the statement and the name."""
@@ -66,7 +75,7 @@ def statements_of(loops: Loops, cache: FirstCache = USUAL, known: dict[Store, St
     for statement in program:
         begins = statement.nest.level.keys() - entered
         entered |= begins
-        found.append(replace(statement, resident=resident, begins=frozenset(begins)))
+        found.append(replace(statement, around=Surroundings(resident, frozenset(begins))))
     return found
 
 
