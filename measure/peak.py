@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ansor.codegen.toolchain import Compiler, cached_library, find_compiler
 
@@ -29,24 +30,32 @@ class Peak:
     threads: int
 
 
+class Probe:
+    """Work that nothing but the processor limits, for `threads` threads at once. Raises ToolchainError if it does not build."""
+
+    def __init__(self, compiler: Compiler, vector_bytes: int, threads: int, mcpu: str) -> None:
+        self._library = ctypes.CDLL(str(cached_library(compiler, "peak", SOURCE.read_text(), mcpu=mcpu, flags=(f"-DVECTOR_BYTES={vector_bytes}",))))
+        self._library.ansor_peak_seconds.restype = self._library.ansor_read_seconds.restype = ctypes.c_double
+        self._sinks = [np.zeros(64, dtype=np.float32) for _ in range(threads)]
+
+    def arithmetic(self, thread: int, rounds: int = ROUNDS) -> float:
+        """Seconds that a thread takes for `rounds` times CHAINS multiply-adds of vectors in registers."""
+        return float(self._library.ansor_peak_seconds(ctypes.c_long(rounds), ctypes.c_void_p(self._sinks[thread].ctypes.data)))
+
+    def reading(self, thread: int, data: NDArray[np.float32]) -> float:
+        """Seconds that a thread takes to read an array."""
+        pointer = ctypes.c_void_p(data.ctypes.data)
+        return float(self._library.ansor_read_seconds(pointer, ctypes.c_long(data.size), ctypes.c_void_p(self._sinks[thread].ctypes.data)))
+
+
 def measure_peak(compiler: Compiler | None = None, *, vector_bytes: int = 32, threads: int = 1, mcpu: str = "native") -> Peak:
     """Take the best of many short bursts on `threads` threads. Raises ToolchainError if the probe does not build."""
-    chosen = compiler or find_compiler()
-    library = ctypes.CDLL(str(cached_library(chosen, "peak", SOURCE.read_text(), mcpu=mcpu, flags=(f"-DVECTOR_BYTES={vector_bytes}",))))
-    library.ansor_peak_seconds.restype = library.ansor_read_seconds.restype = ctypes.c_double
-    sinks = [np.zeros(64, dtype=np.float32) for _ in range(threads)]
+    probe = Probe(compiler or find_compiler(), vector_bytes, threads, mcpu)
     data = [np.ones(READ_FLOATS // threads, dtype=np.float32) for _ in range(threads)]
-
-    def arithmetic(k: int) -> float:
-        return float(library.ansor_peak_seconds(ctypes.c_long(ROUNDS), ctypes.c_void_p(sinks[k].ctypes.data)))
-
-    def reading(k: int) -> float:
-        pointer = ctypes.c_void_p(data[k].ctypes.data)
-        return float(library.ansor_read_seconds(pointer, ctypes.c_long(data[k].size), ctypes.c_void_p(sinks[k].ctypes.data)))
-
     with ThreadPoolExecutor(threads) as pool:
         flop = 2 * ROUNDS * CHAINS * (vector_bytes // 4) * threads
-        return Peak(flop / _best(pool, arithmetic, threads) / 1e9, sum(d.nbytes for d in data) / _best(pool, reading, threads) / 1e9, threads)
+        bandwidth = sum(one.nbytes for one in data) / _best(pool, lambda k: probe.reading(k, data[k]), threads)
+        return Peak(flop / _best(pool, probe.arithmetic, threads) / 1e9, bandwidth / 1e9, threads)
 
 
 def _best(pool: ThreadPoolExecutor, work: Callable[[int], float], threads: int, bursts: int = 7) -> float:

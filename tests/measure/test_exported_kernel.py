@@ -30,8 +30,9 @@ FLOATS, BYTES = RANDOM.standard_normal((32, 64)).astype(np.float32), RANDOM.inte
 
 
 def dense(dtype: str = "float32", sums: str = "float32") -> list[Tensor]:
-    x, w, k = te.placeholder((24, 64), dtype, name="x"), te.placeholder((32, 64), dtype, name="w", constant=True), te.reduce_axis((0, 64), name="k")
-    return [x, w, te.compute((24, 32), lambda i, j: te.sum(te.cast(sums, x[i, k]) * te.cast(sums, w[j, k]), axis=k), name="dense")]
+    """Large enough for two threads to pay."""
+    x, w, k = te.placeholder((1536, 64), dtype, name="x"), te.placeholder((32, 64), dtype, name="w", constant=True), te.reduce_axis((0, 64), name="k")
+    return [x, w, te.compute((1536, 32), lambda i, j: te.sum(te.cast(sums, x[i, k]) * te.cast(sums, w[j, k]), axis=k), name="dense")]
 
 
 def kernel_of(tensors: list[Tensor], threads: int = 1, constants: Mapping[str, Array] | None = None) -> Kernel:
@@ -78,7 +79,7 @@ def test_what_the_files_say(tmp_path: Path) -> None:
     shared = {"CMakeLists.txt", "README.md", "checks.h", "selftest.c", "selftest.h", "selftest.bin", "thread_pool.c", "thread_pool.h"}
     assert {path.name for path in folder.iterdir()} == {"dense.c", "dense.h", "dense_constants.c", *shared}
     header = (folder / "dense.h").read_text()
-    assert " *   input    x: float32[24, 64]\n *   output   dense: float32[24, 32]\n *   built in w: float32[32, 64]\n" in header
+    assert " *   input    x: float32[1536, 64]\n *   output   dense: float32[1536, 32]\n *   built in w: float32[32, 64]\n" in header
     assert "#define DENSE_ALIGNMENT 64\n" in header and "#define DENSE_THREADS 2\n" in header and "It was made for 2 threads" in header
     assert "void dense_run(const float *x, float *dense, unsigned char *workspace,\n    void (*parallel_for)(void *pool, " in header
     assert "static void dense(void *const *args" in (folder / "dense.c").read_text()

@@ -202,8 +202,8 @@ def test_threads_are_saved_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def no_compiler(command: str = "") -> NoReturn:
         raise ToolchainError("no C compiler")
 
-    place, a = tmp_path / "threaded", np.ones((64, 64), np.float32)
-    kernel = ansor.auto_schedule("matmul", (64, 64, 64), "cpu -threads=2")
+    place, a = tmp_path / "threaded", np.ones((128, 128), np.float32)
+    kernel = ansor.auto_schedule("matmul", (128, 128, 128), "cpu -threads=2")
     assert isinstance(kernel, Kernel) and kernel.code.threads == 2
     kernel.save(place)
     assert (place / POOL).is_file()
@@ -211,7 +211,7 @@ def test_threads_are_saved_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(pool_library, name, value)
     again = Kernel.load(place)
     twice = Kernel.load(again.save(tmp_path / "again"))
-    assert all(np.array_equal(np.asarray(one(a, a)), np.full((64, 64), 64.0)) for one in (again, twice))
+    assert all(np.array_equal(np.asarray(one(a, a)), np.full((128, 128), 128.0)) for one in (again, twice))
     for content in (b"", (place / POOL).read_bytes()[:-1], None):
         (place / POOL).unlink()
         if content is not None:
