@@ -129,23 +129,24 @@ def transfers(statement: Statement, core: Core) -> list[Row]:
 
 def cache_loads(statement: Statement, core: Core) -> list[Row]:
     """Bytes that enter each cache while a statement runs, the first one first; 0 for an absent cache."""
-    touched, fill = (statement.room, statement.line_bytes, statement.line_bytes), core.prior.traffic.fill
-    return [_loaded(statement, fill * size, taken) if size else 0.0 for size, taken in zip(core.caches.sizes, touched, strict=True)]
+    (first, *_), fill = core.caches.sizes, core.prior.traffic.fill
+    touched = (statement.room, statement.tile_loads(first)), (statement.line_bytes, statement.loads), (statement.line_bytes, statement.loads)
+    return [_loaded(statement, fill * size, *both) if size else 0.0 for size, both in zip(core.caches.sizes, touched, strict=True)]
 
 
-def _loaded(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:
+def _loaded(statement: Statement, capacity: float, taken: Sequence[Row], tiles: Sequence[Row]) -> Row:
     """Bytes that enter a cache of this capacity: what the outermost loops whose data fit load, by `Statement.loads`; none if everything the
-    program touches stays cached between runs. taken: bytes of the cache that data take, by boundary.
+    program touches stays cached between runs. taken: bytes of the cache that data take, by boundary; tiles: bytes that loops inside registers load.
     """
-    once_more = statement.once(("loaded", capacity, taken is statement.room), lambda: _loaded_again(statement, capacity, taken))
+    once_more = statement.once(("loaded", capacity, taken is statement.room), lambda: _loaded_again(statement, capacity, taken, tiles))
     return choose(statement.around.resident <= capacity, 0.0, once_more)
 
 
-def _loaded_again(statement: Statement, capacity: float, taken: Sequence[Row]) -> Row:
+def _loaded_again(statement: Statement, capacity: float, taken: Sequence[Row], tiles: Sequence[Row]) -> Row:
     """The same if nothing stays cached between runs. What the body touches is loaded once each time it runs, even if it does not fit."""
-    loaded = statement.loads[-1]
-    for size, load, held in reversed(list(zip(taken, statement.loads, _in_registers(statement.nest), strict=True))):
-        loaded = choose(held | (size <= capacity), load, loaded)
+    loaded = tiles[-1]
+    for size, load, tile, held in reversed(list(zip(taken, statement.loads, tiles, _in_registers(statement.nest), strict=True))):
+        loaded = choose(size <= capacity, load, choose(held, tile, loaded))
     return loaded
 
 

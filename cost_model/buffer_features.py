@@ -62,6 +62,11 @@ class Statement:
         """Bytes of the cache lines that are touched, by boundary."""
         return self.once("line bytes", lambda: _bytes(self.nest, {buffer: one.line_elements for buffer, one in self.footprints.items()}, self.layouts))
 
+    def tile_loads(self, capacity: float) -> tuple[Row, ...]:
+        """As `loads`, but each iteration of the next outer loop loads a buffer's cache lines again if they do not fit in the sets of a first cache of this
+        capacity."""
+        return self.once(("tile loads", capacity), lambda: _loads(self.nest, self.footprints, self.layouts, capacity))
+
 
 def statements_of(loops: Loops, cache: FirstCache = USUAL, known: dict[Store, Statement] | None = None) -> list[Statement]:
     """Every store of the program, in order. known: statements of stores shared with other programs; this program's are added."""
@@ -107,9 +112,9 @@ def _bytes(nest: Nest, elements: dict[Buffer, tuple[Row, ...]], layouts: dict[Bu
     return tuple(total)
 
 
-def _loads(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, Layout]) -> tuple[Row, ...]:
+def _loads(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, Layout], capacity: float | None = None) -> tuple[Row, ...]:
     """Bytes loaded in the whole program, by boundary, if everything inside it fits; a buffer that does not move with the next outer loops is loaded once
-    for all their iterations."""
+    for all their iterations. capacity: see `Statement.tile_loads`."""
     total: list[Row] = [0.0] * len(nest.counts.inside)
     for buffer, print_ in touched.items():
         size = float(layouts[buffer].element_bytes)
@@ -120,6 +125,8 @@ def _loads(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, L
                 kept = choose(print_.moves[level] & nest.real[level], 1.0, kept * nest.extents[level])
             outer = max(boundary - 1, 0)  # the next outer loop may go on within the lines
             waste = print_.line_elements[outer] / print_.elements[outer]
+            if capacity is not None:
+                waste = choose(print_.room[boundary] <= capacity, waste, print_.line_elements[boundary] / elements)
             total[boundary] = total[boundary] + elements * waste * size * (nest.counts.outside[boundary] / kept)
     return tuple(total)
 

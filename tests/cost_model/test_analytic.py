@@ -116,6 +116,15 @@ def test_what_does_not_move_with_a_loop_stays_while_it_goes_on() -> None:
     assert cache_loads(one, TARGET)[0] == a + 64 * b + c
 
 
+@pytest.mark.parametrize(("inputs", "loaded"), [(1008, 4), (1024, 64)])
+def test_lines_of_rows_in_one_set_are_loaded_in_each_step(inputs: int, loaded: int) -> None:
+    """Rows a page apart share a set of the first cache: 13 of their lines do not fit. Otherwise they stay for the next steps of the reduction."""
+    tile = (Split("C", "i", (13,), 2), Reorder("C", ("i_0", "k", "i_1", "j")))
+    (one,) = statements_of(Sketch(Dag(workloads.matmul(26, 16, inputs)), tile).lower_row(()), first_cache(TARGET))
+    b, c = 4 * 16 * inputs, 4 * 26 * 16
+    assert cache_loads(one, TARGET)[0] == loaded * 26 * inputs + 2 * b + c
+
+
 @pytest.mark.parametrize("missing", [{"l3_bytes": 0}, {"l2_bytes": 0, "l3_bytes": 0}, {"l1_bytes": 0, "l2_bytes": 0, "l3_bytes": 0}])
 def test_caches_may_be_missing(missing: dict[str, int]) -> None:
     """What is not there costs nothing and is no divisor."""
