@@ -5,7 +5,8 @@
 
 A virtual machine does not have all of its processors at all times, and a processor with one busy core runs faster than one with several. So four things are
 timed in turns: a kernel for one thread, one for all threads (both picked by the model), and a loop of multiply-adds in registers on one thread and on all.
-`gain` is how many times as much work is done in the same time, `share` our gain relative to the machine's in the same turn: medians, and the middle 80 %.
+A gain is how many times as much work several threads do in the same time as one: the median, and the middle 80 % of the turns. `share` is our gain relative to
+the machine's in the same turn: the median.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from suite import ROWS, Row
 
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import find_compiler
-from ansor.measure.interleaved import Ratio, Times, interleaved, ratio
+from ansor.measure.interleaved import TURN_SECONDS, Ratio, Times, interleaved, ratio
 from ansor.measure.peak import ROUNDS, Probe
 from ansor.run.kernels import built
 from ansor.run.zero_tuning import pick
@@ -39,7 +40,8 @@ BURST = 4 * ROUNDS
 
 @dataclass(frozen=True)
 class Gains:
-    """ours, machine: how many times as much work several threads do as one; share: the one relative to the other, turn by turn."""
+    """seconds: of our kernel on all threads; ours, machine: how many times as much work several threads do as one; share: the one relative to the other, turn
+    by turn."""
 
     name: str
     seconds: float
@@ -71,7 +73,7 @@ def measured(row: Row, one: Target, several: Target, turns: int) -> Gains:
         task = SearchTask(tensors=row.operator().declare(), target=target, name=row.name)
         kernels = built([task], [pick(task).program], CToolchain(find_compiler(target.compiler)))
         functions |= calls(task, {f"ours on {word}": kernels[0]}) | {f"machine on {word}": machine_burst(target)}
-    return gains(row.name, interleaved(functions, turns), several.threads)
+    return gains(row.name, interleaved(functions, turns, warm=TURN_SECONDS), several.threads)
 
 
 def show(found: Sequence[Gains], threads: int) -> None:

@@ -136,9 +136,10 @@ def cache_loads(statement: Statement, core: Core) -> list[Row]:
 
 def _loaded(statement: Statement, capacity: float, taken: Sequence[Row], tiles: Sequence[Row]) -> Row:
     """Bytes that enter a cache of this capacity: what the outermost loops whose data fit load, by `Statement.loads`; none if everything the
-    program touches stays cached between runs. taken: bytes of the cache that data take, by boundary; tiles: bytes that loops inside registers load.
+    program touches stays cached between runs. taken: bytes of the cache that data take, by boundary; tiles: bytes loaded, by boundary, where
+    registers hold what is inside.
     """
-    once_more = statement.once(("loaded", capacity, taken is statement.room), lambda: _loaded_again(statement, capacity, taken, tiles))
+    once_more = statement.once(("loaded", capacity, tiles is statement.loads), lambda: _loaded_again(statement, capacity, taken, tiles))
     return choose(statement.around.resident <= capacity, 0.0, once_more)
 
 

@@ -142,7 +142,7 @@ _MACHINE = (
     ("rest_excess", "log2(share)", "iterations, of those that do something: tiles that do not divide an axis go beyond its end"),
     ("rest_inner_excess", "log2(share)", "the same of the innermost loop of each axis, were it alone: how full its last vectors are"),
     ("rest_cut", "share", "of an axis that lies in its last, shorter tile, the greatest of all axes"),
-    ("estimated_cycles_per_operation", "log2(cycles * lanes / operation)", "of the whole estimate"),
+    ("estimated_cycles_per_operation", "log2(cycles * lanes / operation)", "of the whole estimate, without starting threads"),
     ("share_of_instructions", "log2(share)", "of arithmetic and loads from the first cache in the estimate"),
     ("share_of_loads_into_l1", "log2(share)", "of transfers into the first cache"),
     ("share_of_loads_into_l2", "log2(share)", "of transfers into the second cache"),

@@ -31,7 +31,7 @@ class Peak:
 
 
 class Probe:
-    """Work that nothing but the processor limits, for `threads` threads at once. Raises ToolchainError if it does not build."""
+    """Loops that only the processor limits, or memory, for up to `threads` threads at once. Raises ToolchainError if they do not build."""
 
     def __init__(self, compiler: Compiler, vector_bytes: int, threads: int, mcpu: str) -> None:
         self._library = ctypes.CDLL(str(cached_library(compiler, "peak", SOURCE.read_text(), mcpu=mcpu, flags=(f"-DVECTOR_BYTES={vector_bytes}",))))

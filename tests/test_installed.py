@@ -21,9 +21,10 @@ threaded = ansor.auto_schedule("matmul", (256, 256, 256), "cpu -threads=2")
 threaded.save("threaded")
 import torch
 model = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3), torch.nn.BatchNorm2d(16), torch.nn.ReLU()).eval()
-images = torch.randn(1, 3, 32, 32)
+images = torch.randn(1, 3, 128, 128)
 for threads in (1, 2):
     net = ansor.compile(model, (images,), f"cpu -threads={threads}", library=False)
+    assert max(one.kernel.code.threads for one in net.kernels) == threads
     net.save(f"net{threads}")
     np.savez(f"net{threads}.npz", images=images.numpy(), expected=net(images.numpy()))
 """

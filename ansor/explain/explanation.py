@@ -197,8 +197,7 @@ def _has_vectors(target: Target, dtype: str) -> bool:
 def _cost(statement: Statement, target: Target) -> Cost:
     found = analytic.estimate(statement, target)
     threads = float(found.threads)
-    instructions = float(found.instructions) / threads + float(found.fork)
-    return Cost(statement.nest.store.stage, instructions, float(sum(found.transfers, start=0.0)) / threads)
+    return Cost(statement.nest.store.stage, float(found.instructions) / threads, float(sum(found.transfers, start=0.0)) / threads, float(found.fork))
 
 
 def stage_tiles(sketch: Sketch, row: Sequence[int], stage: Stage, loops: Loops) -> tuple[AxisTiles, ...]:

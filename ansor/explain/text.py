@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from ansor.explain.explanation import FOLDS
 from ansor.explain.steps_in_words import Fact
-from ansor.explain.values import AxisTiles, Explanation, MainStatement, Program, Ranking, RegisterTile, Rival, Roof, Rules, UnusedOption
+from ansor.explain.values import AxisTiles, Cost, Explanation, MainStatement, Program, Ranking, RegisterTile, Rival, Roof, Rules, UnusedOption
 from ansor.support.text import counted, format_bytes, format_count
 from ansor.tasks.origins import RULES, origin_of
 
@@ -189,12 +189,7 @@ def _expected(one: Explanation) -> list[str]:
     if best.whole:
         lines = [f"Expected: {_count(best.cycles)} cycles by the estimate of the target; measured {one.trials.unit.text(best.measured)}"]
         return lines + ([f"  it {_ranking(one.rankings.by_estimate)}"] if one.trials.valid > 1 else [])
-    rows = [(cost.stage, cost.instructions, cost.transfers) for cost in best.costs]
-    rows += [("in all", best.instructions, best.transfers)] if len(rows) > 1 else []
-    wide = max(len("in all"), *(len(cost.stage) for cost in best.costs))
-    lines = ["Expected: cycles by the estimate", f"  {'':<{wide}}  instructions  transfers     sum"]
-    lines += [f"  {name:<{wide}}  {_count(a):>12}  {_count(b):>9}  {_count(a + b):>6}" for name, a, b in rows]
-    lines.append(_larger_part(best, one.place.peak_gflops))
+    lines = ["Expected: cycles by the estimate", *_cost_rows(best), _larger_part(best, one.place.peak_gflops)]
     lines.append(f"  measured {one.trials.unit.text(best.measured)}{_clock(one)}{_floor(one)}")
     if one.trials.valid > 1:
         lines.append(f"  the estimate {_ranking(one.rankings.by_estimate)}")
@@ -203,15 +198,28 @@ def _expected(one: Explanation) -> list[str]:
     return lines
 
 
+def _cost_rows(best: Program) -> list[str]:
+    """A row for each statement, and their sums; a column for starting threads if any statement does."""
+    named = {"instructions": "instructions", "transfers": "transfers"} | ({"fork": "starting threads"} if best.fork else {}) | {"cycles": "   sum"}
+    wide = max(len("in all"), *(len(cost.stage) for cost in best.costs))
+    rows: list[tuple[str, Cost | Program]] = [(cost.stage, cost) for cost in best.costs]
+    rows += [("in all", best)] if len(rows) > 1 else []
+    return [f"  {'':<{wide}}  {'  '.join(named.values())}"] + [
+        f"  {name:<{wide}}  {'  '.join(f'{_count(getattr(cost, part)):>{len(title)}}' for part, title in named.items())}" for name, cost in rows
+    ]
+
+
 def _larger_part(best: Program, peak: float | None) -> str:
-    """Whether the main stage's estimate is arithmetic or memory, and its share of all cycles if there are other stages."""
+    """Whether the main stage's estimate is arithmetic, memory or threads, and its share of all cycles if there are other stages."""
     own = [cost for cost in best.costs if cost.stage == best.main]
-    instructions, transfers = sum(cost.instructions for cost in own), sum(cost.transfers for cost in own)
-    what = "arithmetic (instructions)" if instructions >= transfers else "memory (transfers)"
-    what += ", so the peak is not the limit" if peak is not None and transfers > instructions else ""
+    parts = {"arithmetic (instructions)": "instructions", "memory (transfers)": "transfers", "starting threads": "fork"}
+    sums = {what: sum(getattr(cost, part) for cost in own) for what, part in parts.items()}
+    what = max(sums, key=lambda one: sums[one])
+    limit = ", so the peak is not the limit" if peak is not None and sums[what] > sums["arithmetic (instructions)"] else ""
+    larger = "largest" if sums["starting threads"] else "larger"
     if len(own) == len(best.costs):
-        return f"  the larger part of these cycles is for {what}"
-    return f"  {best.main} takes {100 * (instructions + transfers) / best.cycles:.0f} % of these cycles, the larger part for {what}"
+        return f"  the {larger} part of these cycles is for {what}{limit}"
+    return f"  {best.main} takes {100 * sum(sums.values()) / best.cycles:.0f} % of these cycles, the {larger} part for {what}{limit}"
 
 
 def _clock(one: Explanation) -> str:
@@ -272,21 +280,21 @@ def _listed(facts: Sequence[Fact]) -> str:
 
 def _blamed(best: Program, other: Program) -> str:
     """Which part of the estimate accounts for the difference, if any does."""
-    instructions, transfers = other.instructions - best.instructions, other.transfers - best.transfers
-    numbers = f"instructions {_arrow(best.instructions, other.instructions)}, transfers {_arrow(best.transfers, other.transfers)}"
+    parts = {"instructions": "instructions", "transfers": "transfers"} | ({"starting threads": "fork"} if best.fork or other.fork else {})
+    more = {name: getattr(other, part) - getattr(best, part) for name, part in parts.items()}
+    numbers = ", ".join(f"{name} {_arrow(getattr(best, part), getattr(other, part))}" for name, part in parts.items())
     if best.whole:
         numbers = f"cycles {_arrow(best.cycles, other.cycles)}"
     if other.measured <= (1 + SEEN) * best.measured:
         return f"{numbers}: the times are so close that the ranking may be chance"
-    if abs(instructions) + abs(transfers) <= SEEN * best.cycles:
+    if sum(map(abs, more.values())) <= SEEN * best.cycles:
         return f"{numbers}: it predicts no difference"
-    if instructions + transfers <= 0:
+    if sum(more.values()) <= 0:
         return f"{numbers}: it predicts that this one is faster, so it does not model the cause"
     if best.whole:
         return f"{numbers}: it predicts the difference"
-    if min(instructions, transfers) >= max(instructions, transfers) / 2:
-        return f"{numbers}: the difference is in both"
-    return f"{numbers}: the difference is in the {'instructions' if instructions > transfers else 'transfers'}"
+    large = [name if name == "starting threads" else f"the {name}" for name, cycles in more.items() if cycles >= max(more.values()) / 2]
+    return f"{numbers}: the difference is in {'both' if len(large) == len(more) == 2 else ' and '.join(large)}"
 
 
 def _arrow(ours: float, theirs: float) -> str:

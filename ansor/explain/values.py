@@ -54,16 +54,17 @@ class Level:
 
 @dataclass(frozen=True)
 class Cost:
-    """Estimated cycles of a statement, divided by the threads with work: arithmetic and loads from the first cache, and beginning a loop that threads share;
-    transfers into the caches."""
+    """Estimated cycles of a statement. instructions: arithmetic and loads from the first cache, divided by the threads with work; transfers: into the caches,
+    divided likewise; fork: of starting threads."""
 
     stage: str
     instructions: float
     transfers: float
+    fork: float = 0.0
 
     @property
     def cycles(self) -> float:
-        return self.instructions + self.transfers
+        return self.instructions + self.transfers + self.fork
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,12 @@ class Program:
         return sum(cost.transfers for cost in self.costs)
 
     @property
+    def fork(self) -> float:
+        return sum(cost.fork for cost in self.costs)
+
+    @property
     def cycles(self) -> float:
-        return self.instructions + self.transfers
+        return self.instructions + self.transfers + self.fork
 
 
 @dataclass(frozen=True)

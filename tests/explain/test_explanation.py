@@ -307,6 +307,22 @@ def test_the_larger_part_of_the_estimate() -> None:
     assert "the larger part for memory (transfers), so the peak is not the limit\n" in explanation_text(known)
 
 
+def test_starting_threads_is_a_part_of_its_own() -> None:
+    one = _explained(_task())
+    assert "starting threads" not in explanation_text(one)
+    costs = (Cost("C", 1e3, 2e3, 5e3), Cost("D", 1e3, 0.0))
+    text = explanation_text(replace(one, best=replace(one.best, costs=costs)))
+    rows = ["          instructions  transfers  starting threads     sum", "  C             1.00 k     2.00 k            5.00 k  8.00 k",
+            "  D             1.00 k          0                 0  1.00 k", "  in all        2.00 k     2.00 k            5.00 k  9.00 k"]  # fmt: skip
+    assert all(row in text for row in rows)
+    assert "C takes 89 % of these cycles, the largest part for starting threads\n" in text
+    rival = one.lost.other_sketch
+    assert rival is not None
+    slower = replace(rival, program=replace(rival.program, costs=(Cost("C", 1e4, 2e3, 5e4),), measured=9e-5))
+    text = explanation_text(replace(one, lost=replace(one.lost, other_sketch=slower)))
+    assert "starting threads 0 -> 50.0 k: the difference is in starting threads" in " ".join(text.split())
+
+
 def test_one_valid_trial_has_no_rival() -> None:
     task = _task()
     one = explain(task, _trials(task)[1:2])

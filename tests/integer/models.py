@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,13 +15,13 @@ from torch import nn
 
 
 class Small(nn.Module):
-    """A bit of everything: strides, depthwise, a shortcut, pools, a function by table, dense, softmax."""
+    """A bit of everything: strides, depthwise, a shortcut, pools, a function by table, dense, softmax. pooled: positions after the pools."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int = 8, pooled: int = 3 * 2) -> None:
         super().__init__()
-        self.first = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU())
-        self.apart = nn.Sequential(nn.Conv2d(8, 8, 3, 1, 1, groups=8), nn.ReLU6(), nn.Conv2d(8, 8, 1))
-        self.last = nn.Sequential(nn.MaxPool2d(2), nn.Hardswish(), nn.Flatten(), nn.Linear(8 * 3 * 2, 5), nn.Softmax(1))
+        self.first = nn.Sequential(nn.Conv2d(3, width, 3, 2, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU())
+        self.apart = nn.Sequential(nn.Conv2d(width, width, 3, 1, 1, groups=width), nn.ReLU6(), nn.Conv2d(width, width, 1))
+        self.last = nn.Sequential(nn.MaxPool2d(2), nn.Hardswish(), nn.Flatten(), nn.Linear(width * pooled, 5), nn.Softmax(1))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.first(x)
@@ -34,10 +34,23 @@ SHAPE = (1, 3, 12, 9)
 
 def small() -> nn.Module:
     """Seeded."""
+    return _trained(Small, SHAPE)
+
+
+WIDE = (1, 3, 64, 64)
+
+
+def wide() -> nn.Module:
+    """The same, large enough for threads to pay. Seeded."""
+    return _trained(lambda: Small(64, 16 * 16), WIDE)
+
+
+def _trained(make: Callable[[], nn.Module], shape: tuple[int, ...]) -> nn.Module:
+    """With statistics of a batch."""
     torch.manual_seed(3)
-    model = Small()
+    model = make()
     with torch.no_grad():
-        model.train()(torch.randn(8, *SHAPE[1:]))
+        model.train()(torch.randn(8, *shape[1:]))
     return model.eval()
 
 

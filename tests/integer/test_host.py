@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from elftools.elf.elffile import ELFFile
 from torch import nn
 
@@ -25,7 +24,7 @@ from ansor.integer.saved import save
 from ansor.run.keywords import RunOptions
 from ansor.support.settings import cache_part, environment_with
 from ansor.targets.base import parse_target
-from tests.integer.models import samples, small
+from tests.integer.models import WIDE, samples, small, wide
 from tests.integer.networks import inputs_of
 
 pytestmark = [pytest.mark.compiler, pytest.mark.torch]
@@ -71,21 +70,12 @@ def test_the_c_code_gives_the_bytes_of_the_reference(code: NetworkCode) -> None:
     _equal_bytes(code)
 
 
-def test_vectors_of_this_machine_give_them_too(network: IntegerNetwork) -> None:
-    code = code_of(network, "cpu -threads=1")
-    assert (max(one.code.threads for one in code.kernels), "small_run_parallel" in header_text(code)) == (1, False)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_vectors_and_threads_of_this_machine_give_them_too(network: IntegerNetwork, threads: int) -> None:
+    tried = network if threads == 1 else from_torch(wide(), samples(2, WIDE), "small")
+    code = code_of(tried, f"cpu -threads={threads}")
+    assert (max(one.code.threads for one in code.kernels), "small_run_parallel" in header_text(code)) == (threads, threads > 1)
     _equal_bytes(code)
-
-
-def test_threads_of_this_machine_give_them_too(network: IntegerNetwork) -> None:
-    """In a network whose convolutions are large enough for threads to pay, and in a small one."""
-    torch.manual_seed(3)
-    shape = (1, 16, 40, 40)
-    model = nn.Sequential(nn.Conv2d(16, 64, 3, padding=1), nn.ReLU(), nn.Conv2d(64, 64, 3), nn.ReLU())
-    wide = code_of(from_torch(model.eval(), samples(2, shape), "wide"), "cpu -threads=2")
-    assert (max(one.code.threads for one in wide.kernels), "wide_run_parallel" in header_text(wide)) == (2, True)
-    for code in (wide, code_of(network, "cpu -threads=2")):
-        _equal_bytes(code)
 
 
 def test_pools_reshapes_and_several_outputs() -> None:

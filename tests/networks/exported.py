@@ -12,11 +12,18 @@ from numpy.typing import NDArray
 
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import find_compiler
+from ansor.graph.network import CompiledNetwork
 from ansor.measure.result_memory import aligned_empty
+from ansor.networks.network_kernel import NetworkKernel
 from tests.c_compilers import STRICT
 
 Array = NDArray[np.generic]
 SHIPPED = ("-std=gnu99", "-O2", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
+
+
+def threads_of(network: CompiledNetwork) -> int:
+    """The most threads that any kernel of a network uses."""
+    return max(one.kernel.code.threads for one in network.kernels if isinstance(one, NetworkKernel))
 
 
 def built(folder: Path, command: Sequence[str]) -> Path:

@@ -20,7 +20,7 @@ from ansor.support.settings import environment_with
 from tests.c_compilers import need_compiler
 from tests.commands import record_files
 from tests.emulators import need_emulators
-from tests.networks.exported import Library, built
+from tests.networks.exported import Library, built, threads_of
 
 pytestmark = [pytest.mark.torch, pytest.mark.compiler]
 ISAS = ("x86-64-v3", "x86-64-v4")
@@ -57,9 +57,11 @@ def spoil(folder: Path, place: int, value: int) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_self_test_is_right_and_finds_what_is_wrong(threads: int, tmp_path: Path) -> None:
-    example = torch.randn(1, 3, 8, 8)
+    side = {1: 8, 2: 64}[threads]  # large enough for threads to pay
+    example = torch.randn(1, 3, side, side)
     network = ansor.compile(images(), (example,), f"cpu -threads={threads}", library=False)
     folder = network.export(tmp_path / "net", (example,))
+    assert threads_of(network) == threads
     test = built(folder, [need_compiler("gcc")])
     assert said(test, folder) == "native: right\n"
     assert example.numpy().tobytes() == (folder / "selftest.bin").read_bytes()[: example.numel() * 4]
@@ -154,7 +156,7 @@ def said_by_commands(text: str, folder: Path) -> list[str]:
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_cmake_builds_and_tests_it(compiler: str, tmp_path: Path) -> None:
-    folder = ansor.export(nn.Linear(8, 4).eval(), torch.randn(2, 8), tmp_path / "net", isas=("x86-64-v3", "armv8-a"), threads=2, embed=True)
+    folder = ansor.export(nn.Linear(64, 64).eval(), torch.randn(1024, 64), tmp_path / "net", isas=("x86-64-v3", "armv8-a"), threads=2, embed=True)
     made = ["cmake", "-S", str(folder), "-B", "build", f"-DCMAKE_C_COMPILER={need_compiler(compiler)}", "-DCMAKE_C_FLAGS=-Werror"]
     for command in (made, ["cmake", "--build", "build"], ["ctest", "--test-dir", "build"]):
         found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

@@ -22,6 +22,7 @@ from ansor.run.states import Best
 from ansor.schedule.sketch import Sketch
 from ansor.targets.base import parse_target
 from ansor.tasks.task import SearchTask
+from tests.networks.exported import threads_of
 
 pytestmark = [pytest.mark.torch, pytest.mark.compiler]
 
@@ -53,6 +54,12 @@ def indices(*values: int) -> torch.Tensor:
     return torch.tensor([values])
 
 
+def many() -> tuple[torch.Tensor, torch.Tensor]:
+    """Words and places of a text that is long enough for threads to pay."""
+    count = torch.arange(20000)
+    return count[None] % 20, count[None] % 5
+
+
 def one_by_one(network: CompiledNetwork, *given: torch.Tensor) -> bytes:
     """The result of the steps, each a call of its own."""
     network.fill((given, {}))
@@ -65,9 +72,9 @@ def one_by_one(network: CompiledNetwork, *given: torch.Tensor) -> bytes:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_all_steps_are_one_call_with_the_same_bytes(threads: int) -> None:
-    given = indices(1, 19, 3), indices(0, 4, 2)
+    given = many() if threads > 1 else (indices(1, 19, 3), indices(0, 4, 2))
     network = ansor.compile(Words().eval(), given, f"cpu -threads={threads}", library=False)
-    assert len(network.steps) > 1 and [type(step) for step in network._run] == [StepRun]
+    assert threads_of(network) == threads and len(network.steps) > 1 and [type(step) for step in network._run] == [StepRun]
     assert network(*given).numpy().tobytes() == one_by_one(network, *given)  # type: ignore[attr-defined]
 
 
@@ -91,8 +98,9 @@ def test_steps_of_pytorch_stay_between() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_calls_it() -> None:
-    given = indices(1, 19, 3), indices(0, 4, 2)
+    given = many()
     network = ansor.compile(Words().eval(), given, "cpu -threads=2", library=False)
+    assert threads_of(network) == 2
     wanted = network(*given).numpy().tobytes()  # type: ignore[attr-defined]
     child = os.fork()
     if child == 0:
