@@ -2,9 +2,11 @@
 
     python benchmarks/thread_gain.py                                     # compute-bound operators of the suite, two threads
     python benchmarks/thread_gain.py --only matmul_512 --turns 100
+    python benchmarks/thread_gain.py --networks resnet18 bert            # whole networks, called with PyTorch's tensors
 
 A virtual machine does not have all of its processors at all times, and a processor with one busy core runs faster than one with several. So four things are
-timed in turns: a kernel for one thread, one for all threads (both picked by the model), and a loop of multiply-adds in registers on one thread and on all.
+timed in turns: a kernel, or a network, for one thread, one for all threads (both picked by the model), and a loop of multiply-adds in registers on one thread
+and on all. PyTorch uses all threads throughout.
 A gain is how many times as much work several threads do in the same time as one: the median, and the middle 80 % of the turns. `share` is our gain relative to
 the machine's in the same turn: the median.
 """
@@ -18,9 +20,12 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import median
 
+import torch
 from common import calls, console, geomean, machine_line, parser, short, table
+from network_models import NETWORKS
 from suite import ROWS, Row
 
+from ansor import api
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import find_compiler
 from ansor.measure.interleaved import TURN_SECONDS, Ratio, Times, interleaved, ratio
@@ -40,8 +45,8 @@ BURST = 4 * ROUNDS
 
 @dataclass(frozen=True)
 class Gains:
-    """seconds: of our kernel on all threads; ours, machine: how many times as much work several threads do as one; share: the one relative to the other, turn
-    by turn."""
+    """seconds: of our kernel or network on all threads; ours, machine: how many times as much work several threads do as one; share: the one relative to the
+    other, turn by turn."""
 
     name: str
     seconds: float
@@ -76,9 +81,19 @@ def measured(row: Row, one: Target, several: Target, turns: int) -> Gains:
     return gains(row.name, interleaved(functions, turns, warm=TURN_SECONDS), several.threads)
 
 
+def measured_network(name: str, one: Target, several: Target, turns: int) -> Gains:
+    """Compile and time a network, batch 1."""
+    model, inputs = NETWORKS[name].model(), NETWORKS[name].inputs(1)
+    functions: dict[str, Callable[[], object]] = {}
+    for word, target in (("one", one), ("all", several)):
+        network = api.compile(model, inputs, str(target), progress=False)
+        functions |= {f"ours on {word}": partial(network, *inputs), f"machine on {word}": machine_burst(target)}
+    return gains(name, interleaved(functions, turns, warm=TURN_SECONDS), several.threads)
+
+
 def show(found: Sequence[Gains], threads: int) -> None:
     """Print a table."""
-    rows = table(f"{threads} threads", ["operator"], ["time", "our gain", "the machine's", "share"])
+    rows = table(f"{threads} threads", ["operator or network"], ["time", "our gain", "the machine's", "share"])
     for one in found:
         rows.add_row(one.name, short(one.seconds), str(one.ours), str(one.machine), f"{one.share:.2f}")
     console().print(rows)
@@ -94,13 +109,16 @@ def options() -> argparse.Namespace:
     found.add_argument("--threads", type=int, default=2, help="(default: %(default)s)")
     found.add_argument("--turns", type=int, default=60, help="(default: %(default)s)")
     found.add_argument("--only", nargs="+", default=BOUND, choices=[row.name for row in ROWS], metavar="NAME", help="operators of the suite")
+    found.add_argument("--networks", nargs="+", default=[], choices=list(NETWORKS), metavar="NAME", help="networks in place of operators")
     return found.parse_args()
 
 
 def main() -> None:
     given = options()
     one, several = (parse_target(f"{given.target} -threads={threads}") for threads in (1, given.threads))
-    show([measured(row, one, several, given.turns) for row in ROWS if row.name in given.only], given.threads)
+    torch.set_num_threads(given.threads)
+    networks = [measured_network(name, one, several, given.turns) for name in given.networks]
+    show(networks or [measured(row, one, several, given.turns) for row in ROWS if row.name in given.only], given.threads)
 
 
 if __name__ == "__main__":
