@@ -71,23 +71,24 @@ def gains(name: str, times: dict[str, Times], threads: int) -> Gains:
     return Gains(name, times["ours on all"].median, ours, machine, median(shares))
 
 
-def measured(row: Row, one: Target, several: Target, turns: int) -> Gains:
-    """Pick, build and time the programs of one operator."""
-    functions: dict[str, Callable[[], object]] = {}
-    for word, target in (("one", one), ("all", several)):
-        task = SearchTask(tensors=row.operator().declare(), target=target, name=row.name)
-        kernels = built([task], [pick(task).program], CToolchain(find_compiler(target.compiler)))
-        functions |= calls(task, {f"ours on {word}": kernels[0]}) | {f"machine on {word}": machine_burst(target)}
-    return gains(row.name, interleaved(functions, turns, warm=TURN_SECONDS), several.threads)
+def operator_call(row: Row, target: Target) -> Callable[[], object]:
+    """Pick and build the program of an operator."""
+    task = SearchTask(tensors=row.operator().declare(), target=target, name=row.name)
+    (kernel,) = built([task], [pick(task).program], CToolchain(find_compiler(target.compiler)))
+    return calls(task, {row.name: kernel})[row.name]
 
 
-def measured_network(name: str, one: Target, several: Target, turns: int) -> Gains:
-    """Compile and time a network, batch 1."""
-    model, inputs = NETWORKS[name].model(), NETWORKS[name].inputs(1)
+def network_call(name: str, target: Target) -> Callable[[], object]:
+    """Compile a network, batch 1."""
+    inputs = NETWORKS[name].inputs(1)
+    return partial(api.compile(NETWORKS[name].model(), inputs, str(target), progress=False), *inputs)
+
+
+def measured(name: str, call: Callable[[Target], Callable[[], object]], one: Target, several: Target, turns: int) -> Gains:
+    """Time what `call` makes for each target, in turns with the machine's own work."""
     functions: dict[str, Callable[[], object]] = {}
     for word, target in (("one", one), ("all", several)):
-        network = api.compile(model, inputs, str(target), progress=False)
-        functions |= {f"ours on {word}": partial(network, *inputs), f"machine on {word}": machine_burst(target)}
+        functions |= {f"ours on {word}": call(target), f"machine on {word}": machine_burst(target)}
     return gains(name, interleaved(functions, turns, warm=TURN_SECONDS), several.threads)
 
 
@@ -117,8 +118,8 @@ def main() -> None:
     given = options()
     one, several = (parse_target(f"{given.target} -threads={threads}") for threads in (1, given.threads))
     torch.set_num_threads(given.threads)
-    networks = [measured_network(name, one, several, given.turns) for name in given.networks]
-    show(networks or [measured(row, one, several, given.turns) for row in ROWS if row.name in given.only], given.threads)
+    made = {name: partial(network_call, name) for name in given.networks} or {row.name: partial(operator_call, row) for row in ROWS if row.name in given.only}
+    show([measured(name, call, one, several, given.turns) for name, call in made.items()], given.threads)
 
 
 if __name__ == "__main__":

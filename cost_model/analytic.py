@@ -130,8 +130,8 @@ def transfers(statement: Statement, core: Core) -> list[Row]:
 def cache_loads(statement: Statement, core: Core) -> list[Row]:
     """Bytes that enter each cache while a statement runs, the first one first; 0 for an absent cache."""
     (first, *_), fill = core.caches.sizes, core.prior.traffic.fill
-    touched = (statement.room, statement.tile_loads(first)), (statement.line_bytes, statement.loads), (statement.line_bytes, statement.loads)
-    return [_loaded(statement, fill * size, *both) if size else 0.0 for size, both in zip(core.caches.sizes, touched, strict=True)]
+    in_first, in_others = (statement.room, statement.tile_loads(first)), (statement.line_bytes, statement.loads)
+    return [_loaded(statement, fill * size, *both) if size else 0.0 for size, both in zip(core.caches.sizes, (in_first, in_others, in_others), strict=True)]
 
 
 def _loaded(statement: Statement, capacity: float, taken: Sequence[Row], tiles: Sequence[Row]) -> Row:

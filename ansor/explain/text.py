@@ -200,13 +200,18 @@ def _expected(one: Explanation) -> list[str]:
 
 def _cost_rows(best: Program) -> list[str]:
     """A row for each statement, and their sums; a column for starting threads if any statement does."""
-    named = {"instructions": "instructions", "transfers": "transfers"} | ({"fork": "starting threads"} if best.fork else {}) | {"cycles": "   sum"}
+    named = _parts(best) | {"   sum": "cycles"}
     wide = max(len("in all"), *(len(cost.stage) for cost in best.costs))
     rows: list[tuple[str, Cost | Program]] = [(cost.stage, cost) for cost in best.costs]
     rows += [("in all", best)] if len(rows) > 1 else []
-    return [f"  {'':<{wide}}  {'  '.join(named.values())}"] + [
-        f"  {name:<{wide}}  {'  '.join(f'{_count(getattr(cost, part)):>{len(title)}}' for part, title in named.items())}" for name, cost in rows
+    return [f"  {'':<{wide}}  {'  '.join(named)}"] + [
+        f"  {name:<{wide}}  {'  '.join(f'{_count(getattr(cost, part)):>{len(title)}}' for title, part in named.items())}" for name, cost in rows
     ]
+
+
+def _parts(*programs: Program) -> dict[str, str]:
+    """The parts of an estimate, as fields of `Program` and `Cost`; starting threads only if a program does."""
+    return {"instructions": "instructions", "transfers": "transfers"} | ({"starting threads": "fork"} if any(one.fork for one in programs) else {})
 
 
 def _larger_part(best: Program, peak: float | None) -> str:
@@ -280,7 +285,7 @@ def _listed(facts: Sequence[Fact]) -> str:
 
 def _blamed(best: Program, other: Program) -> str:
     """Which part of the estimate accounts for the difference, if any does."""
-    parts = {"instructions": "instructions", "transfers": "transfers"} | ({"starting threads": "fork"} if best.fork or other.fork else {})
+    parts = _parts(best, other)
     more = {name: getattr(other, part) - getattr(best, part) for name, part in parts.items()}
     numbers = ", ".join(f"{name} {_arrow(getattr(best, part), getattr(other, part))}" for name, part in parts.items())
     if best.whole:

@@ -157,6 +157,7 @@ def said_by_commands(text: str, folder: Path) -> list[str]:
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_cmake_builds_and_tests_it(compiler: str, tmp_path: Path) -> None:
     folder = ansor.export(nn.Linear(64, 64).eval(), torch.randn(1024, 64), tmp_path / "net", isas=("x86-64-v3", "armv8-a"), threads=2, embed=True)
+    assert any("parallel_for(pool, " in source.read_text() for source in (folder / "kernels" / "x86-64-v3").glob("*.c"))
     made = ["cmake", "-S", str(folder), "-B", "build", f"-DCMAKE_C_COMPILER={need_compiler(compiler)}", "-DCMAKE_C_FLAGS=-Werror"]
     for command in (made, ["cmake", "--build", "build"], ["ctest", "--test-dir", "build"]):
         found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
