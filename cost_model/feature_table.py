@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-FEATURES_VERSION = 7
+FEATURES_VERSION = 8
 """Incremented whenever a column changes its place or meaning: models are trained for one version."""
 
 BUFFER_BLOCKS = 5
@@ -151,6 +151,8 @@ _MACHINE = (
     ("room_of_a_run", "log2(share)", "bytes of the first cache that it takes, spread over the sets as it is, of those that it has"),
     ("bytes_of_a_run_in_l2", "log2(share)", "the same, of the second cache; 0 without one"),
     ("bytes_in_all_in_l2", "log2(share)", "touched over all loops, of the second cache; 0 without one"),
+    ("pages_of_a_run", "log2(pages)", "of memory, touched from entering a tile to leaving it"),
+    ("share_of_pages", "log2(share)", "of the cycles to look up pages that are not at hand, if nothing hides them, of the estimate without these"),
     ("busy_threads", "log2(threads)", "that have work on the whole"),
     ("vector_bytes", "log2(1 + bytes)", "of a register"),
     ("vector_registers", "log2(1 + registers)", "of a core"),

@@ -32,6 +32,23 @@ class Digit:
     coefficient: Int
 
 
+@dataclass(frozen=True, eq=False)
+class Divided:
+    """A digit as the C code computes it: value // low, and the remainder of that or, if the quotient is exact, of what is left.
+
+    rough: whether the value may reach `high`; left_out: whether another digit includes this one; moves, moves_rest: the loops that change the quotient,
+    and the remainder; inside: the divisions in the value.
+    """
+
+    quotient: Quotient
+    rest: Remainder
+    rough: Flag
+    left_out: Flag
+    moves: dict[Var, Flag]
+    moves_rest: dict[Var, Flag]
+    inside: tuple[Division, ...]
+
+
 def index_divisions(nest: Nest) -> Row:
     """How many a statement computes in all its iterations: in the indices that it stores to, reads from, and uses as values."""
     if "index divisions" not in nest.found:
@@ -44,25 +61,29 @@ def steps_evenly(nest: Nest, level: int) -> Flag:
     """Whether each iteration of a loop moves every access by the same distance, so that several can be one vector: no division in an index depends on it,
     and no index that is read from memory."""
     var = nest.loops[level].var
-    evenly: Flag = True
-    for terms in _addresses(nest):
-        evenly = evenly & (not any(is_opaque(atom) and any(one is var for one in variables_within(atom)) for atom, _ in terms))
-        for computed, moved_by in _computed(nest, terms, {}):
-            evenly = evenly & negated(computed & moved_by.get(var, False))
+    if "uneven" not in nest.found:
+        nest.found["uneven"] = _from_memory(nest), list(_computed(nest, {}))
+    from_memory, divisions = nest.found["uneven"]
+    evenly: Flag = var not in from_memory
+    for computed, moved_by in divisions:
+        evenly = evenly & negated(computed & moved_by.get(var, False))
     return evenly
+
+
+def _from_memory(nest: Nest) -> set[Var]:
+    """The loops that indices read from memory depend on."""
+    return {var for terms in _addresses(nest) for atom, _ in terms if is_opaque(atom) for var in variables_within(atom)}
 
 
 def _counted(nest: Nest) -> Row:
     count: Row = 0.0
-    constants = _constants(nest)
-    for terms in _addresses(nest):
-        for computed, moved_by in _computed(nest, terms, constants):
-            times: Row = 1.0
-            for var, moves in sorted(moved_by.items(), key=lambda one: nest.level.get(one[0], -1)):
-                if var in nest.level:
-                    level = nest.level[var]
-                    times = choose(nest.real[level] & moves, nest.counts.outside[level + 1], times)  # compilers move it out of the loops that do not change it
-            count = count + times * row(computed)
+    for computed, moved_by in _computed(nest, _constants(nest)):
+        times: Row = 1.0
+        for var, moves in sorted(moved_by.items(), key=lambda one: nest.level.get(one[0], -1)):
+            if var in nest.level:
+                level = nest.level[var]
+                times = choose(nest.real[level] & moves, nest.counts.outside[level + 1], times)  # compilers move it out of the loops that do not change it
+        count = count + times * row(computed)
     return count
 
 
@@ -85,8 +106,20 @@ def _flat(index: Sequence[Linear], shape: Sequence[Int]) -> Terms:
     return terms
 
 
-def _computed(nest: Nest, terms: Terms, constants: Constants) -> Iterator[tuple[Flag, dict[Var, Flag]]]:
+def _computed(nest: Nest, constants: Constants) -> Iterator[tuple[Flag, dict[Var, Flag]]]:
     """For each division of an address whether it is computed, and the loops that change it."""
+    if "divided" not in nest.found:
+        nest.found["divided"] = [one for terms in _addresses(nest) for one in _divided(nest, terms)]
+    for one in nest.found["divided"]:
+        kept, divided, exact = negated(one.left_out), _is_needed(one.quotient, constants), _is_needed(one.rest, constants)
+        yield divided & kept, one.moves
+        yield ((divided & one.rough) | (negated(divided) & exact)) & kept, one.moves_rest
+        for inside in one.inside:
+            yield _is_needed(inside, constants), dict.fromkeys(variables(inside.value), True)
+
+
+def _divided(nest: Nest, terms: Terms) -> list[Divided]:
+    """The digits of an address."""
     digits = [_digit(atom, coefficient) for atom, coefficient in terms if isinstance(atom, Division)]
     gone: list[Flag] = [False] * len(digits)
     # Neighbours in memory are one digit: (f / 8) * 8 + f % 8 is f. The innermost dimension comes first.
@@ -97,27 +130,20 @@ def _computed(nest: Nest, terms: Terms, constants: Constants) -> Iterator[tuple[
                 joined = (outer.low == inner.high) & (outer.coefficient * inner.low == inner.coefficient * inner.high)
                 digits[other] = replace(inner, high=choose(joined, outer.high, inner.high))
                 gone[place] = gone[place] | joined
-    for digit, left_out in zip(digits, gone, strict=True):
-        for computed, moved_by in _of_digit(nest, digit, constants):
-            yield computed & negated(left_out), moved_by
-        for inside in _inside(digit.value):
-            yield _is_needed(inside, constants), dict.fromkeys(variables(inside.value), True)
+    return [_of_digit(nest, digit, left_out) for digit, left_out in zip(digits, gone, strict=True)]
 
 
-def _of_digit(nest: Nest, digit: Digit, constants: Constants) -> Iterator[tuple[Flag, dict[Var, Flag]]]:
-    """The quotient and the remainder of a digit. If the quotient is exact, the remainder is one of what is left."""
+def _of_digit(nest: Nest, digit: Digit, left_out: Flag) -> Divided:
     quotient = Quotient(digit.value, digit.low)
-    divided = _is_needed(quotient, constants)
     moves = {var: negated(stands(nest, quotient, nest.level[var])) for var in variables(digit.value) if var in nest.level}
-    yield divided, moves
     rest = Linear(tuple((atom, choose(coefficient % digit.low == 0, coefficient // digit.low, 0)) for atom, coefficient in digit.value.terms),
                   digit.value.const // digit.low)  # fmt: skip
     whole = bounds(digit.value)
-    exact = _is_needed(Remainder(rest, digit.high // digit.low), constants)
     rough: Flag = True if whole is None else whole[1] >= digit.high
     free: dict[Var, Flag] = {atom: (coefficient % digit.high == 0) | _is_low(digit, atom, coefficient) for atom, coefficient in digit.value.terms
                              if isinstance(atom, Var)}  # fmt: skip
-    yield (divided & rough) | (negated(divided) & exact), {var: flag & negated(free.get(var, False)) for var, flag in moves.items()}
+    moves_rest = {var: flag & negated(free.get(var, False)) for var, flag in moves.items()}
+    return Divided(quotient, Remainder(rest, digit.high // digit.low), rough, left_out, moves, moves_rest, tuple(_inside(digit.value)))
 
 
 def _is_low(digit: Digit, var: Var, coefficient: Int) -> Flag:
@@ -172,7 +198,8 @@ def _constants(nest: Nest) -> Constants:
     whole: Flag = True
     for loop, real in zip(nest.loops, nest.real, strict=True):
         reduces = reduces | (loop.kind == "reduce" and real)
-    for loop, extent, real in zip(reversed(nest.loops), reversed(nest.extents), reversed(nest.real), strict=True):
+    for level in range(len(nest.loops) - 1, -1, -1):
+        loop, extent, real = nest.loops[level], nest.extents[level], nest.real[level]
         if loop.stage != nest.store.stage:
             break
         if loop.kind == "reduce":
@@ -183,6 +210,7 @@ def _constants(nest: Nest) -> Constants:
         else:
             written = (reduces & inside) | (negated(reduces) & loop.vectorized) if nest.store.combiner is not None else loop.vectorized
             found[loop.var] = written
-            copies = choose(loop.vectorized, copies, copies * extent)
+            vector = loop.vectorized if loop.vectorized is False else loop.vectorized & steps_evenly(nest, level)
+            copies = choose(vector, copies, copies * extent)
             whole = whole & (negated(real) | written)
     return found

@@ -11,6 +11,7 @@ from ansor.cost_model.alignment import across_lines
 from ansor.cost_model.analytic import Core, Estimate
 from ansor.cost_model.buffer_features import Statement
 from ansor.cost_model.feature_table import MACHINE_NAMES
+from ansor.cost_model.pages import LOOK_UP, looked_up, touched_pages
 from ansor.cost_model.remainders import remainders_of
 from ansor.ir.columns import Row, choose, larger, log2, row
 from ansor.ir.loops import Buffer
@@ -45,6 +46,8 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
     yield log2(room / run)
     yield _share(run, core.caches.l2_bytes)
     yield _share(statement.bytes[0], core.caches.l2_bytes)
+    yield log2(statement.once(("pages of a run", lanes), lambda: _of_a_run(statement, touched_pages(statement), tile.runs)))
+    yield log2((1e-3 + LOOK_UP * looked_up(statement)) / total)
     yield log2(estimate.threads)
     for number in (core.vector_bytes, core.vector_registers, *core.caches.sizes, core.threads):
         yield log2(1.0 + number)

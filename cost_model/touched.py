@@ -24,6 +24,9 @@ from ansor.te.fold import walk
 Index = tuple[Linear, ...]
 Pattern = tuple[object, ...]
 
+PAGE_BYTES = 4096
+"""Bytes of a page of memory."""
+
 
 @dataclass(frozen=True, eq=False)
 class Layout:
@@ -55,7 +58,7 @@ class Footprint:
     strides: per loop, elements by which the address moves; None if no index contains that loop.
     moves: per loop, whether the address moves with it.
     unique_lines, lines: cache lines touched over all loops, and visited (see the feature table).
-    room: per boundary, bytes it takes in the first cache, given how it spreads over the sets.
+    room: per boundary, bytes it takes in the first cache, given how it spreads over the sets; pages: pages of memory that hold it.
     """
 
     places: Row
@@ -66,6 +69,7 @@ class Footprint:
     unique_lines: Row
     lines: Row
     room: tuple[Row, ...]
+    pages: tuple[Row, ...]
 
 
 def accesses(store: Store) -> dict[Buffer, list[Index]]:
@@ -149,7 +153,8 @@ def _together(parts: list[tuple[Footprint, float]], layout: Layout) -> Footprint
     unique_lines = smaller(_sum([(print_.unique_lines, times) for print_, times in parts]), elements[0])
     places, lines = _sum([(print_.places, times) for print_, times in parts]), _sum([(print_.lines, times) for print_, times in parts])
     taken = tuple(_sum([(print_.room[b], times) for print_, times in parts]) for b in range(len(prints[0].room)))
-    return Footprint(places, elements, in_lines, strides, moves, unique_lines, lines, taken)
+    pages = tuple(_sum([(print_.pages[b], times) for print_, times in parts]) for b in range(len(prints[0].pages)))
+    return Footprint(places, elements, in_lines, strides, moves, unique_lines, lines, taken, pages)
 
 
 def _sum(values: Sequence[tuple[Row, float]]) -> Row:
@@ -185,6 +190,7 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], cache: Firs
     elements: list[Row] = [_touched(dimensions)]
     lines_inside: list[Row] = [_unique_lines(dimensions, elements[0], layout, cache.line_bytes)]
     taken: list[Row] = [_room(dimensions, lines_inside[0], layout, met, cache)]
+    pages: list[Row] = [1.0]
     walked, crossing = _walked(dimensions, len(nest.loops))
     points: Row = float(len(group))
     for level in range(len(nest.loops) - 1, -1, -1):
@@ -198,14 +204,14 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], cache: Firs
         elements.append(touched)
         lines_inside.append(_unique_lines(dimensions, touched, layout, cache.line_bytes) if here else lines_inside[-1])
         taken.append(_room(dimensions, lines_inside[-1], layout, met, cache) if here else taken[-1])
-    elements.reverse()
-    lines_inside.reverse()
-    taken.reverse()
+        pages.append(_unique_lines(dimensions, touched, layout, PAGE_BYTES) if here else pages[-1])
+    for found in (elements, lines_inside, taken, pages):
+        found.reverse()
     strides = _strides(nest, dimensions, layout)
     moves = tuple(False if stride is None else stride != 0.0 for stride in strides)
     lines = _line_visits(nest, layout, elements, strides, moves, cache.line_bytes)
-    in_lines = tuple(larger(touched, found * (cache.line_bytes / layout.element_bytes)) for touched, found in zip(elements, lines_inside, strict=True))
-    return Footprint(_places(group), tuple(elements), in_lines, strides, moves, lines_inside[0], lines, tuple(taken))
+    in_lines = tuple(larger(touched, inside * (cache.line_bytes / layout.element_bytes)) for touched, inside in zip(elements, lines_inside, strict=True))
+    return Footprint(_places(group), tuple(elements), in_lines, strides, moves, lines_inside[0], lines, tuple(taken), tuple(pages))
 
 
 def _walked(dimensions: list[_Dimension], levels: int) -> tuple[list[Flag], Flag]:

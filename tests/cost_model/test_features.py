@@ -159,10 +159,10 @@ def test_a_program_and_its_population_agree_bit_for_bit(name: str) -> None:
 
 
 def test_columns_keep_their_places() -> None:
-    assert WIDTH == 192 == len(COLUMN) and FEATURES_VERSION == 7
+    assert WIDTH == 194 == len(COLUMN) and FEATURES_VERSION == 8
     starts = {"float_mad": 0, "int_mad": 7, "bool_op": 14, "vec_num": 16, "unroll_num": 27, "parallel_num": 38, "is_gpu": 49, "B0.acc_read": 57,
               "B1.acc_read": 75, "B4.stride": 146, "arith_intensity_curve_0": 147, "alloc_size": 157, "outer_prod": 161, "auto_unroll_max_step": 163,
-              "tile_vectors": 164, "threads": 191}
+              "tile_vectors": 164, "pages_of_a_run": 185, "threads": 193}
     assert {name: COLUMN[name] for name in starts} == starts
     assert len(table_text().splitlines()) == WIDTH
 

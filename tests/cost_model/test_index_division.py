@@ -17,7 +17,7 @@ from ansor.dataset.operators import DRAWN
 from ansor.ir.dag import Dag
 from ansor.ir.loops import For, Loops, Node
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import Fuse, PragmaUnroll, Split, Step
+from ansor.schedule.steps import Fuse, PragmaUnroll, Reorder, Split, Step, Vectorize
 from ansor.search.derive import derive_sketches
 from ansor.targets.base import parse_target
 
@@ -90,6 +90,13 @@ def test_divisions_are_counted_where_the_code_computes_them(case: str) -> None:
 def test_compilers_divide_where_they_unroll_a_whole_reduction() -> None:
     assert counted(WHOLE) == 0 and divides(WHOLE.lower_row([]))
     assert counted(window(Fuse("B", ("k", "m")), PragmaUnroll("B", 8))) == 2 * 35 * 9
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(4, 4 * 5), (19, 4 * 5), (20, 0)])
+def test_a_vector_with_a_division_is_written_as_its_elements(limit: int, expected: int) -> None:
+    a, k = te.placeholder((7,), name="A"), te.reduce_axis(4, name="k")
+    sums = te.compute((5,), lambda j: te.sum(a[(k * 5 + j) // 3], axis=k), name="B")
+    assert counted(Sketch(Dag([a, sums])).then(Reorder("B", ("k", "j")), Vectorize("B", "j"), PragmaUnroll("B", limit))) == expected
 
 
 @pytest.mark.parametrize("seed", range(0, DRAWN, 24))
