@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import metaschedule
+import moved_operators
 import pristine_operators
 import twelve_operators
 
@@ -62,6 +63,7 @@ def _tuned_on() -> Iterator[tuple[str, Declaration]]:
     yield from twelve_operators.OPERATORS.items()
     yield from ((name, rival.tensors) for name, rival in metaschedule.RIVALS.items())
     yield from disguised.items()
+    yield from moved_operators.OPERATORS.items()
 
 
 def _pristine() -> Iterator[tuple[str, Declaration]]:
@@ -79,7 +81,7 @@ SETS = (
         "tuned on",
         "not trained on, but used in development: `ESTIMATED`, `AGREED` and `SURE` of `ansor.run.zero_tuning`, the parameters of "
         "the search, features, rules and algorithms were chosen by figures for the held-out tasks, the suite, `twelve_operators`, `short_time`, "
-        "`disguises` and the networks. Most of these are in families of the first set; the others are this set.",
+        "`disguises` and the networks, and features by `moved_operators`. Most of these are in families of the first set; the others are this set.",
         _tuned_on,
     ),
     OperatorSet(

@@ -39,12 +39,11 @@ def sobel(rows: int, columns: int) -> list[Tensor]:
     return [x, te.compute((rows, columns), lambda i, j: te.sqrt(along(i, j) * along(i, j) + down(i, j) * down(i, j)), name="y")]
 
 
-def cost_volume(channels: int, rows: int, columns: int, reach: int) -> list[Tensor]:
-    """The correlation of two images at each position, for each shift of one of them (optical flow)."""
-    a = te.placeholder((channels, rows, columns), name="a")
-    b = te.placeholder((channels, rows + reach - 1, columns + reach - 1), name="b")
-    c = te.reduce_axis(channels, "c")
-    return [a, b, te.compute((reach, reach, rows, columns), lambda p, q, i, j: te.sum(a[c, i, j] * b[c, i + p, j + q], axis=c), name="y")]
+def correlogram(records: int, channels: int, length: int, lags: int) -> list[Tensor]:
+    """The correlation of two signals at each lag, channel by channel, summed over recordings (seismology)."""
+    a, b = te.placeholder((records, channels, length), name="a"), te.placeholder((records, channels, length + lags - 1), name="b")
+    r, t = te.reduce_axis(records, "r"), te.reduce_axis(length, "t")
+    return [a, b, te.compute((channels, lags), lambda c, s: te.sum(a[r, c, t] * b[r, c, t + s], axis=[r, t]), name="y")]
 
 
 def mttkrp(i: int, j: int, k: int, rank: int) -> list[Tensor]:
@@ -291,7 +290,7 @@ def morphology(rows: int, columns: int, window: int) -> list[Tensor]:
 FAMILIES: dict[str, tuple[Callable[..., list[Tensor]], tuple[int, ...], tuple[int, ...]]] = {
     "heat_3d": (heat_3d, (96,), (40,)),
     "sobel": (sobel, (720, 1280), (250, 333)),
-    "cost_volume": (cost_volume, (64, 40, 56, 9), (32, 24, 80, 5)),
+    "correlogram": (correlogram, (16, 24, 1000, 32), (6, 50, 333, 20)),
     "mttkrp": (mttkrp, (128, 96, 64, 32), (50, 60, 70, 16)),
     "contraction": (contraction, (24,), (15,)),
     "upsample": (upsample, (64, 56), (24, 100)),

@@ -3,7 +3,7 @@
 The first 164 and their order are those of Ansor (auto_scheduler of TVM 0.9): 57 for the statement, five blocks of 18 for the buffers it touches, 10 points
 of arithmetic intensity, 4 for the memory it stores to and 3 for the loops around it. Numbers are stored as log2(1 + x), so that products become sums;
 columns marked `plain` are stored as they are. Ansor's errors there (fused multiply-adds never seen, positions never set, lines of the wrong loop)
-are corrected to what the names say. The last 28 are our own: parts of the analytic estimate, and the machine.
+are corrected to what the names say. The last 30 are our own: parts of the analytic estimate, and the machine.
 
 Words used below. *Iterations*: product of the extents of all loops around the statement; conditions around it are assumed true. A *real* loop
 has an extent above 1; others never count. A loop *indexes* a buffer when the address read or written moves with it. *Touched*: distinct elements.
@@ -152,7 +152,7 @@ _MACHINE = (
     ("bytes_of_a_run_in_l2", "log2(share)", "the same, of the second cache; 0 without one"),
     ("bytes_in_all_in_l2", "log2(share)", "touched over all loops, of the second cache; 0 without one"),
     ("pages_of_a_run", "log2(pages)", "of memory, touched from entering a tile to leaving it"),
-    ("share_of_pages", "log2(share)", "of the cycles to look up pages that are not at hand, if nothing hides them, of the estimate without these"),
+    ("share_of_pages", "log2(share)", "cycles to look up pages that are not at hand, if nothing hides them, relative to the estimate, which leaves them out"),
     ("busy_threads", "log2(threads)", "that have work on the whole"),
     ("vector_bytes", "log2(1 + bytes)", "of a register"),
     ("vector_registers", "log2(1 + registers)", "of a core"),

@@ -36,13 +36,13 @@ class Digit:
 class Divided:
     """A digit as the C code computes it: value // low, and the remainder of that or, if the quotient is exact, of what is left.
 
-    rough: whether the value may reach `high`; left_out: whether another digit includes this one; moves, moves_rest: the loops that change the quotient,
+    wraps: whether the value may reach `high`; left_out: whether another digit includes this one; moves, moves_rest: the loops that change the quotient,
     and the remainder; inside: the divisions in the value.
     """
 
     quotient: Quotient
     rest: Remainder
-    rough: Flag
+    wraps: Flag
     left_out: Flag
     moves: dict[Var, Flag]
     moves_rest: dict[Var, Flag]
@@ -61,9 +61,9 @@ def steps_evenly(nest: Nest, level: int) -> Flag:
     """Whether each iteration of a loop moves every access by the same distance, so that several can be one vector: no division in an index depends on it,
     and no index that is read from memory."""
     var = nest.loops[level].var
-    if "uneven" not in nest.found:
-        nest.found["uneven"] = _from_memory(nest), list(_computed(nest, {}))
-    from_memory, divisions = nest.found["uneven"]
+    if "loops from memory and divisions" not in nest.found:
+        nest.found["loops from memory and divisions"] = _from_memory(nest), list(_computed(nest, {}))
+    from_memory, divisions = nest.found["loops from memory and divisions"]
     evenly: Flag = var not in from_memory
     for computed, moved_by in divisions:
         evenly = evenly & negated(computed & moved_by.get(var, False))
@@ -110,16 +110,17 @@ def _computed(nest: Nest, constants: Constants) -> Iterator[tuple[Flag, dict[Var
     """For each division of an address whether it is computed, and the loops that change it."""
     if "divided" not in nest.found:
         nest.found["divided"] = [one for terms in _addresses(nest) for one in _divided(nest, terms)]
-    for one in nest.found["divided"]:
+    known: list[Divided] = nest.found["divided"]
+    for one in known:
         kept, divided, exact = negated(one.left_out), _is_needed(one.quotient, constants), _is_needed(one.rest, constants)
         yield divided & kept, one.moves
-        yield ((divided & one.rough) | (negated(divided) & exact)) & kept, one.moves_rest
+        yield ((divided & one.wraps) | (negated(divided) & exact)) & kept, one.moves_rest
         for inside in one.inside:
             yield _is_needed(inside, constants), dict.fromkeys(variables(inside.value), True)
 
 
 def _divided(nest: Nest, terms: Terms) -> list[Divided]:
-    """The digits of an address."""
+    """The digits of an address, as the C code computes them."""
     digits = [_digit(atom, coefficient) for atom, coefficient in terms if isinstance(atom, Division)]
     gone: list[Flag] = [False] * len(digits)
     # Neighbours in memory are one digit: (f / 8) * 8 + f % 8 is f. The innermost dimension comes first.
@@ -139,11 +140,11 @@ def _of_digit(nest: Nest, digit: Digit, left_out: Flag) -> Divided:
     rest = Linear(tuple((atom, choose(coefficient % digit.low == 0, coefficient // digit.low, 0)) for atom, coefficient in digit.value.terms),
                   digit.value.const // digit.low)  # fmt: skip
     whole = bounds(digit.value)
-    rough: Flag = True if whole is None else whole[1] >= digit.high
+    wraps: Flag = True if whole is None else whole[1] >= digit.high
     free: dict[Var, Flag] = {atom: (coefficient % digit.high == 0) | _is_low(digit, atom, coefficient) for atom, coefficient in digit.value.terms
                              if isinstance(atom, Var)}  # fmt: skip
     moves_rest = {var: flag & negated(free.get(var, False)) for var, flag in moves.items()}
-    return Divided(quotient, Remainder(rest, digit.high // digit.low), rough, left_out, moves, moves_rest, tuple(_inside(digit.value)))
+    return Divided(quotient, Remainder(rest, digit.high // digit.low), wraps, left_out, moves, moves_rest, tuple(_inside(digit.value)))
 
 
 def _is_low(digit: Digit, var: Var, coefficient: Int) -> Flag:
@@ -190,7 +191,7 @@ def _is_needed(atom: Division, constants: Constants) -> Flag:
 
 def _constants(nest: Nest) -> Constants:
     """The loops that are written out, so that their variables are constants: those inside the innermost reduction, the vectors of other statements, and the
-    reductions around them that the C compiler unrolls as a whole."""
+    reductions around them that the C compiler unrolls as a whole. It counts a vector as one copy, and its elements one by one if they need divisions."""
     found: Constants = {}
     inside: Flag = True
     reduces: Flag = False

@@ -41,12 +41,13 @@ def _values(statement: Statement, estimate: Estimate, operations: float, core: C
     yield log2((1.0 + instructions) / total)
     for load in estimate.transfers:
         yield log2((1e-3 + load) / total)
-    run, room = statement.once(("of a run", lanes), lambda: [_of_a_run(statement, one, tile.runs) for one in (statement.bytes, statement.room)])
+    amounts = (statement.bytes, statement.room, touched_pages(statement))
+    run, room, pages = statement.once(("of a run", lanes, core.prior.issue.optimizes), lambda: [_of_a_run(statement, one, tile.runs) for one in amounts])
     yield _share(run, core.caches.l1_bytes)
     yield log2(room / run)
     yield _share(run, core.caches.l2_bytes)
     yield _share(statement.bytes[0], core.caches.l2_bytes)
-    yield log2(statement.once(("pages of a run", lanes), lambda: _of_a_run(statement, touched_pages(statement), tile.runs)))
+    yield log2(pages)
     yield log2((1e-3 + LOOK_UP * looked_up(statement)) / total)
     yield log2(estimate.threads)
     for number in (core.vector_bytes, core.vector_registers, *core.caches.sizes, core.threads):

@@ -1,7 +1,7 @@
-"""How many pages of memory a statement touches, and how often the processor has to look one up.
+"""How many pages of memory a statement touches, and how often the processor has to look up the address of one.
 
-A processor keeps the addresses of some sixty pages at hand. A tile that reduces over the channels of images, each in pages of its own, uses more: then each of
-its steps waits for an address from a larger table.
+A processor keeps the addresses of 64 or more pages at hand. A tile that reduces over the channels of images, each in pages of its own, may use more: then each
+of its steps waits for an address from a larger table. Each statement is taken by itself, as if no other used the table between its iterations.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from ansor.cost_model.buffer_features import Statement
 from ansor.ir.columns import Row, choose
 
 AT_HAND = 64.0
-"""The number of pages whose addresses processors keep in their first table; it is 64 to 96 for data, of most."""
+"""Pages whose addresses a processor keeps in its first table: 64 to 96 on x86 of recent years."""
 
 LOOK_UP = 8.0
-"""Cycles to find one in the second table."""
+"""Cycles to find the address of a page in the second table."""
 
 
 def touched_pages(statement: Statement) -> tuple[Row, ...]:
@@ -22,7 +22,8 @@ def touched_pages(statement: Statement) -> tuple[Row, ...]:
 
 
 def looked_up(statement: Statement) -> Row:
-    """How many pages are looked up in the whole program: those that the outermost loops touch whose pages stay at hand, each time these loops run."""
+    """How many pages the statement looks up in the whole program, by its outermost loops whose pages all stay at hand: each run of these loops looks up the
+    pages that it enters. None if all of its pages stay at hand."""
     return statement.once("pages looked up", lambda: _looked_up(statement))
 
 
@@ -42,15 +43,18 @@ def _looked_up(statement: Statement) -> Row:
 
 
 def _entered(statement: Statement) -> list[Row]:
-    """Pages entered in the whole program, by boundary, if those inside stay at hand; the next outer loop may go on within them."""
+    """Pages entered in the whole program, by boundary, if those inside stay at hand. The next outer loop that moves a buffer may go on within its pages, so
+    that an iteration enters the pages of that loop, divided by its iterations."""
     nest = statement.nest
     total: list[Row] = [0.0] * len(nest.counts.inside)
     for touched in statement.footprints.values():
         kept: Row = 1.0
+        share = touched.pages[0] / touched.elements[0]
         for boundary, elements in enumerate(touched.elements):
-            outer = max(boundary - 1, 0)
             if boundary:
-                kept = choose(touched.moves[outer] & nest.real[outer], 1.0, kept * nest.extents[outer])
-            in_pages = elements * (touched.pages[outer] / touched.elements[outer])
-            total[boundary] = total[boundary] + in_pages * (nest.counts.outside[boundary] / kept)
+                outer = boundary - 1
+                moves = touched.moves[outer] & nest.real[outer]
+                kept = choose(moves, 1.0, kept * nest.extents[outer])
+                share = choose(moves, touched.pages[outer] / touched.elements[outer], share)
+            total[boundary] = total[boundary] + elements * share * (nest.counts.outside[boundary] / kept)
     return total

@@ -58,7 +58,8 @@ class Footprint:
     strides: per loop, elements by which the address moves; None if no index contains that loop.
     moves: per loop, whether the address moves with it.
     unique_lines, lines: cache lines touched over all loops, and visited (see the feature table).
-    room: per boundary, bytes it takes in the first cache, given how it spreads over the sets; pages: pages of memory that hold it.
+    room: per boundary, bytes it takes in the first cache, given how it spreads over the sets; pages: pages of memory that hold it,
+    where runs along the last dimension begin with a page.
     """
 
     places: Row
@@ -153,7 +154,8 @@ def _together(parts: list[tuple[Footprint, float]], layout: Layout) -> Footprint
     unique_lines = smaller(_sum([(print_.unique_lines, times) for print_, times in parts]), elements[0])
     places, lines = _sum([(print_.places, times) for print_, times in parts]), _sum([(print_.lines, times) for print_, times in parts])
     taken = tuple(_sum([(print_.room[b], times) for print_, times in parts]) for b in range(len(prints[0].room)))
-    pages = tuple(_sum([(print_.pages[b], times) for print_, times in parts]) for b in range(len(prints[0].pages)))
+    whole = larger(ceil(layout.size * (layout.element_bytes / PAGE_BYTES)), 1.0)
+    pages = tuple(smaller(_sum([(print_.pages[b], times) for print_, times in parts]), whole) for b in range(len(prints[0].pages)))
     return Footprint(places, elements, in_lines, strides, moves, unique_lines, lines, taken, pages)
 
 
@@ -190,7 +192,7 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], cache: Firs
     elements: list[Row] = [_touched(dimensions)]
     lines_inside: list[Row] = [_unique_lines(dimensions, elements[0], layout, cache.line_bytes)]
     taken: list[Row] = [_room(dimensions, lines_inside[0], layout, met, cache)]
-    pages: list[Row] = [1.0]
+    pages: list[Row] = [_unique_lines(dimensions, elements[0], layout, PAGE_BYTES)]
     walked, crossing = _walked(dimensions, len(nest.loops))
     points: Row = float(len(group))
     for level in range(len(nest.loops) - 1, -1, -1):
