@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ansor.cost_model.nest import Nest
 from ansor.cost_model.touched import Footprint
-from ansor.ir.columns import Flag, Row, choose, larger, negated, power_of_two_in, smaller
+from ansor.ir.columns import Flag, Row, choose, excess, larger, negated, power_of_two_in, smaller
 
 LEAST_GRAIN = 4.0
 """Bytes; smaller elements are assumed to begin at a multiple of them."""
@@ -28,8 +28,9 @@ def across_lines(nest: Nest, touched: Footprint, element_bytes: int, vector_byte
             continue
         width = choose(lanes[level], smaller(nest.extents[level] * element_bytes, float(vector_bytes)), width)
         stands = lanes[level] | negated(nest.real[level])
-        grain = smaller(grain, choose(stands, line, larger(power_of_two_in(step * element_bytes, line), LEAST_GRAIN)))
-    return larger(width - grain, 0.0) * (1.0 / line)
+        step_grain = power_of_two_in(step, line / element_bytes) * element_bytes
+        grain = smaller(grain, choose(stands, line, larger(step_grain, LEAST_GRAIN)))
+    return excess(width, grain) * (1.0 / line)
 
 
 def _in_lanes(nest: Nest, touched: Footprint, level: int) -> Flag:

@@ -126,15 +126,15 @@ def _loads(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, L
             outer = max(boundary - 1, 0)  # the next outer loop may go on within the lines
             waste = print_.line_elements[outer] / print_.elements[outer]
             if capacity is not None:
-                waste = choose(print_.room[boundary] <= capacity, waste, print_.line_elements[boundary] / elements)
-            total[boundary] = total[boundary] + elements * waste * size * (nest.counts.outside[boundary] / kept)
+                waste = choose(print_.space.room[boundary] <= capacity, waste, print_.line_elements[boundary] / elements)
+            total[boundary] = total[boundary] + elements * size * (nest.counts.outside[boundary] / kept) * waste
     return tuple(total)
 
 
 def _room(touched: dict[Buffer, Footprint]) -> tuple[Row, ...]:
     """Total room by boundary, never less than that of an inner one."""
     found: list[Row] = []
-    for parts in reversed(list(zip(*(print_.room for print_ in touched.values()), strict=True))):
+    for parts in reversed(list(zip(*(print_.space.room for print_ in touched.values()), strict=True))):
         total = parts[0]
         for part in parts[1:]:
             total = total + part

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ansor.ir.columns import Row, ceil, larger, power_of_two_in, smaller
+from ansor.ir.columns import Row, larger, power_of_two_in, smaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,11 @@ def sets_met(strides: Sequence[Row], cache: FirstCache) -> list[Row]:
 def room(counts: Sequence[Row], run: Row, lines: Row, met: Sequence[Row], cache: FirstCache) -> Row:
     """Bytes of a cache that `lines` take if they spread unevenly over the sets: as if all sets were as full as the fullest.
 
-    counts: elements touched along each dimension but the last; run: bytes touched along the last; met: `sets_met` along those dimensions.
+    counts: elements touched along each dimension but the last; run: lines touched along the last; met: `sets_met` along those dimensions.
     """
     line_bytes, way_bytes = cache.line_bytes, cache.way_bytes
     sets = float(way_bytes // line_bytes)
-    reached = smaller(ceil(run / line_bytes), sets)
+    reached = smaller(run, sets)
     for count, most in zip(reversed(counts), reversed(met), strict=True):
         reached = smaller(reached * smaller(count, most), sets)
-    return lines * line_bytes * sets / larger(smaller(reached, lines), 1.0)
+    return lines * (line_bytes * sets) / larger(smaller(reached, lines), 1.0)

@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansor.ir.columns import Flag, Row, anywhere, row
+from ansor.ir.columns import Flag, Row, anywhere, at_least, row
 from ansor.ir.linear import Var
 from ansor.ir.loops import For, Store
 
@@ -55,7 +55,7 @@ def nest_of(path: tuple[For, ...], store: Store) -> Nest:
     before = [0]
     for loop in path:
         before.append(before[-1] + (loop.var in level))
-    extents = tuple(row(loop.var.extent) for loop in loops)
+    extents = tuple(at_least(row(loop.var.extent), 1.0) for loop in loops)
     inside: list[Row] = [1.0]
     for extent in reversed(extents):
         inside.append(inside[-1] * extent)

@@ -30,7 +30,7 @@ def looked_up(statement: Statement) -> Row:
 def _touched(statement: Statement) -> tuple[Row, ...]:
     total: list[Row] = [0.0] * len(statement.nest.counts.inside)
     for touched in statement.footprints.values():
-        total = [one + pages for one, pages in zip(total, touched.pages, strict=True)]
+        total = [one + pages for one, pages in zip(total, touched.space.pages, strict=True)]
     return tuple(total)
 
 
@@ -39,22 +39,23 @@ def _looked_up(statement: Statement) -> Row:
     found = entered[-1]
     for held, count in reversed(list(zip(pages, entered, strict=True))):
         found = choose(held <= AT_HAND, count, found)
-    return choose(pages[0] <= AT_HAND, 0.0, found)
+    return found
 
 
 def _entered(statement: Statement) -> list[Row]:
-    """Pages entered in the whole program, by boundary, if those inside stay at hand. The next outer loop that moves a buffer may go on within its pages, so
-    that an iteration enters the pages of that loop, divided by its iterations."""
+    """Pages entered in the whole program, by boundary, if those inside stay at hand: none if that is all of them. The next outer loop that moves a buffer may
+    go on within its pages, so that an iteration enters the pages of that loop, divided by its iterations. (Bytes in place of elements, as in
+    `Statement.loads`: sketches then record these products once.)"""
     nest = statement.nest
     total: list[Row] = [0.0] * len(nest.counts.inside)
-    for touched in statement.footprints.values():
+    for buffer, touched in statement.footprints.items():
+        size = float(statement.layouts[buffer].element_bytes)
         kept: Row = 1.0
-        share = touched.pages[0] / touched.elements[0]
-        for boundary, elements in enumerate(touched.elements):
-            if boundary:
-                outer = boundary - 1
-                moves = touched.moves[outer] & nest.real[outer]
-                kept = choose(moves, 1.0, kept * nest.extents[outer])
-                share = choose(moves, touched.pages[outer] / touched.elements[outer], share)
-            total[boundary] = total[boundary] + elements * share * (nest.counts.outside[boundary] / kept)
+        share = touched.space.pages[0] / (touched.elements[0] * size)
+        for boundary, elements in enumerate(touched.elements[1:], start=1):
+            outer = boundary - 1
+            moves = touched.moves[outer] & nest.real[outer]
+            kept = choose(moves, 1.0, kept * nest.extents[outer])
+            share = choose(moves, touched.space.pages[outer] / (touched.elements[outer] * size), share)
+            total[boundary] = total[boundary] + elements * size * (nest.counts.outside[boundary] / kept) * share
     return total

@@ -15,7 +15,7 @@ import numpy as np
 
 from ansor.cost_model.cache_sets import FirstCache, room, sets_met
 from ansor.cost_model.nest import Nest
-from ansor.ir.columns import Flag, Int, Row, anywhere, ceil, choose, larger, magnitude, negated, row, smaller
+from ansor.ir.columns import Flag, Int, Row, anywhere, at_least, ceil, choose, larger, magnitude, negated, row, smaller
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, variables
 from ansor.ir.loops import Access, Buffer, IndexValue, Store
 from ansor.te.expr import Expr
@@ -40,13 +40,22 @@ class Layout:
 
 def layout_of(buffer: Buffer) -> Layout:
     """The layout of `buffer`."""
-    shape = tuple(row(extent) for extent in buffer.shape)
+    shape = tuple(at_least(row(extent), 1.0) for extent in buffer.shape)
     strides: list[Row] = []
     size: Row = 1.0
     for extent in reversed(shape):
         strides.append(size)
         size = size * extent
     return Layout(shape, tuple(reversed(strides)), size, np.dtype(buffer.dtype).itemsize)
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """What touched elements take, per boundary. room: bytes of the first cache, given how they spread over its sets; pages: pages of memory that hold them,
+    where runs along the last dimension begin with a page."""
+
+    room: tuple[Row, ...]
+    pages: tuple[Row, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +67,6 @@ class Footprint:
     strides: per loop, elements by which the address moves; None if no index contains that loop.
     moves: per loop, whether the address moves with it.
     unique_lines, lines: cache lines touched over all loops, and visited (see the feature table).
-    room: per boundary, bytes it takes in the first cache, given how it spreads over the sets; pages: pages of memory that hold it,
-    where runs along the last dimension begin with a page.
     """
 
     places: Row
@@ -69,8 +76,7 @@ class Footprint:
     moves: tuple[Flag, ...]
     unique_lines: Row
     lines: Row
-    room: tuple[Row, ...]
-    pages: tuple[Row, ...]
+    space: Space
 
 
 def accesses(store: Store) -> dict[Buffer, list[Index]]:
@@ -153,10 +159,10 @@ def _together(parts: list[tuple[Footprint, float]], layout: Layout) -> Footprint
     moves = tuple(_any([print_.moves[k] for print_ in prints]) for k in range(len(prints[0].moves)))
     unique_lines = smaller(_sum([(print_.unique_lines, times) for print_, times in parts]), elements[0])
     places, lines = _sum([(print_.places, times) for print_, times in parts]), _sum([(print_.lines, times) for print_, times in parts])
-    taken = tuple(_sum([(print_.room[b], times) for print_, times in parts]) for b in range(len(prints[0].room)))
+    taken = tuple(_sum([(print_.space.room[b], times) for print_, times in parts]) for b in range(len(elements)))
     whole = larger(ceil(layout.size * (layout.element_bytes / PAGE_BYTES)), 1.0)
-    pages = tuple(smaller(_sum([(print_.pages[b], times) for print_, times in parts]), whole) for b in range(len(prints[0].pages)))
-    return Footprint(places, elements, in_lines, strides, moves, unique_lines, lines, taken, pages)
+    pages = tuple(smaller(_sum([(print_.space.pages[b], times) for print_, times in parts]), whole) for b in range(len(elements)))
+    return Footprint(places, elements, in_lines, strides, moves, unique_lines, lines, Space(taken, pages))
 
 
 def _sum(values: Sequence[tuple[Row, float]]) -> Row:
@@ -192,7 +198,7 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], cache: Firs
     elements: list[Row] = [_touched(dimensions)]
     lines_inside: list[Row] = [_unique_lines(dimensions, elements[0], layout, cache.line_bytes)]
     taken: list[Row] = [_room(dimensions, lines_inside[0], layout, met, cache)]
-    pages: list[Row] = [_unique_lines(dimensions, elements[0], layout, PAGE_BYTES)]
+    pages: list[Row] = [_blocks(dimensions, layout, PAGE_BYTES)]
     walked, crossing = _walked(dimensions, len(nest.loops))
     points: Row = float(len(group))
     for level in range(len(nest.loops) - 1, -1, -1):
@@ -206,14 +212,14 @@ def _group_footprint(nest: Nest, layout: Layout, group: list[Index], cache: Firs
         elements.append(touched)
         lines_inside.append(_unique_lines(dimensions, touched, layout, cache.line_bytes) if here else lines_inside[-1])
         taken.append(_room(dimensions, lines_inside[-1], layout, met, cache) if here else taken[-1])
-        pages.append(_unique_lines(dimensions, touched, layout, PAGE_BYTES) if here else pages[-1])
+        pages.append(_blocks(dimensions, layout, PAGE_BYTES) if here else pages[-1])
     for found in (elements, lines_inside, taken, pages):
         found.reverse()
     strides = _strides(nest, dimensions, layout)
     moves = tuple(False if stride is None else stride != 0.0 for stride in strides)
     lines = _line_visits(nest, layout, elements, strides, moves, cache.line_bytes)
     in_lines = tuple(larger(touched, inside * (cache.line_bytes / layout.element_bytes)) for touched, inside in zip(elements, lines_inside, strict=True))
-    return Footprint(_places(group), tuple(elements), in_lines, strides, moves, lines_inside[0], lines, tuple(taken), tuple(pages))
+    return Footprint(_places(group), tuple(elements), in_lines, strides, moves, lines_inside[0], lines, Space(tuple(taken), tuple(pages)))
 
 
 def _walked(dimensions: list[_Dimension], levels: int) -> tuple[list[Flag], Flag]:
@@ -291,8 +297,8 @@ class _Dimension:
         span = self.span
         for composite in self.composites:
             span = span + composite.span
-        self.covered = smaller(span + 1.0, self.size)
-        self.count = smaller(self.covered, self.points)
+        self.covered = at_least(smaller(span + 1.0, self.size), 1.0)
+        self.count = at_least(smaller(self.covered, self.points), 1.0)
 
 
 def _dimension(nest: Nest, layout: Layout, d: int, members: list[Linear]) -> _Dimension:
@@ -443,19 +449,27 @@ def stands(nest: Nest, atom: Quotient | Remainder | Opaque, level: int) -> Flag:
 
 
 def _unique_lines(dimensions: list[_Dimension], touched: Row, layout: Layout, line_bytes: int) -> Row:
-    """Lines of each run along the last dimension, times the number of runs, but no more than between the first element and the last."""
-    lines: Row = 1.0
-    span: Row = 1.0
-    for dimension, stride in zip(reversed(dimensions), reversed(layout.strides), strict=True):
+    return larger(smaller(_blocks(dimensions, layout, line_bytes), touched), 1.0)
+
+
+def _blocks(dimensions: list[_Dimension], layout: Layout, block_bytes: int) -> Row:
+    """Lines, or pages, of each run along the last dimension, times the number of runs, but no more than between the first element and the last."""
+    if not dimensions:
+        return 1.0
+    share, (*outer, last) = layout.element_bytes / block_bytes, dimensions
+    span = last.covered
+    blocks = smaller(last.count, ceil(span * share))
+    for dimension, stride in zip(reversed(outer), reversed(layout.strides[:-1]), strict=True):
         span = span + (dimension.covered - 1.0) * stride
-        lines = smaller(lines * dimension.count, ceil(span * (layout.element_bytes / line_bytes)))
-    return larger(smaller(lines, touched), 1.0)
+        blocks = smaller(blocks * dimension.count, ceil(span * share))
+    return blocks
 
 
 def _room(dimensions: list[_Dimension], lines: Row, layout: Layout, met: Sequence[Row], cache: FirstCache) -> Row:
     if not dimensions:
         return float(cache.line_bytes)
-    return room([dimension.count for dimension in dimensions[:-1]], dimensions[-1].covered * layout.element_bytes, lines, met, cache)
+    *outer, last = dimensions
+    return room([dimension.count for dimension in outer], ceil(last.covered * (layout.element_bytes / cache.line_bytes)), lines, met, cache)
 
 
 def _line_visits(nest: Nest, layout: Layout, elements: list[Row], strides: tuple[Row | None, ...], moves: tuple[Flag, ...], line_bytes: int) -> Row:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,11 @@ def choose(condition: Flag, then: T, otherwise: T) -> T:
     if type(condition) is Column:
         return condition.chosen(then, otherwise)
     return (then if condition else otherwise) if isinstance(condition, _BOOL) else np.where(condition, then, otherwise)
+
+
+def at_least(value: Row, low: float) -> Row:
+    """The same value, which the caller knows to be no less than `low`: operations that this makes superfluous are not recorded."""
+    return cast("NDArray[np.float64]", Column(value.recorder, value.place, low)) if isinstance(value, Column) and value.low < low else value
 
 
 def excess(a: Row, b: Row) -> Row:
@@ -122,12 +127,12 @@ def row(value: Int | Flag) -> Row:
 
 def floor(value: Row) -> Row:
     """Rounded down."""
-    return value.of_one(Op.FLOOR, 0.0 if value.low >= 0 else -math.inf) if isinstance(value, Column) else np.floor(value)
+    return value.of_one(Op.FLOOR, float(np.floor(value.low))) if isinstance(value, Column) else np.floor(value)
 
 
 def ceil(value: Row) -> Row:
     """Rounded up."""
-    return value.of_one(Op.CEIL, 0.0 if value.low >= 0 else -math.inf) if isinstance(value, Column) else np.ceil(value)
+    return value.of_one(Op.CEIL, float(np.ceil(value.low))) if isinstance(value, Column) else np.ceil(value)
 
 
 def log2(value: Row) -> Row:

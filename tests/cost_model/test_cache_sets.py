@@ -6,7 +6,7 @@ LINE = 64
 def taken(rows: int, run: int, stride: int) -> float:
     """Of `rows` runs of `run` bytes, `stride` bytes apart."""
     lines = float(rows * -(-run // LINE))
-    return float(room([float(rows)], float(run), lines, sets_met([float(stride)], FirstCache()), FirstCache()))
+    return float(room([float(rows)], float(-(-run // LINE)), lines, sets_met([float(stride)], FirstCache()), FirstCache()))
 
 
 def test_rows_of_an_odd_number_of_lines_spread_over_all_sets() -> None:
