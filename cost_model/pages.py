@@ -44,8 +44,8 @@ def _looked_up(statement: Statement) -> Row:
 
 def _entered(statement: Statement) -> list[Row]:
     """Pages entered in the whole program, by boundary, if those inside stay at hand: none if that is all of them. The next outer loop that moves a buffer may
-    go on within its pages, so that an iteration enters the pages of that loop, divided by its iterations. (Bytes in place of elements, as in
-    `Statement.loads`: sketches then record these products once.)"""
+    go on within its pages, so that an iteration enters the pages of that loop, divided by its iterations; windows that overlap count
+    in full. (Bytes in place of elements, as in `Statement.loads`: sketches then record these products once.)"""
     nest = statement.nest
     total: list[Row] = [0.0] * len(nest.counts.inside)
     for buffer, touched in statement.footprints.items():
