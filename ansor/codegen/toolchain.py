@@ -22,6 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
+from ansor.codegen.compiler_runtime import link_attempts, misses_symbols
 from ansor.codegen.complaints import errors_alone, in_brief
 from ansor.codegen.library_cache import kept_library
 from ansor.errors import CacheError, MachineTrouble, ToolchainError
@@ -261,9 +262,12 @@ def compile_files(
     with tempfile.TemporaryDirectory(prefix="cc-", dir=output.parent) as scratch:
         files = [_as_file(source, Path(scratch) / f"source{index}.c") for index, source in enumerate(sources)]
         partial = Path(scratch) / "output.so"
-        command = (*compiler.command, *flags, *map(str, files), "-o", str(partial), *libraries)
-        extra = zig_caches(Path(scratch)) if compiler.kind == "zig" else {}
-        compiled = call_tool(command, settings.environment_with(extra), timeout, cancelled)
+        environment = settings.environment_with(zig_caches(Path(scratch)) if compiler.kind == "zig" else {})
+        for one in link_attempts(compiler.kind, flags):
+            command = (*compiler.command, *one, *map(str, files), "-o", str(partial), *libraries)
+            compiled = call_tool(command, environment, timeout, cancelled)
+            if compiled.ok or not misses_symbols(compiled.text):
+                break
         if compiled.ok:
             os.replace(partial, output)
     return compiled

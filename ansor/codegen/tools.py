@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ansor.codegen.compiler_commands import CompilerCommands, compiler_commands
+from ansor.codegen.compiler_runtime import link_attempts, misses_symbols
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, Compiler, call_tool, compile_files
 from ansor.support import settings
 
@@ -34,7 +35,10 @@ class Tools:
 
     @property
     def _commands(self) -> CompilerCommands | None:
-        return compiler_commands(self.compiler, self.flags, self.link_flags, LIBRARIES)
+        return self._commands_with(link_attempts(self.compiler.kind, self.link_flags)[0])
+
+    def _commands_with(self, link_flags: tuple[str, ...]) -> CompilerCommands | None:
+        return compiler_commands(self.compiler, self.flags, link_flags, LIBRARIES)
 
     def compiled(self, texts: Sequence[str], made: Sequence[Path]) -> Compiled:
         """Compile C texts, each into an object, in one call if possible. Failure is a value; then there are no objects."""
@@ -63,12 +67,17 @@ class Tools:
     def linked(self, objects: Sequence[Path], made: Path) -> Compiled:
         """Link objects into one file. If calling the linker directly fails, the driver is used, which rebuilds libraries removed from its cache:
         that takes as long as a first call."""
-        commands, timeout = self._commands, self.limits.timeout
-        if commands is not None:
+        timeout = self.limits.timeout
+        for flags in link_attempts(self.compiler.kind, self.link_flags):
+            commands = self._commands_with(flags)
+            if commands is None:
+                break
             timeout = max(timeout, FIRST_CALL_SECONDS)
             said = self._call(commands.link_command(objects, made))
             if said.ok or said.kind == "compile_timeout":
                 return said
+            if not misses_symbols(said.text):
+                break
         return compile_files(self.compiler, objects, made, self.link_flags, libraries=LIBRARIES, timeout=timeout, cancelled=self.limits.cancelled)
 
     def _call(self, command: tuple[str, ...]) -> Compiled:
