@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NoReturn, Protocol
 
@@ -312,28 +313,46 @@ class _Arrays:
         begin = self._plan.offsets[root]
         return self.arena[begin : begin + _bytes(value)].view(value.dtype).reshape(value.shape)
 
-    def copy_constants(self, names: Iterable[str], pool: Executor) -> None:
-        """Makes the aligned copies of all constants among these arrays."""
+    def place_constants(self, names: Iterable[str]) -> list[_Job]:
+        """Makes room for aligned copies of all constants among these arrays. The jobs copy them."""
         roots = [root for root in dict.fromkeys(self._roots[name] for name in names) if root in self._graph.constants]
-        self._constants |= zip(roots, pool.map(_aligned_copy, [self._graph.constants[root] for root in roots]), strict=True)
+        given = {root: self._graph.constants[root] for root in roots}
+        self._constants |= {root: _aligned_like(array) for root, array in given.items()}
+        return [_Job(array.nbytes, partial(np.copyto, self._constants[root], array)) for root, array in given.items()]
 
     def constant(self, name: str) -> Array:
         """A constant in the graph's own memory."""
         return self._graph.constants[name]
 
 
-def _steps(extracted: ExtractedGraph, kernels: Sequence[GroupKernel], arrays: _Arrays, workspace: NDArray[np.uint8]) -> Iterator[tuple[str, Step]]:
-    """The name and the prepared call of each group, in order. Constants are packed on all cores."""
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """Work on constants of this many bytes."""
+
+    size: int
+    work: Callable[[], Step | None]
+
+
+def _results(jobs: Sequence[_Job]) -> list[Step | None]:
+    """What the jobs return. All cores share them, the largest first, so that no core is left with a large one at the end."""
     with ThreadPoolExecutor(cores()) as pool:
-        arrays.copy_constants(_unpacked(extracted, kernels), pool)
-        packing = [_packing(kernels, placed, arrays, workspace, pool) for placed in extracted.placed]
-        for placed, waiting in zip(extracted.placed, packing, strict=True):
-            if placed.task is None:
-                yield f"torch {_call_of(placed.group)}", _torch_step(placed.group, arrays)
-                continue
-            prepared = waiting.result() if waiting is not None else kernels[placed.task].prepare([arrays[name] for name in placed.arrays], workspace)
-            checks = index_checks(extracted.graph, placed.group, arrays)
-            yield extracted.tasks[placed.task].name, CheckedStep(checks, prepared) if checks else prepared
+        futures = {place: pool.submit(jobs[place].work) for place in sorted(range(len(jobs)), key=lambda place: -jobs[place].size)}
+        return [futures[place].result() for place in range(len(jobs))]
+
+
+def _steps(extracted: ExtractedGraph, kernels: Sequence[GroupKernel], arrays: _Arrays, workspace: NDArray[np.uint8]) -> Iterator[tuple[str, Step]]:
+    """The name and the prepared call of each group, in order."""
+    copies = arrays.place_constants(_unpacked(extracted, kernels))
+    packing = [_packing(kernels, placed, arrays, workspace) for placed in extracted.placed]
+    packed = iter(_results([*copies, *filter(None, packing)])[len(copies) :])
+    for placed, job in zip(extracted.placed, packing, strict=True):
+        prepared = None if job is None else next(packed)
+        if placed.task is None:
+            yield f"torch {_call_of(placed.group)}", _torch_step(placed.group, arrays)
+            continue
+        prepared = prepared or kernels[placed.task].prepare([arrays[name] for name in placed.arrays], workspace)
+        checks = index_checks(extracted.graph, placed.group, arrays)
+        yield extracted.tasks[placed.task].name, CheckedStep(checks, prepared) if checks else prepared
 
 
 def _unpacked(extracted: ExtractedGraph, kernels: Sequence[GroupKernel]) -> Iterator[str]:
@@ -343,15 +362,13 @@ def _unpacked(extracted: ExtractedGraph, kernels: Sequence[GroupKernel]) -> Iter
             yield from (name for number, name in enumerate(placed.arrays) if number not in kernels[placed.task].packed)
 
 
-def _packing(
-    kernels: Sequence[GroupKernel], placed: Placed, arrays: _Arrays, workspace: NDArray[np.uint8], pool: Executor
-) -> Future[Step] | None:
-    """The future prepared call of a group whose constants are being packed; None if it packs none."""
+def _packing(kernels: Sequence[GroupKernel], placed: Placed, arrays: _Arrays, workspace: NDArray[np.uint8]) -> _Job | None:
+    """Prepares the call of a group and packs its constants; None if it packs none."""
     if placed.task is None or not kernels[placed.task].packed:
         return None
     kernel = kernels[placed.task]
     given = [arrays.constant(name) if number in kernel.packed else arrays[name] for number, name in enumerate(placed.arrays)]
-    return pool.submit(kernel.prepare, given, workspace)
+    return _Job(sum(given[number].nbytes for number in kernel.packed), partial(kernel.prepare, given, workspace))
 
 
 def _aligned_bytes(size: int) -> NDArray[np.uint8]:
@@ -360,8 +377,12 @@ def _aligned_bytes(size: int) -> NDArray[np.uint8]:
     return memory[begin : begin + size]
 
 
+def _aligned_like(array: Array) -> Array:
+    return _aligned_bytes(array.nbytes).view(array.dtype).reshape(array.shape)
+
+
 def _aligned_copy(array: Array) -> Array:
-    memory = _aligned_bytes(array.nbytes).view(array.dtype).reshape(array.shape)
+    memory = _aligned_like(array)
     np.copyto(memory, array)
     return memory
 

@@ -13,12 +13,13 @@ from typing import cast
 from ansor import te
 from ansor.graph.declare import declare
 from ansor.graph.export import CallArguments, ExampleInputs, Report
-from ansor.graph.from_torch import Signature, from_torch
+from ansor.graph.from_torch import Signature, TorchModel, from_torch
 from ansor.graph.fuse import Group, fused
 from ansor.graph.ir import Graph, Node, unused
 from ansor.graph.passes.pipeline import optimised
 from ansor.graph.weights import WatchedWeights
 from ansor.onnx.module import read_onnx
+from ansor.support.garbage import uncollected
 from ansor.te.tensor import Tensor
 
 
@@ -85,7 +86,11 @@ def extract(model: object, example_inputs: ExampleInputs = (), report: Report | 
     if isinstance(model, (str, Path)):
         model, inputs = read_onnx(model, example_inputs)
         example_inputs = cast(ExampleInputs, inputs)
-    read = from_torch(model, example_inputs, report, borrowed=borrowed)
+    with uncollected():
+        return _divided(from_torch(model, example_inputs, report, borrowed=borrowed))
+
+
+def _divided(read: TorchModel) -> ExtractedGraph:
     graph = optimised(read.graph)
     placed: list[Placed] = []
     numbers: dict[str, int] = {}

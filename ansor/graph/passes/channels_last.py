@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ansor.graph.ir import ELEMENTWISE, Graph, Node, Rewriter, moves_nothing
 
 LAST = {"NCW": "NWC", "NCHW": "NHWC", "NCDHW": "NDHWC"}
@@ -90,7 +88,7 @@ class _ChannelsLast:
         shape = tuple(value.shape[axis] for axis in axes)
         array = self.write.constant_array(name)
         if array is not None:
-            return self.write.constant(hint, np.ascontiguousarray(array.transpose(axes)))
+            return self.write.constant(hint, array.transpose(axes))  # copied once, when it is packed
         if axes == tuple(range(len(axes))):
             return name
         if moves_nothing(value.shape, axes):
