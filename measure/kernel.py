@@ -5,6 +5,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeGuard, cast
 
@@ -43,7 +44,8 @@ def build_kernels(sources: Sequence[CSource], toolchain: Toolchain | None = None
     machine is the cause."""
     chosen = toolchain or CToolchain(find_compiler())
     known = [_known(source, chosen) for source in sources]
-    with Builder(chosen, timeout=120.0, together=1) as builder:
+    apart = replace(chosen, apart=True) if isinstance(chosen, CToolchain) else None
+    with Builder(apart or chosen, timeout=120.0, together=None if apart else 1) as builder:
         fresh = iter(builder.build([source for source, kernel in zip(sources, known, strict=True) if kernel is None]))
         return [_built(next(fresh), chosen) if kernel is None else kernel for kernel in known]
 

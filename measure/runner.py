@@ -4,7 +4,6 @@ import json
 import os
 import select
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -22,6 +21,7 @@ from ansor.measure.turns import Say, turn
 from ansor.support import settings
 from ansor.support.closing import Closing
 from ansor.support.notices import warn
+from ansor.support.own_process import python_command
 from ansor.support.shortage import PAUSES, is_trouble_of_system, sentence
 
 REFERENCE_SECONDS = 120.0  # wall time a reference may take; it is plain C and runs once per task
@@ -59,7 +59,7 @@ class Runner(Closing):
     def __init__(self, harness: Path, pool: Path | None = None, options: TimingOptions | None = None, say: Say = warn) -> None:
         self._say = say
         self.options = options or TimingOptions()
-        self._command = [sys.executable, "-m", "ansor.measure.worker", str(harness), *([str(pool)] if pool else [])]
+        self._command = python_command("ansor.measure.worker", str(harness), *([str(pool)] if pool else []))
         self._process: subprocess.Popen[bytes] | None = None
         self._unread = b""
         self._tasks: dict[str, TaskRequest] = {}

@@ -1,4 +1,4 @@
-"""The measuring process: `python -m ansor.measure.worker HARNESS [POOL]`, JSON lines in, JSON lines out.
+"""The measuring process, started with the paths of HARNESS and perhaps POOL: JSON lines in, JSON lines out.
 
 It keeps the inputs and expected outputs of the most recent tasks, and forks a child per candidate. The child loads the
 shared library, verifies the candidate and times it. The tuning process is separate, so nothing a candidate does can reach it.
@@ -312,7 +312,3 @@ def main() -> None:
             os.write(answers, json.dumps(reply).encode() + b"\n")
         except BrokenPipeError:  # the tuning process is gone
             return
-
-
-if __name__ == "__main__":
-    main()

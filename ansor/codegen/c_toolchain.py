@@ -26,12 +26,16 @@ _STATIC = re.compile(r"^static\b[^;{}()=]*?\b(\w+)\s*(?:\(|=|;|\[)", re.MULTILIN
 
 @dataclass(frozen=True)
 class CToolchain:
-    """A compiler for one processor. `triple`: of the target system, '' for this one; `extra`: flags after all others."""
+    """A compiler for one processor. `triple`: of the target system, '' for this one; `extra`: flags after all others.
+
+    apart: build a library for each text, also of those that share a call of the compiler. Kernels are kept and loaded one by one.
+    """
 
     compiler: Compiler
     mcpu: str = "native"
     triple: str = ""
     extra: tuple[str, ...] = ()
+    apart: bool = False
 
     @property
     def version(self) -> str:
@@ -66,8 +70,8 @@ class CToolchain:
         return (PROGRAM,) if self.triple else (LIBRARY, PROGRAM)
 
     def together(self, form: str) -> int:
-        """See `Toolchain`; fewer programs, as they are linked one by one, and devices then wait less for the first."""
-        return TOGETHER if form == LIBRARY else TOGETHER // 2
+        """See `Toolchain`; fewer where each text is linked alone: then devices wait less for the first program, and cores for each other's last kernels."""
+        return TOGETHER if form == LIBRARY and not self.apart else TOGETHER // 2
 
     def prepare(self, form: str) -> None:
         """Make the compiler's slow first call for this processor. Raises ToolchainError if it cannot build for it."""
@@ -80,14 +84,14 @@ class CToolchain:
 
     def build(self, sources: Sequence[CSource], form: str, stem: Path, *, timeout: float, cancelled: threading.Event | None = None) -> BuildOutput:
         """See `Toolchain`. Digests are computed from the object before linking."""
-        build = self._programs if form == PROGRAM else self._library
-        return build(sources, stem, CallLimits(timeout, cancelled))
+        limits = CallLimits(timeout, cancelled)
+        return self._library(sources, stem, limits) if form == LIBRARY and not self.apart else self._each(form, sources, stem, limits)
 
     def _library(self, sources: Sequence[CSource], stem: Path, limits: CallLimits) -> BuildOutput:
         """Build one library for all texts."""
         symbols, text = together(sources)
         made, path = stem.with_suffix(".o"), stem.with_suffix(".so")
-        tools = Tools(self.compiler, (*self.flags, *OBJECTS), self.flags, limits)
+        tools = self._tools(LIBRARY, limits)
         compiled = tools.compiled([text], [made])
         if not compiled.ok:
             return BuildOutput((), compiled)
@@ -97,26 +101,30 @@ class CToolchain:
         artifacts = [Artifact(one, path, symbol, LIBRARY, digests.get(symbol, "")) for one, symbol in zip(sources, symbols, strict=True)]
         return _build_output(artifacts, compiled, linked)
 
-    def _programs(self, sources: Sequence[CSource], stem: Path, limits: CallLimits) -> BuildOutput:
-        """Build one program per text. One compiler call serves all: its start takes as long as a small candidate."""
-        linking = link_flags(self.compiler, self._program_triple)
-        tools = Tools(self.compiler, (*self._program_flags, *OBJECTS), linking, limits)
+    def _each(self, form: str, sources: Sequence[CSource], stem: Path, limits: CallLimits) -> BuildOutput:
+        """Build one file per text. One compiler call serves all: its start takes as long as a small text."""
+        tools, texts = self._tools(form, limits), [program_text(one) if form == PROGRAM else one.text for one in sources]
         paths = [stem.with_suffix(f".{number}") for number in range(len(sources))] if len(sources) > 1 else [stem.with_suffix("")]
         objects = [path.with_name(f"{path.name}.o") for path in paths]
-        compiled = tools.compiled([program_text(one) for one in sources], objects)
+        compiled = tools.compiled(texts, objects)
         if not compiled.ok:
             return BuildOutput((), compiled)
         artifacts, seconds = [], 0.0
         for one, made, path in zip(sources, objects, paths, strict=True):
             digest = code_digests(made, [one.entry]).get(one.entry, "")
-            around = trial_objects(self.compiler, self._program_triple, pool=one.threads > 1)
+            around = trial_objects(self.compiler, self._program_triple, pool=one.threads > 1) if form == PROGRAM else []
             linked = tools.linked([made, *around], path)
             made.unlink()
             seconds += linked.seconds
             if not linked.ok:
                 break
-            artifacts.append(Artifact(one, path, one.entry, PROGRAM, digest))
+            artifacts.append(Artifact(one, path, one.entry, form, digest))
         return _build_output(artifacts, compiled, replace(linked, seconds=seconds))
+
+    def _tools(self, form: str, limits: CallLimits) -> Tools:
+        if form == PROGRAM:
+            return Tools(self.compiler, (*self._program_flags, *OBJECTS), link_flags(self.compiler, self._program_triple), limits)
+        return Tools(self.compiler, (*self.flags, *OBJECTS), self.flags, limits)
 
 
 def _build_output(artifacts: Sequence[Artifact], compiled: Compiled, linked: Compiled) -> BuildOutput:

@@ -61,7 +61,7 @@ CHANGING = (
     "timebase",
 )  # fmt: skip
 """Fields of /proc/cpuinfo, in lower case, that differ between cores, moments and kernels."""
-FIRST_CALL_SECONDS = 300.0  # zig builds its runtime in its first call: 5 s here, more on a small machine
+FIRST_CALL_SECONDS = 300.0  # zig builds its runtime, or a C library, for the first file that needs it: 5 s here, more on a small machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from ansor.support.own_process import python_command
 from ansor.support.text import first_line
 
 PATIENCE_SECONDS = 3.0
@@ -70,7 +70,7 @@ class Tuners:
     def _tune(self, request: TuningRequest) -> None:
         if self._ended:
             return
-        command = [sys.executable, "-m", MODULE, json.dumps({**request.job, "parent": self.owner})]
+        command = python_command(MODULE, json.dumps({**request.job, "parent": self.owner}))
         heard, said = "", False
         with subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True

@@ -1,4 +1,4 @@
-"""The process that tunes a kept network while another process runs it: `python -m ansor.networks.background_tuner JOB`, with the job as JSON.
+"""The process that tunes a kept network while another process runs it. Its argument is the job, as JSON.
 
 It prints `better` each time it has kept a network that is faster as a whole, and at the end `done`, or `failed` and the reason. It runs at the lowest priority,
 and ends when its parent process ends.
@@ -91,7 +91,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except Exception as error:  # whatever the error, the parent process has to continue
             print(f"failed {first_line(error)}", flush=True)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

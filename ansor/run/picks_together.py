@@ -19,12 +19,13 @@ from ansor.run import kept_picks
 from ansor.run.scoring_model import model_mark
 from ansor.run.states import TaskState
 from ansor.run.zero_tuning import pick
+from ansor.support.own_process import python_command
 from ansor.support.settings import environment_with, jobs
 from ansor.tasks.own_parts import is_ours
 from ansor.tasks.task import SearchTask
 
-CODE = "import sys; sys.path[:] = sys.argv[1:]; from ansor.run.pick_process import main; main()"
-"""What another process runs: it imports what this one would, and nothing else from the working directory."""
+PICKER = "ansor.run.pick_process"
+"""The module that another process runs."""
 
 TASKS_EACH = 4
 """For fewer tasks no other process is started: that takes about as long as two picks."""
@@ -91,7 +92,7 @@ class _Picker:
         self._process: subprocess.Popen[bytes] | None = None
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", CODE, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                python_command(PICKER), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                 env=environment_with({"ANSOR_JOBS": "1"}), start_new_session=True,
             )  # fmt: skip
             self._thread.start()

@@ -42,7 +42,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     class Started(subprocess.Popen[bytes]):
         def __init__(self, command: list[str], **words: object) -> None:
             super().__init__(command, **words)  # type: ignore[call-overload]
-            if picks_together.CODE in command:
+            if command == vars(picks_together)["python_command"](picks_together.PICKER):
                 processes.append(self)
 
     monkeypatch.setattr(subprocess, "Popen", Started)
@@ -111,7 +111,7 @@ def test_no_process_is_started_for_few_tasks_kept_picks_one_core_or_a_scorer_of_
 def test_a_process_that_ends_or_never_answers_leaves_its_tasks(
     code: str, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    monkeypatch.setattr(picks_together, "CODE", code)
+    monkeypatch.setattr(picks_together, "python_command", lambda module: [sys.executable, "-c", code])
     monkeypatch.setattr(picks_together, "PATIENCE_SECONDS", 0.1)
     left = states()
     pick_together(left)
