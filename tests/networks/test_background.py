@@ -30,7 +30,7 @@ class Heard:
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(background, "MODULE", "pretended_tuner")
     return tmp_path / "pretended_tuner.py"
 
@@ -42,7 +42,7 @@ def done(tuners: Tuners) -> None:
     assert reached.wait(SECONDS)
 
 
-LAST = "import json, sys\nif 'last' in json.loads(sys.argv[1]): sys.exit(7)\n"
+LAST = "import json, sys\ndef main(): pass\nif 'last' in json.loads(sys.argv[1]): sys.exit(7)\n"
 
 
 @pytest.mark.parametrize(("text", "better", "lines"), [
