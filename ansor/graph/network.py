@@ -350,7 +350,8 @@ def _steps(extracted: ExtractedGraph, kernels: Sequence[GroupKernel], arrays: _A
         if placed.task is None:
             yield f"torch {_call_of(placed.group)}", _torch_step(placed.group, arrays)
             continue
-        prepared = prepared or kernels[placed.task].prepare([arrays[name] for name in placed.arrays], workspace)
+        if prepared is None:
+            prepared = kernels[placed.task].prepare([arrays[name] for name in placed.arrays], workspace)
         checks = index_checks(extracted.graph, placed.group, arrays)
         yield extracted.tasks[placed.task].name, CheckedStep(checks, prepared) if checks else prepared
 

@@ -10,5 +10,6 @@ def python_command(module: str, *arguments: str) -> list[str]:
 
     `python -m` would look in the working directory first, which may have a folder `ansor`, as a checkout has, or a file with the name of another module.
     """
-    code = f"import sys; sys.path[:] = {sys.path!r}; from {module} import main; sys.exit(main())"
+    folders = [one for one in sys.path if isinstance(one, str)]  # imports ignore anything else there, such as a Path
+    code = f"import sys; sys.path[:] = {folders!r}; from {module} import main; sys.exit(main())"
     return [sys.executable, "-c", code, *arguments]

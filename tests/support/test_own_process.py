@@ -24,7 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_modules_in_the_working_directory_are_not_imported(folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     known = tmp_path_factory.mktemp("known")
     (known / "told.py").write_text("import json, sys, ansor\ndef main():\n    print(json.dumps(sys.argv[1:]), ansor.__file__)\n    return 3\n")
-    monkeypatch.setattr(sys, "path", [str(known), *(one for one in sys.path if one)])
+    monkeypatch.setattr(sys, "path", [folder, str(known), *(one for one in sys.path if one)])
     done = subprocess.run(python_command("told", "a b", "ü"), capture_output=True, text=True, timeout=100)
     assert done.returncode == 3 and done.stdout.startswith('["a b", "\\u00fc"] ') and str(folder) not in done.stdout, done.stderr
 
