@@ -1,4 +1,4 @@
-"""Times our kernels and PyTorch's for the same groups where they will run: in the network, alternately, with realistic cache contents.
+"""Times two kernels for the same groups where they will run: in the network, alternately, with realistic cache contents.
 
 Values matter: PyTorch's look-ups reject indices that are out of range, and its integer divisions reject zeros. So every run starts from the example inputs,
 and all steps run in order on the actual values.
@@ -27,26 +27,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Rivals:
-    """Seconds that all uses of a task take in one run of the network: by our kernel, and by PyTorch's."""
+    """Seconds that all uses of a task take in one run of the network: by our kernel, and by another one, such as PyTorch's."""
 
     ours: float
-    library: float
+    other: float
 
     @property
     def library_wins(self) -> bool:
-        """True if PyTorch's kernel is clearly faster."""
-        return self.library * MARGIN < self.ours
+        """True if the other one, PyTorch's, is clearly faster."""
+        return self.other * MARGIN < self.ours
 
 
 def rivals(
-    extracted: ExtractedGraph, ours: CompiledNetwork, theirs: CompiledNetwork, threads: int, clock: Clock = time.perf_counter
+    extracted: ExtractedGraph, ours: CompiledNetwork, other: CompiledNetwork, threads: int, clock: Clock = time.perf_counter
 ) -> list[Rivals]:
-    """Both times of each task, from the network that runs our kernels and the one that runs PyTorch's, on `threads` threads.
+    """Both times of each task, from the network that runs our kernels and the one that runs the others, on `threads` threads.
 
     Takes about `SECONDS_PER_GROUP` for each group, less for large networks (`ENOUGH_SECONDS`) and clear results (`CLEAR_SECONDS`), or one run of both
     networks if that is longer.
     """
-    runs = [lambda network=network: one_round(network, extracted.examples, clock) for network in (ours, theirs)]
+    runs = [lambda network=network: one_round(network, extracted.examples, clock) for network in (ours, other)]
     compared = [number for number, placed in enumerate(extracted.placed) if placed.task is not None]
 
     def clear(found: Sequence[Sequence[Sequence[float]]]) -> bool:
@@ -61,7 +61,7 @@ def rivals(
         for placed, column in zip(extracted.placed, zip(*rounds, strict=True), strict=True):
             if placed.task is not None:
                 total[placed.task] += low(column)
-    return [Rivals(one, other) for one, other in zip(*totals, strict=True)]
+    return [Rivals(*both) for both in zip(*totals, strict=True)]
 
 
 def is_clear(ours: Sequence[float], theirs: Sequence[float]) -> bool:

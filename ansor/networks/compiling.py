@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from ansor.networks import kept_plans
 from ansor.networks.library_choice import Assembled, assembled, runs_here
 from ansor.networks.network_kernel import NetworkKernel
+from ansor.networks.program_choice import Contenders, chosen_in_network
 from ansor.networks.saving import NetworkWriter
 from ansor.networks.step_run import joined
-from ansor.run.choosing import chosen, is_tunable, recorded_states, say_guesses, say_refused
+from ansor.run.choosing import chosen, contending, is_tunable, recorded_states, say_guesses, say_refused
 from ansor.run.kernels import built
 from ansor.run.keywords import RunOptions
 from ansor.run.machine_checks import check_tools
@@ -61,6 +62,9 @@ def _chosen(extracted: ExtractedGraph, target: Target, asked: RunOptions, report
     on_tasks(list(states.values()))
     say_refused(list(states.values()), reporter.alarm)
     say_guesses([state for state in states.values() if is_tunable(state.task)], reporter.say, hint=not asked.given)
+    if tasks and runs_here(target):
+        ranked = [contending(states[task.workload_key], best) for task, best in zip(tasks, bests, strict=True)]
+        bests = chosen_in_network(Contenders(extracted, tasks, ranked), asked.records, reporter)
     reporter.now(f"building {counted(len(tasks), 'kernel')}")
     ours = [NetworkKernel(kernel) for kernel in built(tasks, bests, target.toolchain() if tasks else None, reporter.alarm)]
     if not (library and tasks and runs_here(target)):

@@ -65,7 +65,7 @@ class Candidates:
 
     def comparison(self, number: int, times: Rivals, chosen: bool) -> Comparison:
         """The record of one task."""
-        return Comparison(*self._key(number), times.ours, times.library, chosen, round_to(time.time()))
+        return Comparison(*self._key(number), times.ours, times.other, chosen, round_to(time.time()))
 
     def recorded(self, records: str | Path | None) -> list[bool] | None:
         """The latest choice for each task in a file; None unless the file has a choice for every task."""

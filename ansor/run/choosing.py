@@ -11,7 +11,7 @@ from ansor.errors import ScheduleError
 from ansor.ir import access
 from ansor.run.refused import refusal
 from ansor.run.reporter import Report
-from ansor.run.states import Best, Guess, TaskState, best_of_recorded
+from ansor.run.states import Best, Guess, TaskState, best_of_recorded, leading
 from ansor.run.zero_tuning import as_declared, pick
 from ansor.tasks.recorded import recorded_outcomes, say_left_out
 from ansor.tasks.task import SearchTask
@@ -25,7 +25,10 @@ def recorded_state(task: SearchTask, records: str | Path | None, weight: float =
     best = best_of_recorded(task, found)
     failed = [record for _, record in found.known if record.failure is not None] if best is None else []
     kinds = Counter(record.failure.kind for record in failed if record.failure is not None)
-    return TaskState(task, weight, best=best, trials=len(failed), failures=kinds, left_out=Counter(found.left_out))
+    state = TaskState(task, weight, best=best, trials=len(failed), failures=kinds, left_out=Counter(found.left_out))
+    for outcome in (outcome for outcome, _ in found.known if outcome.cost is not None):
+        state.leaders = leading(task, state.leaders, outcome, found.unit)
+    return state
 
 
 def recorded_states(tasks: Sequence[tuple[SearchTask, float]], records: str | Path | None) -> dict[str, TaskState]:
@@ -63,6 +66,11 @@ def chosen(state: TaskState, model: CostModel | str | None = None, seed: int = 0
     if state.guess is None:
         state.guess = as_declared(state.task, _all_failed(state)) if state.trials else pick(state.task, model, seed=seed)
     return state.guess.program
+
+
+def contending(state: TaskState, best: Best) -> tuple[Best, ...]:
+    """The programs that a network may choose from: the chosen one, then other measured ones that are nearly as fast."""
+    return (best, *(one for one in state.leaders if (one.sketch, one.row) != (best.sketch, best.row)))
 
 
 def _scheduled(state: TaskState, model: CostModel | str | None, seed: int) -> Guess:

@@ -17,6 +17,9 @@ from ansor.tasks.origins import origin_of
 from ansor.tasks.recorded import RecordedTrials
 from ansor.tasks.task import SearchTask
 
+LEADERS, NEAR = 4, 1.1
+"""How many of a task's fastest programs are kept, and how much slower than the fastest they may be: a network times them once more in place."""
+
 
 @dataclass(frozen=True, repr=False)
 class Best:
@@ -174,6 +177,7 @@ class TaskState:
     `first_failure`: the failure of the first failed trial.
     `refused`: the run found no program that the target allows, and reported it.
     `counters`: other counts of the device for the best program, if this run measured it.
+    `leaders`: the fastest measured programs, best first (`leading`).
     """
 
     task: SearchTask
@@ -193,6 +197,7 @@ class TaskState:
     counters: dict[str, float] = field(default_factory=dict, init=False)
     refused: bool = field(default=False, init=False)
     first_failure: Failure | None = field(default=None, init=False)
+    leaders: tuple[Best, ...] = field(default=(), init=False)
 
     @property
     def cost(self) -> float | None:
@@ -218,6 +223,7 @@ class TaskState:
         if outcome.cost is not None:
             origin = origin_of(self.task.spaces[outcome.pick.space].algorithm)
             self.by_origin[origin] = min(outcome.cost, self.by_origin.get(origin, math.inf))
+            self.leaders = leading(self.task, self.leaders, outcome, unit)
         if outcome.cost is not None and (self.best is None or outcome.cost < self.best.cost):
             self.best, self.best_at = best_of(self.task, outcome, unit), self.trials
 
@@ -232,6 +238,17 @@ def best_of(task: SearchTask, outcome: Outcome, unit: Unit = SECONDS) -> Best:
     assert outcome.cost is not None
     space = task.spaces[outcome.pick.space]
     return Best(space.sketch, outcome.pick.row, outcome.cost, origin_of(space.algorithm), unit)
+
+
+def leading(task: SearchTask, known: Sequence[Best], outcome: Outcome, unit: Unit = SECONDS) -> tuple[Best, ...]:
+    """The leaders with the program of a valid trial, if it is one: at most `LEADERS` programs, none slower than the fastest by more than `NEAR`."""
+    assert outcome.cost is not None
+    if known and outcome.cost > NEAR * known[0].cost:
+        return tuple(known)
+    new = best_of(task, outcome, unit)
+    others = [one for one in known if (one.sketch, one.row) != (new.sketch, new.row)]
+    found = sorted([*others, new], key=lambda one: one.cost)
+    return tuple(one for one in found[:LEADERS] if one.cost <= NEAR * found[0].cost)
 
 
 def best_of_recorded(task: SearchTask, found: RecordedTrials) -> Best | None:

@@ -192,7 +192,7 @@ def test_times_are_those_of_all_uses_in_turns(extracted: ExtractedGraph) -> None
     slowed(ours, 0.002)
     slowed(theirs, 0.001)
     found = measured.rivals(extracted, ours, theirs, 1, clock)
-    assert len(found) == 2 and (found[1].ours, found[1].library) == pytest.approx((0.004, 0.002))
+    assert len(found) == 2 and (found[1].ours, found[1].other) == pytest.approx((0.004, 0.002))
     assert measured.faster(theirs, ours, None, 1, clock) and not measured.faster(ours, theirs, None, 1, clock)
 
 
