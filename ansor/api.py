@@ -319,8 +319,9 @@ def compile_batches(
 
     Args:
         model: a module that computes each row independently. This is tested with variations of the example inputs.
-        example_inputs: with as many rows as should be computed at once, at least 2. Calls with more or fewer rows are split into batches of that size and of
-        powers of two below it. Each size is compiled on first use.
+        example_inputs: with the most rows that may be computed at once, at least 2. Calls with more or fewer rows are split into batches of that size and of
+        powers of two below it. Each size is compiled on first use. The two largest are compiled and timed at once; a size is not used, and the next smaller
+        one timed, if a row takes less time in smaller batches.
         target, options: as in `compile`; a budget applies to each size.
 
     Raises ModelError for inputs without a common number of rows and for a model whose rows depend on each other, and the errors of `compile`.

@@ -1,6 +1,6 @@
 """Compares calls that are split into batches (`ansor.compile_batches`) with networks compiled for exactly that many rows. Nothing is tuned.
 
-    python benchmarks/batches.py [resnet18 bert] [--rows 3 7 13] [--largest 8] [--threads 1]
+    python benchmarks/batches.py [resnet18 bert] [--rows 3 8 13] [--largest 8] [--threads 1]
 
 `split / exact`: the time of a split call over that of the exact network, median over turns. Weights are random, and nothing is cached. Exits with 1 if a result
 differs from PyTorch's.
@@ -26,7 +26,7 @@ TOLERANCE = 1e-3
 def main() -> int:
     options = parser(__doc__)
     options.add_argument("names", nargs="*", choices=[*NETWORKS, []], metavar="network", help="networks (default: resnet18 and bert)")
-    options.add_argument("--rows", type=int, nargs="+", default=[3, 7, 13], help="numbers of rows (default: 3 7 13)")
+    options.add_argument("--rows", type=int, nargs="+", default=[3, 8, 13], help="numbers of rows (default: 3 8 13)")
     options.add_argument("--largest", type=int, default=8, help="most rows computed at once (default: %(default)s)")
     options.add_argument("--turns", type=int, default=9, help="turns of the comparison (default: %(default)s)")
     add_target(options)
@@ -45,7 +45,7 @@ def main() -> int:
                 wanted, found = model(*inputs), split(*inputs)
             errors.append(float((found - wanted).abs().max() / wanted.abs().max()))  # type: ignore[operator]  # one tensor, as the model gives one
             times = interleaved({"split": partial(split, *inputs), "exact": partial(exact, *inputs)}, given.turns, warm=0.05)
-            batches = " + ".join(map(str, batch_sizes(rows, given.largest)))
+            batches = " + ".join(map(str, batch_sizes(rows, split.largest)))
             shown.add_row(name, str(rows), batches, short(times["exact"].median), str(ratio(times["exact"], times["split"])), f"{errors[-1]:.0e}")
     out = console()
     out.print(shown)

@@ -1,13 +1,15 @@
 """A network for any number of rows: calls are split into batches, and for each batch size a network is compiled on first use.
 
 The sizes are the number of rows of the example inputs and the powers of two below it. With 8 example rows, a call with 13 rows is computed as 8 + 4 + 1:
-nothing is padded, and no row is computed twice.
+nothing is padded, and no row is computed twice. Sizes for which a row takes longer than in the next smaller one are not used: activations of many images do not
+fit in the caches, while those of one may.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -19,11 +21,16 @@ from ansor.graph.export import CallArguments, ExampleInputs, split_inputs
 from ansor.graph.network import CompiledNetwork
 from ansor.graph.opened import closed, opened
 from ansor.graph.weights import WeightState
+from ansor.measure.interleaved import interleaved, ratio
+from ansor.measure.turns import turn
 from ansor.support.forked import Locked
 from ansor.support.text import counted, first_line
 
 MOST_DIFFERENCE = 1e-3
 """Allowed difference between a row computed alone and among others, relative to the largest result: PyTorch's order of additions depends on the batch size."""
+
+GAIN, TURNS, LONGEST_SECONDS = 1.05, 9, 1.0
+"""How much faster a row has to be in a smaller batch, and how long two batch sizes are compared."""
 
 Leaf = torch.Tensor | np.ndarray
 Leaves = Sequence[object]
@@ -36,10 +43,17 @@ def batch_sizes(rows: int, largest: int) -> list[int]:
     return sizes + [1 << bit for bit in reversed(range(left.bit_length())) if left >> bit & 1]
 
 
+def is_faster(smaller: Callable[[], object], larger: Callable[[], object], times: float) -> bool:
+    """Whether `times` calls of the first take clearly less time than one of the second. Both run in turns for about LONGEST_SECONDS."""
+    with turn():
+        found = interleaved({"smaller": smaller, "larger": larger}, TURNS, LONGEST_SECONDS)
+    return ratio(found["smaller"], found["larger"]).median > times * GAIN
+
+
 class BatchedNetwork(Locked):
     """Calls like the module, with any number of rows. The first dimension of every input and every result has one element per row.
 
-    `networks`: those compiled so far, by batch size. Each has its own copy of the constants.
+    `largest`: the most rows that are computed at once; `networks`: those compiled so far, by batch size. Each has its own copy of the constants.
     """
 
     def __init__(self, model: object, example_inputs: ExampleInputs, compiled: Callable[[ExampleInputs], CompiledNetwork]) -> None:
@@ -55,6 +69,9 @@ class BatchedNetwork(Locked):
         self._compiled, self._weights = compiled, WeightState(_weights_of(model))
         self.networks: dict[int, CompiledNetwork] = {}
         self._network(self.largest)
+        while self.largest > 1 and self._is_faster_in(smaller := 1 << (self.largest - 1).bit_length() - 1):
+            del self.networks[self.largest]
+            self.largest = smaller
 
     def __repr__(self) -> str:
         made = ", ".join(str(size) for size in sorted(self.networks, reverse=True))
@@ -73,13 +90,26 @@ class BatchedNetwork(Locked):
             first += size
         return parts[0][1] if len(parts) == 1 else _joined(parts)
 
+    def _is_faster_in(self, size: int) -> bool:
+        """Whether the example's rows take less time in batches of this size than in the largest."""
+        return is_faster(self._run(size), self._run(self.largest), self.largest / size)
+
+    def _run(self, size: int) -> Callable[[], object]:
+        """A call with the first rows of the example inputs."""
+        args, kwargs = self._example(size)
+        return partial(self._network(size), *args, **kwargs)
+
+    def _example(self, size: int) -> CallArguments:
+        """The first rows of the example inputs."""
+        leaves, tree = _flat(self._examples)
+        return cast(CallArguments, closed(pytree.tree_unflatten(_sliced(leaves, 0, size), tree)))
+
     def _network(self, size: int) -> CompiledNetwork:
         with self.lock:
             if size not in self.networks:
                 if not self._weights.is_of(_weights_of(self._model)):
                     raise ModelError(f"asked to compile the network for {size} rows after the model's weights have changed; call compile_batches again")
-                leaves, tree = _flat(self._examples)
-                args, kwargs = cast(CallArguments, closed(pytree.tree_unflatten(_sliced(leaves, 0, size), tree)))
+                args, kwargs = self._example(size)
                 self.networks[size] = self._compiled(kwargs if kwargs and not args else args)
             return self.networks[size]
 

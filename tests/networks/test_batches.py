@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,8 @@ from hypothesis import strategies as st
 
 import ansor
 from ansor.errors import AnsorWarning, ArgumentError, ModelError
+from ansor.measure.interleaved import Times
+from ansor.networks import batches
 from ansor.networks.batches import batch_sizes
 
 pytestmark = [pytest.mark.torch, pytest.mark.compiler]
@@ -92,8 +96,10 @@ class Summed(torch.nn.Module):
 
 
 @pytest.fixture(autouse=True)
-def seeded() -> None:
+def seeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No size is faster than a larger one, unless a test says so."""
     torch.manual_seed(0)
+    monkeypatch.setattr("ansor.networks.batches.is_faster", lambda *_: False)
 
 
 @given(st.integers(0, 200), st.integers(1, 40))
@@ -109,7 +115,7 @@ def test_any_number_of_rows_gives_what_pytorch_gives() -> None:
     model = Classifier().eval()
     words, mask = torch.randint(0, 50, (4, 6)), torch.rand(4, 6)
     net = ansor.compile_batches(model, (words, mask), progress=False, library=False)
-    assert sorted(net.networks) == [4]
+    assert sorted(net.networks) == [2, 4]  # both are timed
     for rows in (1, 4, 7, 8):
         words, mask = torch.randint(0, 50, (rows, 6)), torch.rand(rows, 6)
         found, wanted = net(words, mask=mask), model(words, mask)
@@ -118,6 +124,31 @@ def test_any_number_of_rows_gives_what_pytorch_gives() -> None:
         assert torch.equal(found["best"], wanted["best"])
     assert sorted(net.networks) == [1, 2, 4]  # 7 rows are 4 + 2 + 1
     assert repr(net) == "BatchedNetwork(up to 4 rows at once; compiled for 4, 2, 1)"
+
+
+def test_sizes_in_which_a_row_takes_longer_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, asked = torch.nn.Linear(5, 2).eval(), []
+
+    def faster(smaller: Callable[[], object], larger: Callable[[], object], times: float) -> bool:
+        rows = [len(run()) for run in (smaller, larger)]  # type: ignore[arg-type]  # a tensor
+        asked.append((*rows, times))
+        return rows[0] >= 2
+
+    monkeypatch.setattr("ansor.networks.batches.is_faster", faster)
+    net = ansor.compile_batches(model, (torch.rand(6, 5),), progress=False, library=False)
+    assert asked == [(4, 6, 1.5), (2, 4, 2.0), (1, 2, 2.0)]
+    assert (net.largest, sorted(net.networks)) == (2, [1, 2])
+    x = torch.rand(7, 5)
+    torch.testing.assert_close(net(x), model(x).detach(), rtol=1e-4, atol=1e-5)
+    assert sorted(net.networks) == [1, 2]
+
+
+def test_a_size_has_to_be_clearly_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The larger one takes 2.2 times as long as the smaller one."""
+    monkeypatch.undo()
+    times = {"smaller": Times((1.0, 1.0, 1.0)), "larger": Times((2.2, 2.2, 2.2))}
+    monkeypatch.setattr(batches, "interleaved", lambda functions, *_: {name: times[name] for name in functions})
+    assert [batches.is_faster(int, int, number) for number in (1.0, 2.0, 2.2, 4.0)] == [True, True, False, False]
 
 
 def test_arrays_in_arrays_out_and_inputs_by_name() -> None:
@@ -149,11 +180,11 @@ def test_integer_rows_that_are_alike_are_refused() -> None:
 
 def test_a_size_is_not_compiled_of_other_weights() -> None:
     model = torch.nn.Linear(5, 2)
-    net = ansor.compile_batches(model, (torch.rand(2, 5),), progress=False, library=False)
+    net = ansor.compile_batches(model, (torch.rand(4, 5),), progress=False, library=False)
     with torch.no_grad():
         model.weight.zero_()
     with pytest.raises(ModelError, match="network for 1 rows after the model's weights have changed; call compile_batches again"), pytest.warns(AnsorWarning):
-        net(torch.rand(3, 5))
+        net(torch.rand(5, 5))
 
 
 def test_results_without_rows_are_refused() -> None:
