@@ -7,6 +7,8 @@ fit in the caches, while those of one may.
 
 from __future__ import annotations
 
+import statistics
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -21,7 +23,7 @@ from ansor.graph.export import CallArguments, ExampleInputs, split_inputs
 from ansor.graph.network import CompiledNetwork
 from ansor.graph.opened import closed, opened
 from ansor.graph.weights import WeightState
-from ansor.measure.interleaved import interleaved, ratio
+from ansor.measure.interleaved import timed
 from ansor.measure.turns import turn
 from ansor.support.forked import Locked
 from ansor.support.text import counted, first_line
@@ -29,8 +31,11 @@ from ansor.support.text import counted, first_line
 MOST_DIFFERENCE = 1e-3
 """Allowed difference between a row computed alone and among others, relative to the largest result: PyTorch's order of additions depends on the batch size."""
 
-GAIN, TURNS, LONGEST_SECONDS = 1.05, 9, 1.0
-"""How much faster a row has to be in a smaller batch, and how long two batch sizes are compared."""
+GAIN = 1.05
+"""How much faster a row has to be in a smaller batch."""
+
+TURNS, FEWEST_TURNS, LONGEST_SECONDS = 15, 2, 1.0
+"""How often two batch sizes are timed: less often if that takes long."""
 
 Leaf = torch.Tensor | np.ndarray
 Leaves = Sequence[object]
@@ -44,10 +49,13 @@ def batch_sizes(rows: int, largest: int) -> list[int]:
 
 
 def is_faster(smaller: Callable[[], object], larger: Callable[[], object], times: float) -> bool:
-    """Whether `times` calls of the first take clearly less time than one of the second. Both run in turns for about LONGEST_SECONDS."""
+    """Whether `times` calls of the first take clearly less time than one of the second. Both run in turns, after a call that warms up."""
     with turn():
-        found = interleaved({"smaller": smaller, "larger": larger}, TURNS, LONGEST_SECONDS)
-    return ratio(found["smaller"], found["larger"]).median > times * GAIN
+        timed(larger), timed(smaller)
+        begin, found = time.perf_counter(), list[float]()
+        while len(found) < TURNS and (len(found) < FEWEST_TURNS or time.perf_counter() - begin < LONGEST_SECONDS):
+            found.append(timed(larger) / timed(smaller))
+    return statistics.median(found) > times * GAIN
 
 
 class BatchedNetwork(Locked):

@@ -109,9 +109,8 @@ def _compared(contenders: Contenders, records: str | Path | None, reporter: Repo
     """The number of each task's fastest program. If the network cannot run on its example inputs (because of indices out of range, for example), the first."""
     try:
         first = contenders.network([0] * len(contenders.tasks), reporter)
-        with turn():
-            times = _measured(contenders, first, reporter)
-            ranks = _faster(contenders, first, times, reporter)
+        times = _measured(contenders, first, reporter)
+        ranks = _faster(contenders, first, times, reporter)
     except Exception as error:  # PyTorch's operators run here, so any error may be raised
         warn(f"the fastest programs were not compared in the network, because it does not run on its example inputs: {first_line(error)}")
         return [0] * len(contenders.tasks)
@@ -127,7 +126,8 @@ def _measured(contenders: Contenders, first: CompiledNetwork, reporter: Reporter
     found: list[list[Rivals]] = [[] for _ in contenders.tasks]
     for rank in range(1, contenders.most):
         other = contenders.network([rank] * len(contenders.tasks), reporter)
-        times = rivals(contenders.extracted, first, other, contenders.target.threads)
+        with turn():
+            times = rivals(contenders.extracted, first, other, contenders.target.threads)
         for programs, one, known in zip(contenders.ranked, times, found, strict=True):
             if rank < len(programs):
                 known.append(one)
@@ -139,9 +139,12 @@ def _faster(contenders: Contenders, first: CompiledNetwork, times: Sequence[Sequ
     from ansor.graph.rivals import faster
 
     ranks = [_rank(found) for found in times]
-    if any(ranks) and not faster(contenders.network(ranks, reporter), first, contenders.extracted.examples, contenders.target.threads):
-        return [0] * len(ranks)
-    return ranks
+    if not any(ranks):
+        return ranks
+    mixed = contenders.network(ranks, reporter)
+    with turn():
+        better = faster(mixed, first, contenders.extracted.examples, contenders.target.threads)
+    return ranks if better else [0] * len(ranks)
 
 
 def _rank(times: Sequence[Rivals]) -> int:

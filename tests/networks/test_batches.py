@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import ansor
 from ansor.errors import AnsorWarning, ArgumentError, ModelError
-from ansor.measure.interleaved import Times
 from ansor.networks import batches
 from ansor.networks.batches import batch_sizes
 
@@ -143,12 +142,22 @@ def test_sizes_in_which_a_row_takes_longer_are_not_used(monkeypatch: pytest.Monk
     assert sorted(net.networks) == [1, 2]
 
 
-def test_a_size_has_to_be_clearly_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The larger one takes 2.2 times as long as the smaller one."""
+@pytest.mark.parametrize("seconds", [1e-3, 2.0])
+def test_a_size_has_to_be_clearly_faster(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A larger batch that takes 2.2 times as long as a smaller one, which takes so many seconds. Long calls are timed less often."""
     monkeypatch.undo()
-    times = {"smaller": Times((1.0, 1.0, 1.0)), "larger": Times((2.2, 2.2, 2.2))}
-    monkeypatch.setattr(batches, "interleaved", lambda functions, *_: {name: times[name] for name in functions})
-    assert [batches.is_faster(int, int, number) for number in (1.0, 2.0, 2.2, 4.0)] == [True, True, False, False]
+    now, calls = [0.0], []
+
+    def larger() -> None:
+        calls.append("larger")
+        now[0] += 2.2 * seconds
+
+    def smaller() -> None:
+        now[0] += seconds
+
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    assert [batches.is_faster(smaller, larger, number) for number in (1.0, 2.0, 2.2, 4.0)] == [True, True, False, False]
+    assert len(calls) == 4 * (1 + (batches.TURNS if seconds < 1 else batches.FEWEST_TURNS))
 
 
 def test_arrays_in_arrays_out_and_inputs_by_name() -> None:
