@@ -320,8 +320,8 @@ def compile_batches(
     Args:
         model: a module that computes each row independently. This is tested with variations of the example inputs.
         example_inputs: with the most rows that may be computed at once, at least 2. Calls with more or fewer rows are split into batches of that size and of
-        powers of two below it. The two largest sizes are compiled and timed here: if a row takes less time in the smaller one, the larger one is not used, and
-        the next smaller one is timed. The others are compiled on first use.
+        powers of two below it. The largest sizes are compiled and timed here: one is not used if a row takes less time in a smaller one. The others are
+        compiled on first use.
         target, options: as in `compile`; a budget applies to each size.
 
     Raises ModelError for inputs without a common number of rows and for a model whose rows depend on each other, and the errors of `compile`.

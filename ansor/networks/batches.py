@@ -1,8 +1,8 @@
 """A network for any number of rows: calls are split into batches, and for each batch size a network is compiled on first use.
 
 The sizes are the number of rows of the example inputs and the powers of two below it. With 8 example rows, a call with 13 rows is computed as 8 + 4 + 1:
-nothing is padded, and no row is computed twice. Sizes for which a row takes longer than in the next smaller one are not used: activations of many images do not
-fit in the caches, while those of one may.
+nothing is padded, and no row is computed twice. Sizes for which a row takes longer than in a smaller one are not used: activations of many images do not fit
+in the caches, while those of one may.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from ansor.support.text import counted, first_line
 MOST_DIFFERENCE = 1e-3
 """Allowed difference between a row computed alone and among others, relative to the largest result: PyTorch's order of additions depends on the batch size."""
 
-GAIN = 1.05
-"""How much faster a row has to be in a smaller batch."""
+CLEAR = 1.05
+"""How much faster or slower a row has to be in a smaller batch to count as such."""
 
 TURNS, FEWEST_TURNS, LONGEST_SECONDS = 15, 2, 1.0
 """How often two batch sizes are timed: less often if that takes long."""
@@ -48,14 +48,14 @@ def batch_sizes(rows: int, largest: int) -> list[int]:
     return sizes + [1 << bit for bit in reversed(range(left.bit_length())) if left >> bit & 1]
 
 
-def is_faster(smaller: Callable[[], object], larger: Callable[[], object], times: float) -> bool:
-    """Whether `times` calls of the first take clearly less time than one of the second. Both run in turns, after a call that warms up."""
+def gain(smaller: Callable[[], object], larger: Callable[[], object], times: float) -> float:
+    """How many times as fast as one call of the second are `times` calls of the first. Both run in turns, after a call that warms up."""
     with turn():
         timed(larger), timed(smaller)
         begin, found = time.perf_counter(), list[float]()
         while len(found) < TURNS and (len(found) < FEWEST_TURNS or time.perf_counter() - begin < LONGEST_SECONDS):
             found.append(timed(larger) / timed(smaller))
-    return statistics.median(found) > times * GAIN
+    return statistics.median(found) / times
 
 
 class BatchedNetwork(Locked):
@@ -76,10 +76,7 @@ class BatchedNetwork(Locked):
         _check_independent(model, self._examples, self.largest)
         self._compiled, self._weights = compiled, WeightState(_weights_of(model))
         self.networks: dict[int, CompiledNetwork] = {}
-        self._network(self.largest)
-        while self.largest > 1 and self._is_faster_in(smaller := 1 << (self.largest - 1).bit_length() - 1):
-            del self.networks[self.largest]
-            self.largest = smaller
+        self._limit()
 
     def __repr__(self) -> str:
         made = ", ".join(str(size) for size in sorted(self.networks, reverse=True))
@@ -98,9 +95,17 @@ class BatchedNetwork(Locked):
             first += size
         return parts[0][1] if len(parts) == 1 else _joined(parts)
 
-    def _is_faster_in(self, size: int) -> bool:
-        """Whether the example's rows take less time in batches of this size than in the largest."""
-        return is_faster(self._run(size), self._run(self.largest), self.largest / size)
+    def _limit(self) -> None:
+        """Reduce the largest size to the one in which a row takes the least time. Smaller ones are tried until one is clearly slower."""
+        size = self.largest
+        while size > 1:
+            size = 1 << (size - 1).bit_length() - 1
+            found = gain(self._run(size), self._run(self.largest), self.largest / size)
+            if found * CLEAR < 1:
+                return
+            if found > CLEAR:
+                self.largest = size
+                self.networks = {rows: network for rows, network in self.networks.items() if rows <= size}
 
     def _run(self, size: int) -> Callable[[], object]:
         """A call with the first rows of the example inputs."""
