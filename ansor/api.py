@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -319,10 +320,9 @@ def compile_batches(
 
     Args:
         model: a module that computes each row independently. This is tested with variations of the example inputs.
-        example_inputs: with the most rows that may be computed at once, at least 2. Calls with more or fewer rows are split into batches of that size and of
-        powers of two below it. The largest sizes are compiled and timed here: one is not used if a row takes less time in a smaller one. The others are
-        compiled on first use.
-        target, options: as in `compile`; a budget applies to each size.
+        example_inputs: with the most rows that may be computed at once, at least 2. Calls are split into batches of that size and of powers of two below it,
+        each compiled on first use. The largest size is reduced if the example inputs, timed here, take less time in smaller batches.
+        target, options: as in `compile`; a budget applies to each size that is used. Sizes are compared without tuning.
 
     Raises ModelError for inputs without a common number of rows and for a model whose rows depend on each other, and the errors of `compile`.
     """
@@ -330,8 +330,11 @@ def compile_batches(
 
     check_names("compile_batches", options, CompileKeywords, "target")
     check_arguments(example_inputs=example_inputs)
-    RunOptions.of(options, options.get("cost_model")).check_devices([parse_target("cpu" if target is None else target)])  # before the model runs
-    return BatchedNetwork(model, example_inputs, lambda inputs: compile(model, inputs, target, **options))
+    asked = RunOptions.of(options, options.get("cost_model"))
+    asked.check_devices([parse_target("cpu" if target is None else target)])  # before the model runs
+    compiled = partial(compile, model, target=target)
+    untuned = {**options, "trials": 0, "minutes": None, "on_tasks": quiet}
+    return BatchedNetwork(model, example_inputs, partial(compiled, **options), partial(compiled, **untuned) if asked.measures else None)
 
 
 class ExportKeywords(ChoosingKeywords, total=False):

@@ -96,11 +96,12 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Compares our program for a workload with a library's kernel, both inside a network; says which one the network runs."""
+    """Compares our program for a workload with a library's kernel, or with another program of ours, both inside a network; says whether that runs the
+    other one."""
 
     workload: str
     target: str
-    library: str  # name and version
+    library: str  # name and version; for a program of ours, its digest and the network's
     program: str  # digest of our sketch and row
     ours_s: float  # seconds of all its uses in one run of the network
     library_s: float

@@ -32,19 +32,18 @@ class Rivals:
     ours: float
     other: float
 
-    @property
-    def library_wins(self) -> bool:
-        """True if the other one, PyTorch's, is clearly faster."""
-        return self.other * MARGIN < self.ours
+    def other_wins(self, margin: float = MARGIN) -> bool:
+        """Whether the other one is faster by more than that."""
+        return self.other * margin < self.ours
 
 
 def rivals(
-    extracted: ExtractedGraph, ours: CompiledNetwork, other: CompiledNetwork, threads: int, clock: Clock = time.perf_counter
+    extracted: ExtractedGraph, ours: CompiledNetwork, other: CompiledNetwork, threads: int, clock: Clock = time.perf_counter, *, fewest: int = 0
 ) -> list[Rivals]:
     """Both times of each task, from the network that runs our kernels and the one that runs the others, on `threads` threads.
 
-    Takes about `SECONDS_PER_GROUP` for each group, less for large networks (`ENOUGH_SECONDS`) and clear results (`CLEAR_SECONDS`), or one run of both
-    networks if that is longer.
+    Takes about `SECONDS_PER_GROUP` for each group, less for large networks (`ENOUGH_SECONDS`) and clear results (`CLEAR_SECONDS`), or `fewest` runs of both
+    networks after one that warms up, if that is longer; with 0, that one may be all.
     """
     runs = [lambda network=network: one_round(network, extracted.examples, clock) for network in (ours, other)]
     compared = [number for number, placed in enumerate(extracted.placed) if placed.task is not None]
@@ -55,7 +54,7 @@ def rivals(
         return unclear < UNCLEAR * sum(map(low, columns[0]))
 
     with torch_threads(threads):
-        found = _in_turns(runs, SECONDS_PER_GROUP * len(extracted.placed), clock, clear)
+        found = _in_turns(runs, SECONDS_PER_GROUP * len(extracted.placed), clock, clear, fewest)
     totals = [[0.0] * len(extracted.tasks) for _ in found]
     for rounds, total in zip(found, totals, strict=True):
         for placed, column in zip(extracted.placed, zip(*rounds, strict=True), strict=True):
@@ -70,27 +69,31 @@ def is_clear(ours: Sequence[float], theirs: Sequence[float]) -> bool:
     return min(theirs) > low(ours) * MARGIN or low(theirs) * MARGIN**2 < min(ours)
 
 
-def faster(one: CompiledNetwork, other: CompiledNetwork, examples: CallArguments | None, threads: int, clock: Clock = time.perf_counter) -> bool:
+def faster(
+    one: CompiledNetwork, other: CompiledNetwork, examples: CallArguments | None, threads: int, clock: Clock = time.perf_counter, *, fewest: int = 0
+) -> bool:
     """True if whole runs of `one` take less time than those of `other`: kernels that are faster on their own may slow each other down, for example by
     their threads. Takes as long as `rivals`."""
     runs = [lambda network=network: sum(one_round(network, examples, clock)) for network in (one, other)]
     with torch_threads(threads):
-        first, second = _in_turns(runs, SECONDS_PER_GROUP * len(one.steps), clock, lambda found: is_clear(*found))
+        first, second = _in_turns(runs, SECONDS_PER_GROUP * len(one.steps), clock, lambda found: is_clear(*found), fewest)
     return low(first) < low(second)
 
 
-def _in_turns(runs: Sequence[Callable[[], T]], budget: float, clock: Clock, clear: Callable[[tuple[list[T], ...]], bool]) -> tuple[list[T], ...]:
+def _in_turns(
+    runs: Sequence[Callable[[], T]], budget: float, clock: Clock, clear: Callable[[tuple[list[T], ...]], bool], fewest: int = 0
+) -> tuple[list[T], ...]:
     """The results of the runs, repeated alternately for `budget` seconds or until there are enough. clear: whether the results so far are clear.
 
-    The first round only warms up, unless there is no time for another.
+    The first round only warms up, unless there is no time for another. There are at least `fewest` more.
     """
     start = clock()
     found: tuple[list[T], ...] = tuple([run()] for run in runs)
     for number in range(ROUNDS):
         spent = clock() - start
-        if spent >= budget or (spent >= ENOUGH_SECONDS and number >= ENOUGH_ROUNDS):
+        if number >= fewest and (spent >= budget or (spent >= ENOUGH_SECONDS and number >= ENOUGH_ROUNDS)):
             break
-        if spent >= CLEAR_SECONDS and number >= CLEAR_ROUNDS and clear(found):
+        if number >= fewest and spent >= CLEAR_SECONDS and number >= CLEAR_ROUNDS and clear(found):
             break
         if number == 0:
             for one in found:

@@ -58,16 +58,20 @@ def _chosen(extracted: ExtractedGraph, target: Target, asked: RunOptions, report
     tune_states(states, asked, reporter)
     reporter.now(f"choosing programs for {counted(len(tasks), 'kernel')}")
     pick_together(list(states.values()), asked.search.model, asked.search.seed)
-    bests = [chosen(states[task.workload_key], asked.search.model, asked.search.seed) for task in tasks]
+    bests = {key: chosen(state, asked.search.model, asked.search.seed) for key, state in states.items()}
+    if tasks and runs_here(target):
+        contenders = Contenders(extracted, tasks, {key: contending(states[key], best) for key, best in bests.items()})
+        bests = chosen_in_network(contenders, asked.records, reporter, measures=asked.measures)
+    for state in states.values():
+        if state.best is not None:
+            state.best = bests[state.task.workload_key]
     on_tasks(list(states.values()))
     say_refused(list(states.values()), reporter.alarm)
     say_guesses([state for state in states.values() if is_tunable(state.task)], reporter.say, hint=not asked.given)
-    if tasks and runs_here(target):
-        ranked = [contending(states[task.workload_key], best) for task, best in zip(tasks, bests, strict=True)]
-        bests = chosen_in_network(Contenders(extracted, tasks, ranked), asked.records, reporter)
     reporter.now(f"building {counted(len(tasks), 'kernel')}")
-    ours = [NetworkKernel(kernel) for kernel in built(tasks, bests, target.toolchain() if tasks else None, reporter.alarm)]
+    programs = [bests[task.workload_key] for task in tasks]
+    ours = [NetworkKernel(kernel) for kernel in built(tasks, programs, target.toolchain() if tasks else None, reporter.alarm)]
     if not (library and tasks and runs_here(target)):
         return Assembled(CompiledNetwork(extracted, ours))
     reporter.now("comparing with PyTorch's kernels")
-    return assembled(extracted, tasks, bests, ours, asked.records, reporter.say)
+    return assembled(extracted, tasks, programs, ours, asked.records, reporter.say)

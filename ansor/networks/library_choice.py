@@ -161,7 +161,7 @@ def _measured(candidates: Candidates) -> tuple[CompiledNetwork, list[bool], list
     has = [one is not None for one in candidates.library]
     network = candidates.network([False] * len(has))
     times = rivals(candidates.extracted, network, candidates.network(has), candidates.threads)
-    chosen = [known and one.library_wins for known, one in zip(has, times, strict=True)]
+    chosen = [known and one.other_wins() for known, one in zip(has, times, strict=True)]
     if any(chosen):
         mixed = candidates.network(chosen)
         if faster(mixed, network, candidates.extracted.examples, candidates.threads):

@@ -1,18 +1,19 @@
 """Chooses among the fastest measured programs of each task by their times in the network.
 
 A search times kernels alone, with warm caches. In the network, weights come from memory, and activations are where the step before left them, so a program
-that is a little slower alone may be faster there. Choices are added to the record file, and not measured again for the same programs.
+that is a little slower alone may be faster there. Choices are added to the record file; they hold for the same network and the same programs.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ansor.errors import RecordError
+from ansor.errors import RecordError, ToolchainError
 from ansor.measure.record import Comparison, RecordFile, load, make_header, round_to
 from ansor.measure.record_target import is_of, record_target
 from ansor.measure.turns import turn
@@ -21,7 +22,9 @@ from ansor.networks.network_kernel import NetworkKernel
 from ansor.run.kernels import built
 from ansor.run.reporter import Reporter
 from ansor.run.states import Best
+from ansor.support import kept_data
 from ansor.support.notices import warn
+from ansor.support.termination import Terminated
 from ansor.support.text import counted, first_line
 from ansor.targets.base import Target
 from ansor.tasks.task import SearchTask
@@ -31,17 +34,26 @@ if TYPE_CHECKING:
     from ansor.graph.rivals import Rivals
     from ansor.graph.tasks import ExtractedGraph
 
-MARGIN = 1.02
+MARGIN = 1.03
 """How much faster another program has to be in the network, since times vary."""
+
+FEWEST_ROUNDS = 4
+"""Runs of each network after the first, which only warms up, however long they take."""
+
+Ranks = Mapping[str, int]
+"""For each workload key, which of its programs."""
+
+Times = Mapping[str, Sequence["Rivals"]]
+"""For each workload key, the times of its first program and of each other one."""
 
 
 @dataclass(frozen=True)
 class Contenders:
-    """A network's tasks, and the programs to choose from: at least one for each task, the fastest alone first."""
+    """A network's tasks, and the programs to choose from. ranked: for each workload key at least one, the fastest alone first."""
 
     extracted: ExtractedGraph
     tasks: Sequence[SearchTask]
-    ranked: Sequence[Sequence[Best]]
+    ranked: Mapping[str, Sequence[Best]]
 
     @property
     def target(self) -> Target:
@@ -50,118 +62,145 @@ class Contenders:
     @property
     def most(self) -> int:
         """The largest number of programs of one task."""
-        return max(map(len, self.ranked), default=0)
+        return max(map(len, self.ranked.values()), default=0)
 
-    def network(self, ranks: Sequence[int], reporter: Reporter) -> CompiledNetwork:
-        """The network of one program for each task; its last one for ranks beyond it."""
+    @property
+    def firsts(self) -> Ranks:
+        """The programs that are fastest alone."""
+        return dict.fromkeys(self.ranked, 0)
+
+    @cached_property
+    def name(self) -> str:
+        """Identifies the network: what its tasks are, and in which order they run."""
+        order = [one.task for one in self.extracted.placed]
+        return kept_data.name_of(([(task.key, task.weight) for task in self.extracted.tasks], order))[:16]
+
+    def programs(self, ranks: Ranks) -> dict[str, Best]:
+        """The program of each workload key."""
+        return {key: known[ranks[key]] for key, known in self.ranked.items()}
+
+    def network(self, ranks: Ranks) -> CompiledNetwork:
+        """The network of these programs. Raises ToolchainError if one of them does not build."""
         from ansor.graph.network import CompiledNetwork
 
-        bests = [known[min(rank, len(known) - 1)] for known, rank in zip(self.ranked, ranks, strict=True)]
-        kernels = built(self.tasks, bests, self.target.toolchain(), reporter.alarm)
+        programs = self.programs(ranks)
+        kernels = built(self.tasks, [programs[task.workload_key] for task in self.tasks], self.target.toolchain(), _refuse)
         return CompiledNetwork(self.extracted, [NetworkKernel(kernel) for kernel in kernels])
 
-    def comparison(self, number: int, rank: int, times: Rivals, chosen: bool) -> Comparison:
+    def comparison(self, key: str, rank: int, times: Rivals, chosen: bool) -> Comparison:
         """The record of a task's first program and another one."""
-        workload, target, other, first = self._key(number, rank, record_target(self.target))
-        return Comparison(workload, target, other, first, times.ours, times.other, chosen, round_to(time.time()))
+        return Comparison(*self._names(key, rank), times.ours, times.other, chosen, round_to(time.time()))
 
-    def recorded(self, records: str | Path | None) -> list[int] | None:
-        """For each task the number of the program that a file says to use; None unless the file compares all programs."""
+    def recorded(self, records: str | Path | None) -> Ranks | None:
+        """The programs that a file says to use; None unless it compares all of them in this network."""
         if records is None or not Path(records).exists():
             return None
         compared = load(records).comparisons
         here = {text: record_target(self.target) if is_of(text, self.target) else text for text in {one.target for one in compared}}
         known = {(one.workload, here[one.target], one.library, one.program): one.library_chosen for one in compared}
-        ranks = [0] * len(self.tasks)
-        for number, programs in enumerate(self.ranked):
-            for rank in range(1, len(programs)):
-                chosen = known.get(self._key(number, rank, record_target(self.target)))
-                if chosen is None:
-                    return None
-                ranks[number] = rank if chosen else ranks[number]
-        return ranks
+        found = {(key, rank): known.get(self._names(key, rank)) for key, programs in self.ranked.items() for rank in range(1, len(programs))}
+        if None in found.values():
+            return None
+        return {**self.firsts, **{key: rank for (key, rank), chosen in found.items() if chosen}}
 
-    def _key(self, number: int, rank: int, target: str) -> tuple[str, str, str, str]:
-        programs = self.ranked[number]
-        return self.tasks[number].workload_key, target, f"program {program_digest(programs[rank])}", program_digest(programs[0])
+    def _names(self, key: str, rank: int) -> tuple[str, str, str, str]:
+        first, other = (program_digest(self.ranked[key][number]) for number in (0, rank))
+        return key, record_target(self.target), f"program {other} in network {self.name}", first
 
 
-def chosen_in_network(contenders: Contenders, records: str | Path | None, reporter: Reporter) -> list[Best]:
-    """For each task the program that is fastest in the network.
+def chosen_in_network(contenders: Contenders, records: str | Path | None, reporter: Reporter, *, measures: bool) -> dict[str, Best]:
+    """For each workload key the program that is fastest in the network, as `records` says. Where it does not say so and `measures` is true, the programs are
+    built and timed in the network, on its example inputs, and the comparisons added to that file if it exists. Otherwise, the fastest alone.
 
-    Programs are built, and the network runs on its example inputs, unless `records` compares them already; new comparisons are added to that file if it
-    exists. `reporter` gets one line if any program is not the fastest alone.
+    `reporter` gets one line if any program is not the fastest alone. Ctrl-C skips the comparison.
     """
-    firsts = [known[0] for known in contenders.ranked]
     if contenders.most < 2:
-        return firsts
+        return contenders.programs(contenders.firsts)
     ranks = contenders.recorded(records)
-    if ranks is None:
+    if ranks is None and measures:
         reporter.now("trying the fastest programs in the network")
         ranks = _compared(contenders, records, reporter)
-    changed = sum(map(bool, ranks))
+    ranks = ranks or contenders.firsts
+    changed = sum(ranks[task.workload_key] > 0 for task in contenders.tasks)
     if changed:
-        reporter.say(f"{changed} of {counted(len(ranks), 'kernel')} run programs that are slower alone, and faster in the network")
-    return [known[rank] for known, rank in zip(contenders.ranked, ranks, strict=True)]
+        whole = counted(len(contenders.tasks), "kernel")
+        reporter.say(f"for {changed} of {whole}, a program that is not the fastest alone is used, because it is faster in the network")
+    return contenders.programs(ranks)
 
 
-def _compared(contenders: Contenders, records: str | Path | None, reporter: Reporter) -> list[int]:
-    """The number of each task's fastest program. If the network cannot run on its example inputs (because of indices out of range, for example), the first."""
+def _compared(contenders: Contenders, records: str | Path | None, reporter: Reporter) -> Ranks | None:
+    """The fastest programs; None if they cannot be compared, for example because the network does not run on its example inputs."""
     try:
-        first = contenders.network([0] * len(contenders.tasks), reporter)
-        times = _measured(contenders, first, reporter)
-        ranks = _faster(contenders, first, times, reporter)
+        first = contenders.network(contenders.firsts)
+        times = _measured(contenders, first)
+        ranks = _faster(contenders, first, times)
+    except KeyboardInterrupt as stopped:
+        if isinstance(stopped, Terminated):
+            raise
+        reporter.alarm("stopped by Ctrl-C: the fastest programs were not compared in the network")
+        return None
     except Exception as error:  # PyTorch's operators run here, so any error may be raised
-        warn(f"the fastest programs were not compared in the network, because it does not run on its example inputs: {first_line(error)}")
-        return [0] * len(contenders.tasks)
+        warn(f"the fastest programs were not compared in the network: {first_line(error)}")
+        return None
     _record(contenders, times, ranks, records)
     return ranks
 
 
-def _measured(contenders: Contenders, first: CompiledNetwork, reporter: Reporter) -> list[list[Rivals]]:
-    """The times of each task's first program and of each other one, in turns. first: the network of the first ones; there is only one more at a time, since
-    each has its own packed weights."""
-    from ansor.graph.rivals import rivals
-
-    found: list[list[Rivals]] = [[] for _ in contenders.tasks]
+def _measured(contenders: Contenders, first: CompiledNetwork) -> Times:
+    """The times of each task's first program and of each other one, in turns. first: the network of the first ones."""
+    found: dict[str, list[Rivals]] = {key: [] for key in contenders.ranked}
     for rank in range(1, contenders.most):
-        other = contenders.network([rank] * len(contenders.tasks), reporter)
-        with turn():
-            times = rivals(contenders.extracted, first, other, contenders.target.threads)
-        for programs, one, known in zip(contenders.ranked, times, found, strict=True):
-            if rank < len(programs):
-                known.append(one)
+        for key, times in _against(contenders, first, rank).items():
+            found[key].append(times)
     return found
 
 
-def _faster(contenders: Contenders, first: CompiledNetwork, times: Sequence[Sequence[Rivals]], reporter: Reporter) -> list[int]:
-    """The number of each task's fastest program, if the whole network is then faster; the first ones otherwise."""
+def _against(contenders: Contenders, first: CompiledNetwork, rank: int) -> dict[str, Rivals]:
+    """The times of the first programs, and of those of one rank. Their network, which has its own packed weights, ends with this call."""
+    from ansor.graph.rivals import Rivals, rivals
+
+    other = contenders.network({key: rank if rank < len(known) else 0 for key, known in contenders.ranked.items()})
+    with turn():
+        times = rivals(contenders.extracted, first, other, contenders.target.threads, fewest=FEWEST_ROUNDS)
+    total = {key: Rivals(0.0, 0.0) for key, known in contenders.ranked.items() if rank < len(known)}
+    for task, one in zip(contenders.tasks, times, strict=True):  # tasks of the same computation run the same program
+        if task.workload_key in total:
+            before = total[task.workload_key]
+            total[task.workload_key] = Rivals(before.ours + one.ours, before.other + one.other)
+    return total
+
+
+def _faster(contenders: Contenders, first: CompiledNetwork, times: Times) -> Ranks:
+    """Each task's fastest program, if the whole network is then faster; the first ones otherwise."""
     from ansor.graph.rivals import faster
 
-    ranks = [_rank(found) for found in times]
-    if not any(ranks):
+    ranks = {key: _rank(found) for key, found in times.items()}
+    if not any(ranks.values()):
         return ranks
-    mixed = contenders.network(ranks, reporter)
+    mixed = contenders.network(ranks)
     with turn():
-        better = faster(mixed, first, contenders.extracted.examples, contenders.target.threads)
-    return ranks if better else [0] * len(ranks)
+        better = faster(mixed, first, contenders.extracted.examples, contenders.target.threads, fewest=FEWEST_ROUNDS)
+    return ranks if better else contenders.firsts
 
 
 def _rank(times: Sequence[Rivals]) -> int:
     """The number of the fastest program: 0 unless another one is clearly faster."""
-    shares = [one.other / one.ours for one in times]
-    least = min(shares, default=1.0)
-    return shares.index(least) + 1 if least * MARGIN < 1.0 else 0
+    faster = [(one.other / one.ours, rank) for rank, one in enumerate(times, 1) if one.other_wins(MARGIN)]
+    return min(faster, default=(1.0, 0))[1]
 
 
-def _record(contenders: Contenders, times: Sequence[Sequence[Rivals]], ranks: Sequence[int], records: str | Path | None) -> None:
-    """Add the comparisons to a file that exists. If the file is read-only, the next run compares again."""
+def _refuse(line: str) -> None:
+    raise ToolchainError(line.split(";")[0])
+
+
+def _record(contenders: Contenders, times: Times, ranks: Ranks, records: str | Path | None) -> None:
+    """Add the comparisons to a file that exists."""
     if records is None or not Path(records).exists():
         return
     try:
         with RecordFile(records, make_header(contenders.target.toolchain())) as file:
-            for number, found in enumerate(times):
+            for key, found in times.items():
                 for rank, one in enumerate(found, 1):
-                    file.append_comparison(contenders.comparison(number, rank, one, rank == ranks[number]))
+                    file.append_comparison(contenders.comparison(key, rank, one, rank == ranks[key]))
     except RecordError as error:
         warn(f"the comparison of programs in the network is not recorded: {first_line(error)}")

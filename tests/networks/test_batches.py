@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -114,7 +115,7 @@ def test_any_number_of_rows_gives_what_pytorch_gives() -> None:
     model = Classifier().eval()
     words, mask = torch.randint(0, 50, (4, 6)), torch.rand(4, 6)
     net = ansor.compile_batches(model, (words, mask), progress=False, library=False)
-    assert sorted(net.networks) == [2, 4]  # both are timed
+    assert sorted(net.networks) == [4]
     for rows in (1, 4, 7, 8):
         words, mask = torch.randint(0, 50, (rows, 6)), torch.rand(rows, 6)
         found, wanted = net(words, mask=mask), model(words, mask)
@@ -128,7 +129,7 @@ def test_any_number_of_rows_gives_what_pytorch_gives() -> None:
 @pytest.mark.parametrize(
     "gains, asked, largest, compiled",
     [
-        ([1.1, 1.1, 0.9], [(4, 6), (2, 4), (1, 2)], 2, [1, 2]), ([0.9], [(4, 6)], 6, [4, 6]), ([1.0, 1.1, 1.0], [(4, 6), (2, 6), (1, 2)], 2, [1, 2]),
+        ([1.1, 1.1, 0.9], [(4, 6), (2, 4), (1, 2)], 2, [1, 2]), ([0.9], [(4, 6)], 6, [2, 4, 6]), ([1.0, 1.1, 1.0], [(4, 6), (2, 6), (1, 2)], 2, [1, 2]),
         ([1.0, 0.9], [(4, 6), (2, 6)], 6, [2, 4, 6]), ([1.1, 1.1, 1.1], [(4, 6), (2, 4), (1, 2)], 1, [1]),
     ],
 )  # fmt: skip
@@ -137,10 +138,9 @@ def test_sizes_in_which_a_row_takes_longer_are_not_used(
 ) -> None:
     model, seen = torch.nn.Linear(5, 2).eval(), []
 
-    def gain(smaller: Callable[[], object], larger: Callable[[], object], times: float) -> float:
-        rows = [len(run()) for run in (smaller, larger)]  # type: ignore[arg-type]  # a tensor
-        assert times == rows[1] / rows[0]
-        seen.append((rows[0], rows[1]))
+    def gain(one: partial[object], other: partial[object]) -> float:
+        assert [len(run()) for run in (one, other)] == [6, 6]  # type: ignore[arg-type]  # tensors
+        seen.append((one.args[-1], other.args[-1]))
         return gains[len(seen) - 1]
 
     monkeypatch.setattr("ansor.networks.batches.gain", gain)
@@ -152,20 +152,44 @@ def test_sizes_in_which_a_row_takes_longer_are_not_used(
 
 @pytest.mark.parametrize("seconds", [1e-3, 2.0])
 def test_sizes_are_timed_in_turns(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A larger batch that takes 2.2 times as long as a smaller one, which takes so many seconds. Long calls are timed less often."""
+    """The other takes 1.1 times as long as the first, which takes so many seconds. Long calls are timed less often."""
     monkeypatch.undo()
     now, calls = [0.0], []
 
-    def larger() -> None:
-        calls.append("larger")
-        now[0] += 2.2 * seconds
+    def slow() -> None:
+        assert not torch.is_grad_enabled()
+        calls.append("slow")
+        now[0] += 1.1 * seconds
 
-    def smaller() -> None:
+    def fast() -> None:
         now[0] += seconds
 
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    assert [batches.gain(smaller, larger, number) for number in (1.0, 2.2, 4.0)] == pytest.approx([2.2, 1.0, 0.55])
-    assert len(calls) == 3 * (1 + (batches.TURNS if seconds < 1 else batches.FEWEST_TURNS))
+    assert [batches.gain(fast, slow), batches.gain(slow, fast)] == pytest.approx([1.1, 1 / 1.1])
+    assert len(calls) == 2 * (1 + (batches.TURNS if seconds < 1 else batches.FEWEST_TURNS))
+
+
+def test_sizes_are_really_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the times are: the calls of the constructor run, and say nothing about gradients."""
+    monkeypatch.undo()
+    model = Classifier().eval()
+    words, mask = torch.randint(0, 50, (3, 6)), torch.rand(3, 6, requires_grad=True)
+    net = ansor.compile_batches(model, {"words": words, "mask": mask}, progress=False, library=False)
+    assert net.largest in (1, 2, 3) and net.largest in net.networks and max(net.networks) == net.largest
+    with torch.no_grad():
+        torch.testing.assert_close(net(words, mask), model(words, mask), rtol=1e-4, atol=1e-5)
+
+
+def test_sizes_are_compared_without_tuning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A budget of trials is spent on the size that is used; the states are of that one."""
+    monkeypatch.setattr(batches, "gain", lambda one, other: 1.1 if one.args[-1] >= 2 else 0.9)
+    states: list[ansor.TaskState] = []
+    model, records = torch.nn.Linear(16, 8).eval(), tmp_path / "net.jsonl"
+    net = ansor.compile_batches(
+        model, (torch.rand(4, 16),), "cpu -threads=1", trials=3, min_gain=0.0, records=records, on_tasks=states.extend, library=False
+    )  # fmt: skip
+    assert (net.largest, sorted(net.networks)) == (2, [2])
+    assert [state.trials for state in states] == [3] and len(ansor.load_records(records).records) == 3
 
 
 def test_arrays_in_arrays_out_and_inputs_by_name() -> None:

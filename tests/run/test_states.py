@@ -1,4 +1,4 @@
-"""The leaders of a task: its fastest measured programs, in any order of measuring."""
+"""The leaders of a task: its fastest measured programs, and those that a network chooses from."""
 
 from __future__ import annotations
 
