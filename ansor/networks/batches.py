@@ -50,9 +50,10 @@ def batch_sizes(rows: int, largest: int) -> list[int]:
 
 
 def gain(one: Callable[[], object], other: Callable[[], object]) -> float:
-    """How many times as fast as the other the first is. Both run in turns, after a call that warms up."""
-    with turn(), torch.no_grad():
+    """How many times as fast as the other the first is. Both run in turns, after a call that warms up, and may compile networks, which measures as well."""
+    with torch.no_grad():
         timed(other), timed(one)
+    with turn(), torch.no_grad():
         begin, found = time.perf_counter(), list[float]()
         while len(found) < TURNS and (len(found) < FEWEST_TURNS or time.perf_counter() - begin < LONGEST_SECONDS):
             found.append(timed(other) / timed(one))

@@ -169,12 +169,13 @@ def test_sizes_are_timed_in_turns(seconds: float, monkeypatch: pytest.MonkeyPatc
     assert len(calls) == 2 * (1 + (batches.TURNS if seconds < 1 else batches.FEWEST_TURNS))
 
 
-def test_sizes_are_really_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the times are: the calls of the constructor run, and say nothing about gradients."""
+@pytest.mark.parametrize("library", [False, True])
+def test_sizes_are_really_timed(library: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the times are: the calls of the constructor run, and say nothing about gradients. Networks that are compiled meanwhile may be timed, too."""
     monkeypatch.undo()
     model = Classifier().eval()
     words, mask = torch.randint(0, 50, (3, 6)), torch.rand(3, 6, requires_grad=True)
-    net = ansor.compile_batches(model, {"words": words, "mask": mask}, progress=False, library=False)
+    net = ansor.compile_batches(model, {"words": words, "mask": mask}, progress=False, library=library)
     assert net.largest in (1, 2, 3) and net.largest in net.networks and max(net.networks) == net.largest
     with torch.no_grad():
         torch.testing.assert_close(net(words, mask), model(words, mask), rtol=1e-4, atol=1e-5)
