@@ -34,7 +34,7 @@ MOST_DIFFERENCE = 1e-3
 CLEAR = 1.05
 """How much faster or slower smaller batches have to be to count as such."""
 
-TURNS, FEWEST_TURNS, LONGEST_SECONDS = 15, 2, 1.0
+TURNS, FEWEST_TURNS, LONGEST_SECONDS = 15, 3, 1.0
 """How often two batch sizes are timed: less often if that takes long."""
 
 Leaf = torch.Tensor | np.ndarray
