@@ -333,7 +333,7 @@ def compile_batches(
     asked = RunOptions.of(options, options.get("cost_model"))
     asked.check_devices([parse_target("cpu" if target is None else target)])  # before the model runs
     compiled = partial(compile, model, target=target)
-    untuned = {**options, "trials": 0, "minutes": None, "on_tasks": quiet}
+    untuned = {**options, "trials": 0, "minutes": None, "on_tasks": quiet, "records": None}  # the same sizes when a run continues
     return BatchedNetwork(model, example_inputs, partial(compiled, **options), partial(compiled, **untuned) if asked.measures else None)
 
 

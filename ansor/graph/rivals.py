@@ -91,9 +91,8 @@ def _in_turns(
     found: tuple[list[T], ...] = tuple([run()] for run in runs)
     for number in range(ROUNDS):
         spent = clock() - start
-        if number >= fewest and (spent >= budget or (spent >= ENOUGH_SECONDS and number >= ENOUGH_ROUNDS)):
-            break
-        if number >= fewest and spent >= CLEAR_SECONDS and number >= CLEAR_ROUNDS and clear(found):
+        enough = spent >= budget or (spent >= ENOUGH_SECONDS and number >= ENOUGH_ROUNDS)
+        if number >= fewest and (enough or (spent >= CLEAR_SECONDS and number >= CLEAR_ROUNDS and clear(found))):
             break
         if number == 0:
             for one in found:

@@ -78,11 +78,10 @@ class BatchedNetwork(Locked):
         if rows < 2:
             raise ModelError("asked for a network of any batch size with example inputs of one row; give as many as should be computed at once, at least 2")
         _check_independent(model, self._examples, rows)
-        self._compiled, self._weights = untuned or compiled, WeightState(_weights_of(model))
+        self._compiled, self._weights = compiled, WeightState(_weights_of(model))
         self.networks: dict[int, CompiledNetwork] = {}
-        self.largest = self._limit(rows)
-        self.networks = {} if untuned else {size: network for size, network in self.networks.items() if size <= self.largest}
-        self._compiled = compiled
+        self.largest: int = self._limit(rows) if untuned is None else BatchedNetwork(model, example_inputs, untuned).largest
+        self.networks = {size: network for size, network in self.networks.items() if size <= self.largest}
         self._network(self.largest)
 
     def __repr__(self) -> str:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ansor.errors import RecordError
 from ansor.measure.machine_identity import processor_identity
-from ansor.measure.record import Comparison, RecordFile, load, make_header, round_to
-from ansor.measure.record_target import is_of, record_target
+from ansor.measure.record_target import record_target
 from ansor.measure.turns import turn
+from ansor.networks.comparisons import Pair, program_digest, record_choices, recorded_choices
 from ansor.run.reporter import Report
 from ansor.run.states import Best
 from ansor.support import kept_data
@@ -63,18 +60,12 @@ class Candidates:
         kernels = [other if take and other is not None else kernel for kernel, other, take in zip(self.kernels, self.library, chosen, strict=True)]
         return CompiledNetwork(self.extracted, kernels)
 
-    def comparison(self, number: int, times: Rivals, chosen: bool) -> Comparison:
-        """The record of one task."""
-        return Comparison(*self._key(number), times.ours, times.other, chosen, round_to(time.time()))
-
     def recorded(self, records: str | Path | None) -> list[bool] | None:
         """The latest choice for each task in a file; None unless the file has a choice for every task."""
         if records is None or not Path(records).exists():
             return None
-        compared = load(records).comparisons
-        here = {text: self._name_of(text) for text in {one.target for one in compared}}
-        known = {(one.workload, here[one.target], one.library, one.program): one.library_chosen for one in compared}
-        found = [known.get(self._key(number)) if other is not None else False for number, other in enumerate(self.library)]
+        known = recorded_choices(records, self.tasks[0].target) if self.tasks else {}
+        found = [known.get(self.pair(number)) if other is not None else False for number, other in enumerate(self.library)]
         choices = [one for one in found if one is not None]
         return choices if len(choices) == len(found) else None
 
@@ -82,21 +73,16 @@ class Candidates:
         """The key of the choices: everything that they depend on, which is the network, the machine, this package, and the threads of both kinds of kernels."""
         import torch
 
-        tasks = [(task.key, task.weight, self._key(number)) for number, task in enumerate(self.extracted.tasks)]
+        tasks = [(task.key, task.weight, self.pair(number), record_target(self.tasks[number].target)) for number, task in enumerate(self.extracted.tasks)]
         order = [one.task for one in self.extracted.placed]
         has = [one is not None for one in self.library]
         return kept_data.name_of((tasks, order, has, sorted(self.extracted.torch_calls), torch.get_num_threads(), processor_identity(), package_state()))
 
-    def _name_of(self, recorded: str) -> str:
-        """A recorded target, in this version's spelling if it is the target of the tasks."""
-        target = self.tasks[0].target if self.tasks else None
-        return record_target(target) if target is not None and is_of(recorded, target) else recorded
-
-    def _key(self, number: int) -> tuple[str, str, str, str]:
+    def pair(self, number: int) -> Pair:
+        """Our program of a task and PyTorch's kernel, as they are recorded."""
         import torch
 
-        task = self.tasks[number]
-        return task.workload_key, record_target(task.target), f"torch {torch.__version__}", program_digest(self.bests[number])
+        return self.tasks[number].workload_key, f"torch {torch.__version__}", program_digest(self.bests[number])
 
 
 class Assembled(NamedTuple):
@@ -172,22 +158,12 @@ def _measured(candidates: Candidates) -> tuple[CompiledNetwork, list[bool], list
 
 
 def _record(candidates: Candidates, times: Sequence[Rivals], chosen: Sequence[bool], records: str | Path | None) -> None:
-    """Add the comparison to a file that exists. If the file is read-only, the next run compares again."""
-    if not times or records is None or not Path(records).exists():
+    """Add the comparison to a file that exists."""
+    if not times:
         return
-    target = candidates.tasks[0].target
-    try:
-        with RecordFile(records, make_header(target.toolchain())) as file:
-            for number, other in enumerate(candidates.library):
-                if other is not None:
-                    file.append_comparison(candidates.comparison(number, times[number], chosen[number]))
-    except RecordError as error:
-        warn(f"the comparison with PyTorch's kernels is not recorded: {first_line(error)}")
-
-
-def program_digest(best: Best) -> str:
-    """Identifies a program: its sketch and its row."""
-    return hashlib.sha256(json.dumps([best.sketch.to_json(), [int(gene) for gene in best.row]]).encode()).hexdigest()[:16]
+    compared = [number for number, other in enumerate(candidates.library) if other is not None]
+    results = [(candidates.pair(number), times[number], chosen[number]) for number in compared]
+    record_choices(records, candidates.tasks[0].target, results, "with PyTorch's kernels")
 
 
 def _say(extracted: ExtractedGraph, chosen: Sequence[bool], report: Report) -> None:

@@ -6,18 +6,15 @@ that is a little slower alone may be faster there. Choices are added to the reco
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ansor.errors import RecordError, ToolchainError
-from ansor.measure.record import Comparison, RecordFile, load, make_header, round_to
-from ansor.measure.record_target import is_of, record_target
+from ansor.errors import ToolchainError
 from ansor.measure.turns import turn
-from ansor.networks.library_choice import program_digest
+from ansor.networks.comparisons import Pair, program_digest, record_choices, recorded_choices
 from ansor.networks.network_kernel import NetworkKernel
 from ansor.run.kernels import built
 from ansor.run.reporter import Reporter
@@ -87,25 +84,18 @@ class Contenders:
         kernels = built(self.tasks, [programs[task.workload_key] for task in self.tasks], self.target.toolchain(), _refuse)
         return CompiledNetwork(self.extracted, [NetworkKernel(kernel) for kernel in kernels])
 
-    def comparison(self, key: str, rank: int, times: Rivals, chosen: bool) -> Comparison:
-        """The record of a task's first program and another one."""
-        return Comparison(*self._names(key, rank), times.ours, times.other, chosen, round_to(time.time()))
-
     def recorded(self, records: str | Path | None) -> Ranks | None:
         """The programs that a file says to use; None unless it compares all of them in this network."""
-        if records is None or not Path(records).exists():
-            return None
-        compared = load(records).comparisons
-        here = {text: record_target(self.target) if is_of(text, self.target) else text for text in {one.target for one in compared}}
-        known = {(one.workload, here[one.target], one.library, one.program): one.library_chosen for one in compared}
-        found = {(key, rank): known.get(self._names(key, rank)) for key, programs in self.ranked.items() for rank in range(1, len(programs))}
+        known = recorded_choices(records, self.target)
+        found = {(key, rank): known.get(self.pair(key, rank)) for key, programs in self.ranked.items() for rank in range(1, len(programs))}
         if None in found.values():
             return None
         return {**self.firsts, **{key: rank for (key, rank), chosen in found.items() if chosen}}
 
-    def _names(self, key: str, rank: int) -> tuple[str, str, str, str]:
+    def pair(self, key: str, rank: int) -> Pair:
+        """The first program of a task and another one, as they are recorded."""
         first, other = (program_digest(self.ranked[key][number]) for number in (0, rank))
-        return key, record_target(self.target), f"program {other} in network {self.name}", first
+        return key, f"program {other} in network {self.name}", first
 
 
 def chosen_in_network(contenders: Contenders, records: str | Path | None, reporter: Reporter, *, measures: bool) -> dict[str, Best]:
@@ -142,7 +132,8 @@ def _compared(contenders: Contenders, records: str | Path | None, reporter: Repo
     except Exception as error:  # PyTorch's operators run here, so any error may be raised
         warn(f"the fastest programs were not compared in the network: {first_line(error)}")
         return None
-    _record(contenders, times, ranks, records)
+    results = [(contenders.pair(key, rank), one, rank == ranks[key]) for key, found in times.items() for rank, one in enumerate(found, 1)]
+    record_choices(records, contenders.target, results, "of programs in the network")
     return ranks
 
 
@@ -191,16 +182,3 @@ def _rank(times: Sequence[Rivals]) -> int:
 
 def _refuse(line: str) -> None:
     raise ToolchainError(line.split(";")[0])
-
-
-def _record(contenders: Contenders, times: Times, ranks: Ranks, records: str | Path | None) -> None:
-    """Add the comparisons to a file that exists."""
-    if records is None or not Path(records).exists():
-        return
-    try:
-        with RecordFile(records, make_header(contenders.target.toolchain())) as file:
-            for key, found in times.items():
-                for rank, one in enumerate(found, 1):
-                    file.append_comparison(contenders.comparison(key, rank, one, rank == ranks[key]))
-    except RecordError as error:
-        warn(f"the comparison of programs in the network is not recorded: {first_line(error)}")

@@ -183,7 +183,12 @@ def test_sizes_are_really_timed(library: bool, monkeypatch: pytest.MonkeyPatch) 
 
 def test_sizes_are_compared_without_tuning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A budget of trials is spent on the size that is used; the states are of that one."""
-    monkeypatch.setattr(batches, "gain", lambda one, other: 1.1 if one.args[-1] >= 2 else 0.9)
+
+    def gain(one: partial[object], other: partial[object]) -> float:
+        one(), other()
+        return 1.1 if one.args[-1] >= 2 else 0.9
+
+    monkeypatch.setattr(batches, "gain", gain)
     states: list[ansor.TaskState] = []
     model, records = torch.nn.Linear(16, 8).eval(), tmp_path / "net.jsonl"
     net = ansor.compile_batches(

@@ -20,7 +20,8 @@ from ansor.graph.network import CompiledNetwork, torch_threads
 from ansor.graph.rivals import Rivals
 from ansor.graph.tasks import ExtractedGraph, extract
 from ansor.measure.record import RecordFile, load, make_header
-from ansor.networks.library_choice import Assembled, Candidates, assembled, program_digest, runs_here
+from ansor.networks.comparisons import program_digest
+from ansor.networks.library_choice import Assembled, Candidates, assembled, runs_here
 from ansor.run.zero_tuning import pick
 from ansor.targets.base import parse_target
 from ansor.tasks.task import SearchTask

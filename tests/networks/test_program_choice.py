@@ -22,7 +22,7 @@ from ansor.graph.rivals import Rivals
 from ansor.graph.tasks import ExtractedGraph, extract
 from ansor.measure.kernel import Kernel, build_kernels
 from ansor.measure.record import RecordFile, load, make_header
-from ansor.networks.library_choice import program_digest
+from ansor.networks.comparisons import program_digest
 from ansor.networks.program_choice import Contenders, chosen_in_network
 from ansor.run import kernels
 from ansor.run.reporter import Reporter
