@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -282,8 +281,8 @@ def compile(
     Args:
         model, example_inputs: the module, and its inputs as a tuple, or as a dict for keyword arguments. The network takes inputs of their shapes and dtypes.
         `model` may also be the path of a float ONNX file. The file contains shapes; inputs are needed only for dimensions that it leaves open.
-        trials, minutes: the budget of all tasks together, one of them or both. As in `auto_schedule`, without a budget, or with 0 trials, nothing is measured:
-        the best recorded programs are used, or those that the model picks. Reading the module and building the kernels are not part of the budget.
+        trials, minutes: the budget of all tasks together, one of them or both. As in `auto_schedule`, without a budget, or with 0 trials, no program is
+        measured: the best recorded ones are used, or those that the model picks. Reading the module and building the kernels are not part of the budget.
         library: use PyTorch's own kernels, on as many threads as PyTorch is set to, where they are faster than ours on this machine. The comparison takes up
         to 0.1 s per group, and its result is kept. False: use our kernels everywhere.
         on_tasks: gets the states of all tasks once their programs are chosen.
@@ -320,9 +319,9 @@ def compile_batches(
 
     Args:
         model: a module that computes each row independently. This is tested with variations of the example inputs.
-        example_inputs: with the most rows that may be computed at once, at least 2. Calls are split into batches of that size and of powers of two below it,
-        each compiled on first use. The largest size is reduced if the example inputs, timed here, take less time in smaller batches.
-        target, options: as in `compile`; a budget applies to each size that is used. Sizes are compared without tuning.
+        example_inputs: with as many rows as should be computed at once, at least 2. Calls with more or fewer rows are split into batches of that size and of
+        powers of two below it. Each size is compiled on first use.
+        target, options: as in `compile`; a budget applies to each size.
 
     Raises ModelError for inputs without a common number of rows and for a model whose rows depend on each other, and the errors of `compile`.
     """
@@ -330,11 +329,8 @@ def compile_batches(
 
     check_names("compile_batches", options, CompileKeywords, "target")
     check_arguments(example_inputs=example_inputs)
-    asked = RunOptions.of(options, options.get("cost_model"))
-    asked.check_devices([parse_target("cpu" if target is None else target)])  # before the model runs
-    compiled = partial(compile, model, target=target)
-    untuned = {**options, "trials": 0, "minutes": None, "on_tasks": quiet, "records": None}  # the same sizes when a run continues
-    return BatchedNetwork(model, example_inputs, partial(compiled, **options), partial(compiled, **untuned) if asked.measures else None)
+    RunOptions.of(options, options.get("cost_model")).check_devices([parse_target("cpu" if target is None else target)])  # before the model runs
+    return BatchedNetwork(model, example_inputs, lambda inputs: compile(model, inputs, target, **options))
 
 
 class ExportKeywords(ChoosingKeywords, total=False):

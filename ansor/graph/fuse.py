@@ -6,7 +6,7 @@
 
 A group is a node that is not elementwise (a convolution, a product, a pool, a softmax, a transposition, …) followed by elementwise nodes of the same shape,
 if these are all the readers of its result. Elementwise nodes with no such node before them form a group of their own. Other groups read only the last array
-of a group. Reshapes belong to no group: they are other names of the same memory. All results of one PyTorch call are one group.
+of a group. Views belong to no group: they are other names of the same memory. All results of one PyTorch call are one group.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import networkx
 
-from ansor.graph.ir import ELEMENTWISE, Graph, Node
+from ansor.graph.ir import ELEMENTWISE, VIEWS, Graph, Node
 from ansor.graph.torch_call import TorchCall
 
 _END = "(end)"  # no node has this name: it is not a Python identifier
@@ -93,7 +93,7 @@ def _flow(graph: Graph) -> networkx.DiGraph:
 def _way(node: Node, dominators: Mapping[str, str], flow: networkx.DiGraph, by_name: Mapping[str, Node]) -> list[str]:
     """The nodes from `node`, exclusive, to its post-dominator, inclusive; none if one of them is not elementwise or has another shape."""
     end = dominators[node.name]
-    if end == _END or node.op in ("reshape", "torch"):
+    if end == _END or node.op in VIEWS or node.op == "torch":
         return []
     found: dict[str, None] = {}
     open_names = [node.name]
@@ -113,7 +113,7 @@ def _in_order(graph: Graph, members: Mapping[str, set[str]]) -> tuple[Group, ...
     groups: dict[object, list[Node]] = {}
     place: dict[object, int] = {}
     for index, node in enumerate(graph):
-        if node.op == "reshape":
+        if node.op in VIEWS:
             continue
         key: object = id(members[node.name])
         call = node.attributes.get("call")

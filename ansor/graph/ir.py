@@ -3,7 +3,7 @@
     image ─► conv2d ─► batch_norm ─► relu ─► … ─► logits
 
 A `Node` makes one array, which has the node's name. Passes take a `Graph` and return a new one. The values of a node's `op` are listed in
-`ELEMENTWISE`, `LAYOUT` and `HEAVY` below. In addition, `reshape` moves no data, and `torch` is a call that runs in PyTorch.
+`ELEMENTWISE`, `LAYOUT`, `HEAVY` and `VIEWS` below. In addition, `torch` is a call that runs in PyTorch.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ HEAVY = frozenset({  # has a reduction, or prepares one
     "pool3d", "adaptive_pool1d", "adaptive_pool2d", "adaptive_pool3d", "mean", "sum", "max", "min", "prod", "softmax",
     "log_softmax", "layer_norm", "batch_norm", "argmax", "argmin", "cumsum", "cumprod",
 })
+VIEWS = frozenset({"reshape", "rows", "join"})
+"""Nodes that move no data. `rows`: consecutive elements of the first dimension, from `start` on. `join`: its operands one after another; they are computed
+in its memory, by nodes that are no views, and are in no other join."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ansor.te.tensor import Tensor
 
 
 class GroupKernel(Protocol):
-    """One compiled task. `prepare` is called once for each use in the network, so all work that can be done ahead of time belongs there."""
+    """One compiled task. `prepare` is called when the network is made, so all work that can be done ahead of time belongs there."""
 
     @property
     def workspace_bytes(self) -> int:
@@ -26,12 +26,12 @@ class GroupKernel(Protocol):
         """The numbers of the constants that `prepare` packs. It keeps no reference to them; they may have any address and any memory order."""
         ...
 
-    def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> Callable[[], object]:
+    def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8], like: Callable[[], object] | None = None) -> Callable[[], object]:
         """Returns a function that computes the outputs from the inputs, in place, each time it is called.
 
         `arrays`: one for each tensor of the task, in its order; all but `packed` ones are C-contiguous and 64-byte aligned. Constants hold their values now
         and never change: pack them here, and keep a reference to those that are used as they are. The other arrays get new values before each call, and keep
-        their addresses.
+        their addresses. `like`: what this kernel returned for the same constants at `packed`, whose packed forms it shares; None the first time.
         """
         ...
 
@@ -45,7 +45,7 @@ class ReferenceKernel:
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self._tensors = tuple(tensors)
 
-    def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> Callable[[], object]:
+    def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8], like: Callable[[], object] | None = None) -> Callable[[], object]:
         outputs = [tensor for tensor in self._tensors if not tensor.is_placeholder]
         held = list(zip(self._tensors, arrays, strict=True))
         targets = [array for tensor, array in held if not tensor.is_placeholder]

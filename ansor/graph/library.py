@@ -69,7 +69,7 @@ class LibraryKernel:
         for step in self._steps:  # raises now for a node without a form
             _function(step.node, [tensors[k] for k in step.reads])
 
-    def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8]) -> Callable[[], object]:
+    def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8], like: Callable[[], object] | None = None) -> Callable[[], object]:
         """See `GroupKernel.prepare`."""
         values: list[Tensor] = [tensor_of(array) for array in arrays[: self._inputs]]
         constant = [tensor if known else None for tensor, known in zip(values, self._constant, strict=True)] + [None] * len(self._steps)

@@ -31,6 +31,7 @@ from ansor.graph.indices import IndexCheck, index_checks
 from ansor.graph.ir import Array, Graph, Value
 from ansor.graph.kernels import GroupKernel
 from ansor.graph.memory import ALIGNMENT, Buffer, Plan, planned
+from ansor.graph.row_parts import Stretch
 from ansor.graph.tasks import ExtractedGraph, Placed
 from ansor.graph.torch_call import TorchCall
 from ansor.support.bfloat16 import tensor_of
@@ -58,7 +59,8 @@ class CompiledNetwork(Locked):
     """Calls like the module it was made from: same arguments, same structure of results. Shapes and dtypes are fixed.
 
     Calls from several threads take turns. `arena_bytes`: planned memory; `steps`: the name and the prepared call of each group, in order;
-    `kernels`: those of the tasks; `torch_calls`: the operators that PyTorch runs, each with the reason.
+    `kernels`: those of the tasks; `torch_calls`: the operators that PyTorch runs, each with the reason; `stretch`: the groups of the model that are computed
+    for a few rows of the batch at a time, None if there are none.
     """
 
     def __init__(self, extracted: ExtractedGraph, kernels: Sequence[GroupKernel]) -> None:
@@ -81,6 +83,7 @@ class CompiledNetwork(Locked):
         self._gradients_said = self._running = False
         self._input_names = tuple(extracted.graph.inputs)
         self.writer: Writer | None = None
+        self.stretch: Stretch | None = None
         self.kernels = tuple(kernels)
         self._arena, self._workspace = arrays.arena, workspace  # prepared calls may hold bare addresses of them
 
@@ -261,13 +264,14 @@ class Layout:
 def plan_memory(extracted: ExtractedGraph) -> Plan:
     """The offset of each array of the network. Inputs are alive from the first step on, outputs until after the last."""
     graph = extracted.graph
-    roots = _roots(graph)
+    roots = {name: root for name, (root, _) in storage(graph).items()}
     end = len(extracted.placed)
     first = {name: 0 for name in graph.inputs}
     last = dict(first)
     for step, placed in enumerate(extracted.placed):
         for name in placed.group.outputs:
-            first[name] = last[name] = step
+            first.setdefault(roots[name], step)
+            last[roots[name]] = step
         for name in placed.group.inputs:
             last[roots[name]] = step
     for name in graph.outputs:
@@ -275,13 +279,21 @@ def plan_memory(extracted: ExtractedGraph) -> Plan:
     return planned(Buffer(name, _bytes(graph.value(name)), start, last[name]) for name, start in first.items() if in_memory(graph.value(name).dtype))
 
 
-def _roots(graph: Graph) -> dict[str, str]:
-    """For each array, the array whose memory it uses: itself, or the one that it is a reshape of."""
-    roots = {name: name for name in graph.values}
+def storage(graph: Graph) -> dict[str, tuple[str, int]]:
+    """For each array, the array whose memory it uses, which may be itself, and where it begins there, in bytes."""
+    found = {name: (name, 0) for name in graph.values}
+    for node in reversed(graph.nodes):  # what is joined is made before the join, and a view after what it shows
+        if node.op == "join":
+            root, begin = found[node.name]
+            for name in node.inputs:
+                found[name] = root, begin
+                begin += _bytes(graph.value(name))
     for node in graph:
-        if node.op == "reshape":
-            roots[node.name] = roots[node.inputs[0]]
-    return roots
+        if node.op in ("reshape", "rows"):
+            root, begin = found[node.inputs[0]]
+            skipped = node.integer("start") * _bytes(Value(node.shape[1:], node.dtype)) if node.op == "rows" else 0
+            found[node.name] = root, begin + skipped
+    return found
 
 
 def _bytes(value: Value) -> int:
@@ -295,7 +307,7 @@ class _Arrays:
     """
 
     def __init__(self, graph: Graph, plan: Plan) -> None:
-        self._graph, self._plan, self._roots = graph, plan, _roots(graph)
+        self._graph, self._plan, self._storage = graph, plan, storage(graph)
         self.arena = _aligned_bytes(plan.size)
         self._constants: dict[str, Array] = {}
         self.loose = {name: Loose(value) for name, value in graph.values.items() if not in_memory(value.dtype)}
@@ -305,17 +317,17 @@ class _Arrays:
         return self._graph.value(name)
 
     def __getitem__(self, name: str) -> Array:
-        value, root = self._graph.value(name), self._roots[name]
+        value, (root, skipped) = self._graph.value(name), self._storage[name]
         if root in self._graph.constants:
             if root not in self._constants:
                 self._constants[root] = _aligned_copy(self._graph.constants[root])
             return self._constants[root].reshape(value.shape)
-        begin = self._plan.offsets[root]
+        begin = self._plan.offsets[root] + skipped
         return self.arena[begin : begin + _bytes(value)].view(value.dtype).reshape(value.shape)
 
     def place_constants(self, names: Iterable[str]) -> list[_Job]:
         """Makes room for aligned copies of all constants among these arrays. The jobs copy them."""
-        roots = [root for root in dict.fromkeys(self._roots[name] for name in names) if root in self._graph.constants]
+        roots = [root for root in dict.fromkeys(self._storage[name][0] for name in names) if root in self._graph.constants]
         given = {root: self._graph.constants[root] for root in roots}
         self._constants |= {root: _aligned_like(array) for root, array in given.items()}
         return [_Job(array.nbytes, partial(np.copyto, self._constants[root], array)) for root, array in given.items()]
@@ -341,19 +353,25 @@ def _results(jobs: Sequence[_Job]) -> list[Step | None]:
 
 
 def _steps(extracted: ExtractedGraph, kernels: Sequence[GroupKernel], arrays: _Arrays, workspace: NDArray[np.uint8]) -> Iterator[tuple[str, Step]]:
-    """The name and the prepared call of each group, in order."""
+    """The name and the prepared call of each group, in order. Groups that run one kernel with the same constants share their packed forms."""
     copies = arrays.place_constants(_unpacked(extracted, kernels))
-    packing = [_packing(kernels, placed, arrays, workspace) for placed in extracted.placed]
-    packed = iter(_results([*copies, *filter(None, packing)])[len(copies) :])
-    for placed, job in zip(extracted.placed, packing, strict=True):
-        prepared = None if job is None else next(packed)
+    first = {packs: placed for placed in reversed(extracted.placed) if (packs := _packs(kernels, placed))}
+    packing = [_packing(kernels, placed, arrays, workspace) for placed in first.values()]
+    packed = dict(zip(first, _results([*copies, *packing])[len(copies) :], strict=True))
+    for placed in extracted.placed:
         if placed.task is None:
             yield f"torch {_call_of(placed.group)}", _torch_step(placed.group, arrays)
             continue
-        if prepared is None:
-            prepared = kernels[placed.task].prepare([arrays[name] for name in placed.arrays], workspace)
+        kernel, like = kernels[placed.task], packed.get(_packs(kernels, placed))
+        given = _given(kernel, placed, arrays)
+        prepared = kernel.prepare(given, workspace) if like is None else kernel.prepare(given, workspace, like)
         checks = index_checks(extracted.graph, placed.group, arrays)
         yield extracted.tasks[placed.task].name, CheckedStep(checks, prepared) if checks else prepared
+
+
+def _given(kernel: GroupKernel, placed: Placed, arrays: _Arrays) -> list[Array]:
+    """The arrays of a group, as its kernel takes them."""
+    return [arrays.constant(name) if number in kernel.packed else arrays[name] for number, name in enumerate(placed.arrays)]
 
 
 def _unpacked(extracted: ExtractedGraph, kernels: Sequence[GroupKernel]) -> Iterator[str]:
@@ -363,12 +381,18 @@ def _unpacked(extracted: ExtractedGraph, kernels: Sequence[GroupKernel]) -> Iter
             yield from (name for number, name in enumerate(placed.arrays) if number not in kernels[placed.task].packed)
 
 
-def _packing(kernels: Sequence[GroupKernel], placed: Placed, arrays: _Arrays, workspace: NDArray[np.uint8]) -> _Job | None:
-    """Prepares the call of a group and packs its constants; None if it packs none."""
+def _packs(kernels: Sequence[GroupKernel], placed: Placed) -> tuple[object, ...]:
+    """What a group packs: the number of its task, and the constants; empty if it packs nothing."""
     if placed.task is None or not kernels[placed.task].packed:
-        return None
+        return ()
+    return placed.task, *(placed.arrays[number] for number in sorted(kernels[placed.task].packed))
+
+
+def _packing(kernels: Sequence[GroupKernel], placed: Placed, arrays: _Arrays, workspace: NDArray[np.uint8]) -> _Job:
+    """Packs the constants of a group."""
+    assert placed.task is not None
     kernel = kernels[placed.task]
-    given = [arrays.constant(name) if number in kernel.packed else arrays[name] for number, name in enumerate(placed.arrays)]
+    given = _given(kernel, placed, arrays)
     return _Job(sum(given[number].nbytes for number in kernel.packed), partial(kernel.prepare, given, workspace))
 
 

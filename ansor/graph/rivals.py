@@ -54,7 +54,7 @@ def rivals(
         return unclear < UNCLEAR * sum(map(low, columns[0]))
 
     with torch_threads(threads):
-        found = _in_turns(runs, SECONDS_PER_GROUP * len(extracted.placed), clock, clear, fewest)
+        found = in_turns(runs, SECONDS_PER_GROUP * len(extracted.placed), clock, clear, fewest)
     totals = [[0.0] * len(extracted.tasks) for _ in found]
     for rounds, total in zip(found, totals, strict=True):
         for placed, column in zip(extracted.placed, zip(*rounds, strict=True), strict=True):
@@ -76,11 +76,11 @@ def faster(
     their threads. Takes as long as `rivals`."""
     runs = [lambda network=network: sum(one_round(network, examples, clock)) for network in (one, other)]
     with torch_threads(threads):
-        first, second = _in_turns(runs, SECONDS_PER_GROUP * len(one.steps), clock, lambda found: is_clear(*found), fewest)
+        first, second = in_turns(runs, SECONDS_PER_GROUP * len(one.steps), clock, lambda found: is_clear(*found), fewest)
     return low(first) < low(second)
 
 
-def _in_turns(
+def in_turns(
     runs: Sequence[Callable[[], T]], budget: float, clock: Clock, clear: Callable[[tuple[list[T], ...]], bool], fewest: int = 0
 ) -> tuple[list[T], ...]:
     """The results of the runs, repeated alternately for `budget` seconds or until there are enough. clear: whether the results so far are clear.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import cast
@@ -13,7 +13,7 @@ from typing import cast
 from ansor import te
 from ansor.graph.declare import declare
 from ansor.graph.export import CallArguments, ExampleInputs, Report
-from ansor.graph.from_torch import Signature, TorchModel, from_torch
+from ansor.graph.from_torch import Signature, from_torch
 from ansor.graph.fuse import Group, fused
 from ansor.graph.ir import Graph, Node, unused
 from ansor.graph.passes.pipeline import optimised
@@ -87,11 +87,19 @@ def extract(model: object, example_inputs: ExampleInputs = (), report: Report | 
         model, inputs = read_onnx(model, example_inputs)
         example_inputs = cast(ExampleInputs, inputs)
     with uncollected():
-        return _divided(from_torch(model, example_inputs, report, borrowed=borrowed))
+        read = from_torch(model, example_inputs, report, borrowed=borrowed)
+        graph = optimised(read.graph)
+        placed, tasks = _divided(graph)
+        return ExtractedGraph(graph, read.signature, placed, tasks, read.torch_calls, read.examples, read.watched)
 
 
-def _divided(read: TorchModel) -> ExtractedGraph:
-    graph = optimised(read.graph)
+def with_graph(extracted: ExtractedGraph, graph: Graph) -> ExtractedGraph:
+    """The network divided into tasks again, after a change to its graph that leaves its inputs and outputs as they are."""
+    placed, tasks = _divided(graph)
+    return replace(extracted, graph=graph, placed=placed, tasks=tasks)
+
+
+def _divided(graph: Graph) -> tuple[tuple[Placed, ...], tuple[NetworkTask, ...]]:
     placed: list[Placed] = []
     numbers: dict[str, int] = {}
     groups: list[list[Group]] = []
@@ -107,7 +115,7 @@ def _divided(read: TorchModel) -> ExtractedGraph:
         placed.append(Placed(group, numbers[key], (*group.inputs, group.output.name)))
     names = _unique([task_name(graph, uses[0]) for uses in groups])
     tasks = [NetworkTask(partial(declaration, graph, groups[i][0]), len(groups[i]), names[i], key) for key, i in numbers.items()]
-    return ExtractedGraph(graph, read.signature, tuple(placed), tuple(tasks), read.torch_calls, read.examples, read.watched)
+    return tuple(placed), tuple(tasks)
 
 
 _ROLES = {"dense": ("data", "weight", "bias"), "integer_dense": ("data", "weight", "offsets", "scales", "bias"), "batch_matmul": ("left", "right"),

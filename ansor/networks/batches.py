@@ -1,17 +1,13 @@
 """A network for any number of rows: calls are split into batches, and for each batch size a network is compiled on first use.
 
 The sizes are the number of rows of the example inputs and the powers of two below it. With 8 example rows, a call with 13 rows is computed as 8 + 4 + 1:
-nothing is padded, and no row is computed twice. The largest size is reduced if the example inputs take less time in smaller batches: the activations of many
-images may not fit in the caches, while those of one do.
+nothing is padded, and no row is computed twice.
 """
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import cast
 
 import numpy as np
@@ -23,23 +19,14 @@ from ansor.graph.export import CallArguments, ExampleInputs, split_inputs
 from ansor.graph.network import CompiledNetwork
 from ansor.graph.opened import closed, opened
 from ansor.graph.weights import WeightState
-from ansor.measure.interleaved import timed
-from ansor.measure.turns import turn
 from ansor.support.forked import Locked
 from ansor.support.text import counted, first_line
 
 MOST_DIFFERENCE = 1e-3
 """Allowed difference between a row computed alone and among others, relative to the largest result: PyTorch's order of additions depends on the batch size."""
 
-CLEAR = 1.05
-"""How much faster or slower smaller batches have to be to count as such."""
-
-TURNS, FEWEST_TURNS, LONGEST_SECONDS = 15, 3, 1.0
-"""How often two batch sizes are timed: less often if that takes long."""
-
 Leaf = torch.Tensor | np.ndarray
 Leaves = Sequence[object]
-Compiled = Callable[[ExampleInputs], CompiledNetwork]
 
 
 def batch_sizes(rows: int, largest: int) -> list[int]:
@@ -49,39 +36,24 @@ def batch_sizes(rows: int, largest: int) -> list[int]:
     return sizes + [1 << bit for bit in reversed(range(left.bit_length())) if left >> bit & 1]
 
 
-def gain(one: Callable[[], object], other: Callable[[], object]) -> float:
-    """How many times as fast as the other the first is. Both run in turns, after a call that warms up, and may compile networks, which measures as well."""
-    with torch.no_grad():
-        timed(other), timed(one)
-    with turn(), torch.no_grad():
-        begin, found = time.perf_counter(), list[float]()
-        while len(found) < TURNS and (len(found) < FEWEST_TURNS or time.perf_counter() - begin < LONGEST_SECONDS):
-            found.append(timed(other) / timed(one))
-    return statistics.median(found)
-
-
 class BatchedNetwork(Locked):
     """Calls like the module, with any number of rows. The first dimension of every input and every result has one element per row.
 
-    `largest`: the most rows that are computed at once; `networks`: those compiled so far, by batch size. Each has its own copy of the constants.
+    `networks`: those compiled so far, by batch size. Each has its own copy of the constants.
     """
 
-    def __init__(self, model: object, example_inputs: ExampleInputs, compiled: Compiled, untuned: Compiled | None = None) -> None:
-        """`compiled`: compiles a network for one batch size; `untuned`: the same without measuring programs, to compare sizes, None if `compiled` measures
-        none. The model is run to test that rows are independent.
-
-        Raises ModelError for inputs without a common number of rows, at least two, and for a model whose results for a row depend on the other rows."""
+    def __init__(self, model: object, example_inputs: ExampleInputs, compiled: Callable[[ExampleInputs], CompiledNetwork]) -> None:
+        """`compiled`: compiles a network for one batch size. Raises ModelError for inputs without a common number of rows, at least two, and for a model whose
+        results for a row depend on the other rows. The model is run to test this."""
         super().__init__()
         self._model, self._examples = model, split_inputs(example_inputs)
         leaves, _ = _flat(self._examples)
-        rows = _rows(leaves, "the example inputs")
-        if rows < 2:
+        self.largest = _rows(leaves, "the example inputs")
+        if self.largest < 2:
             raise ModelError("asked for a network of any batch size with example inputs of one row; give as many as should be computed at once, at least 2")
-        _check_independent(model, self._examples, rows)
+        _check_independent(model, self._examples, self.largest)
         self._compiled, self._weights = compiled, WeightState(_weights_of(model))
         self.networks: dict[int, CompiledNetwork] = {}
-        self.largest: int = self._limit(rows) if untuned is None else BatchedNetwork(model, example_inputs, untuned).largest
-        self.networks = {size: network for size, network in self.networks.items() if size <= self.largest}
         self._network(self.largest)
 
     def __repr__(self) -> str:
@@ -91,42 +63,23 @@ class BatchedNetwork(Locked):
     def __call__(self, *args: object, **kwargs: object) -> object:
         """Raises the errors of a compiled network, and ModelError for inputs that do not have the same number of rows."""
         leaves, tree = _flat((args, kwargs))
-        return self._split(leaves, tree, self.largest)
-
-    def _split(self, leaves: Leaves, tree: pytree.TreeSpec, largest: int) -> object:
-        """The result of a call, in batches of at most so many rows."""
         rows = _rows(leaves, "the inputs of a call")
         if not rows:
             raise ModelError("a network of any batch size was called with 0 rows; give at least one")
         parts, first = [], 0
-        for size in batch_sizes(rows, largest):
+        for size in batch_sizes(rows, self.largest):
             given = cast(CallArguments, closed(pytree.tree_unflatten(_sliced(leaves, first, size), tree)))
             parts.append((size, self._network(size)(*given[0], **given[1])))
             first += size
         return parts[0][1] if len(parts) == 1 else _joined(parts)
-
-    def _limit(self, rows: int) -> int:
-        """The largest size with which the example inputs take the least time. Smaller ones are tried until one is clearly slower."""
-        best = size = rows
-        while size > 1:
-            size = 1 << (size - 1).bit_length() - 1
-            found = gain(*(partial(self._split, *_flat(self._examples), largest) for largest in (size, best)))
-            if found * CLEAR < 1:
-                break
-            best = size if found > CLEAR else best
-        return best
-
-    def _example(self, size: int) -> CallArguments:
-        """The first rows of the example inputs."""
-        leaves, tree = _flat(self._examples)
-        return cast(CallArguments, closed(pytree.tree_unflatten(_sliced(leaves, 0, size), tree)))
 
     def _network(self, size: int) -> CompiledNetwork:
         with self.lock:
             if size not in self.networks:
                 if not self._weights.is_of(_weights_of(self._model)):
                     raise ModelError(f"asked to compile the network for {size} rows after the model's weights have changed; call compile_batches again")
-                args, kwargs = self._example(size)
+                leaves, tree = _flat(self._examples)
+                args, kwargs = cast(CallArguments, closed(pytree.tree_unflatten(_sliced(leaves, 0, size), tree)))
                 self.networks[size] = self._compiled(kwargs if kwargs and not args else args)
             return self.networks[size]
 

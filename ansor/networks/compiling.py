@@ -9,6 +9,7 @@ from ansor.networks import kept_plans
 from ansor.networks.library_choice import Assembled, assembled, runs_here
 from ansor.networks.network_kernel import NetworkKernel
 from ansor.networks.program_choice import Contenders, chosen_in_network
+from ansor.networks.row_choice import stretch_in_parts, told
 from ansor.networks.saving import NetworkWriter
 from ansor.networks.step_run import joined
 from ansor.run.choosing import chosen, contending, is_tunable, recorded_states, say_guesses, say_refused
@@ -33,8 +34,13 @@ OnTasks = Callable[[list[TaskState]], None]
 def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter, *, library: bool, on_tasks: OnTasks) -> CompiledNetwork:
     """Compile the network. library: use PyTorch's kernels where they are faster; on_tasks: gets the states of all tasks once their programs are chosen."""
     from ansor.graph.network import CompiledNetwork
+    from ansor.graph.row_parts import in_parts
 
     toolchain = check_tools(target) if extracted.tasks else None
+    stretch = stretch_in_parts(extracted, target, asked, reporter) if toolchain is not None else None
+    if stretch is not None:
+        reporter.say(told(extracted, stretch))
+        extracted = in_parts(extracted, stretch).extracted
     name = kept_plans.name_of(extracted, target, asked, library) if toolchain is not None and on_tasks is quiet else ""
     kernels = kept_plans.found(name, extracted, target, reporter) if name else None
     if kernels is not None:
@@ -45,7 +51,7 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, repor
         if name and compared and not any(how == "alarm" for how, _ in recording.lines):
             kept_plans.keep(name, network.kernels, recording.lines)
     network.run_by(joined)
-    network.writer = NetworkWriter(target)
+    network.writer, network.stretch = NetworkWriter(target), stretch
     return network
 
 

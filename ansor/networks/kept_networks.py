@@ -74,12 +74,14 @@ def found(name: str, target: str, weights: Sequence[Array | None]) -> KeptNetwor
 def keep(name: str, about: object, weights: Sequence[Array | None], extracted: ExtractedGraph | None, network: CompiledNetwork | None) -> None:
     """Keep a network, unless a part of it has no form in JSON."""
     from ansor.graph.graph_data import to_data
+    from ansor.graph.row_parts import in_parts
 
     if not kept_data.ENABLED:
         return
     data, chunks = None, list[bytes]()
     try:
         if network is not None and extracted is not None:
+            extracted = extracted if network.stretch is None else in_parts(extracted, network.stretch).extracted
             placed, chunks = _placed_constants(extracted.graph.constants, weights)
             data = {"graph": to_data(extracted), "constants": placed, "kernels": [kernel_data(kernel) for kernel in network.kernels]}
         head = json.dumps({"about": about, "network": data}).encode()

@@ -51,26 +51,30 @@ class RecordingReporter(Reporter):
 
 def name_of(extracted: ExtractedGraph, target: Target, asked: RunOptions, library: bool) -> str:
     """The name of a network's plan; empty if none is kept because programs are measured or recorded, or depend on something that text cannot identify."""
+    if asked.measures or asked.records is not None:
+        return ""
+    words = words_of(extracted, target, asked)
+    return "" if words is None else kept_data.name_of((*words, asked.given, library))
 
+
+def words_of(extracted: ExtractedGraph, target: Target, asked: RunOptions) -> tuple[object, ...] | None:
+    """What the model's picks for a network depend on; None if they are not kept, or depend on something that text cannot identify."""
     from ansor.graph.graph_data import steps_data
     from ansor.graph.traced import state_text
 
     model = asked.search.model
-    if not kept_data.ENABLED or asked.measures or asked.records is not None or not is_target_ours(target):
-        return ""
-    if model is not None and not isinstance(model, str):
-        return ""
+    if not kept_data.ENABLED or not is_target_ours(target) or not (model is None or isinstance(model, str)):
+        return None
     try:
         graph = json.dumps(steps_data(extracted))
     except TypeError:
-        return ""
+        return None
     constants = [(name, one.shape, str(one.dtype)) for name, one in extracted.graph.constants.items()]
     state = state_text()
     if state is None:
-        return ""
+        return None
     runs = state, target.toolchain().version
-    options = model_mark(target, target.unit.name, model), asked.search.seed, asked.given, library
-    return kept_data.name_of((graph, constants, told(target), runs, options, package_state()))
+    return graph, constants, told(target), runs, model_mark(target, target.unit.name, model), asked.search.seed, package_state()
 
 
 def found(name: str, extracted: ExtractedGraph, target: Target, reporter: Reporter) -> list[GroupKernel] | None:

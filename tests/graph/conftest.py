@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch.utils import _pytree as pytree
 
+from ansor.graph import row_parts
 from ansor.graph.kernels import ReferenceKernel
 from ansor.graph.library import library_kernels
 from ansor.graph.network import CompiledNetwork
@@ -53,8 +54,10 @@ def reference() -> Callable[[ExtractedGraph], CompiledNetwork]:
 
 
 @pytest.fixture
-def agrees() -> Agrees:
-    """Compile the model, call both with the same arguments, compare structure and values; returns the extracted graph."""
+def agrees(monkeypatch: pytest.MonkeyPatch) -> Agrees:
+    """Compile the model, call both with the same arguments, compare structure and values; returns the extracted graph.
+
+    If the first input has several rows, stretches of the network that can be computed for fewer rows at a time are compared, too."""
 
     def check(model: Callable[..., object], *args: object, tolerance: float = 1e-4, report: Callable[[str], None] | None = None,
               **kwargs: object) -> ExtractedGraph:
@@ -63,12 +66,23 @@ def agrees() -> Agrees:
         with torch.no_grad():
             wanted = model(*args, **kwargs)
         _compare(wanted, assembled(extracted)(*args, **kwargs), tolerance)
+        _compare_parts(extracted, lambda network: _compare(wanted, network(*args, **kwargs), tolerance), monkeypatch)
         network = assembled_of_library(extracted)
         for _ in range(2):  # the second run starts with what the first left in the arena
             _compare(wanted, network(*args, **kwargs), tolerance)
         return extracted
 
     return check
+
+
+def _compare_parts(extracted: ExtractedGraph, compare: Callable[[CompiledNetwork], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longest stretch, the shortest ones at both ends, and one in the middle, each in parts. NumPy needs no aligned arrays."""
+    with monkeypatch.context() as patch:
+        patch.setattr(row_parts, "ALIGNMENT", 1)
+        room = row_parts.room(extracted, 4)
+        stretches = list(room.stretches())
+        for stretch in dict.fromkeys([*stretches[:: max(1, len(stretches) // 3)], *([room.longest] if room.longest else [])]):
+            compare(assembled(row_parts.in_parts(extracted, stretch).extracted))
 
 
 def _compare(wanted: object, found: object, tolerance: float) -> None:

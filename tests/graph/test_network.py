@@ -125,7 +125,7 @@ def test_memory_is_reused_and_aligned() -> None:
     class Checking(ReferenceKernel):
         workspace_bytes = 100
 
-        def prepare(self, arrays, workspace):  # type: ignore[no-untyped-def]
+        def prepare(self, arrays, workspace, like=None):  # type: ignore[no-untyped-def]
             assert workspace.nbytes >= 100
             assert all(array.ctypes.data % 64 == 0 and array.flags.c_contiguous for array in (*arrays, workspace))
             return super().prepare(arrays, workspace)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansor.graph.rivals import CLEAR_ROUNDS, CLEAR_SECONDS, ENOUGH_ROUNDS, ENOUGH_SECONDS, MARGIN, ROUNDS, _in_turns, is_clear
+from ansor.graph.rivals import CLEAR_ROUNDS, CLEAR_SECONDS, ENOUGH_ROUNDS, ENOUGH_SECONDS, MARGIN, ROUNDS, in_turns, is_clear
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def turns(seconds: float, budget: float, *, clear: bool) -> list[int]:
         now[0] += seconds
         return now[0]
 
-    return [len(found) for found in _in_turns([run, run], budget, lambda: now[0], lambda _: clear)]
+    return [len(found) for found in in_turns([run, run], budget, lambda: now[0], lambda _: clear)]
 
 
 @pytest.mark.parametrize(

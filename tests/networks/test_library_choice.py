@@ -35,7 +35,7 @@ class Counting(ReferenceKernel):
 
     runs = 0
 
-    def prepare(self, arrays, workspace):  # type: ignore[no-untyped-def]
+    def prepare(self, arrays, workspace, like=None):  # type: ignore[no-untyped-def]
         run = super().prepare(arrays, workspace)
 
         def counted() -> None:

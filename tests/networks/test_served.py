@@ -96,8 +96,7 @@ def test_wrong_requests_are_answered_with_a_sentence_and_right_ones_after_them(m
         assert is_close(network(words, beside), model(*requests(4)))
 
 
-def test_any_number_of_rows_and_what_has_none(model: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ansor.networks.batches.gain", lambda *_: 0.5)
+def test_any_number_of_rows_and_what_has_none(model: nn.Module) -> None:
     network = ansor.compile_batches(model, requests(4), ONE, library=False)
     with torch.no_grad():
         for rows in (1, 3, 4, 11):

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import ansor
+from ansor.errors import AnsorWarning
+from ansor.graph.network import CompiledNetwork
+from ansor.graph.row_parts import Stretch, in_parts, room
+from ansor.graph.tasks import extract
+from ansor.networks import kept_networks, row_choice
+from ansor.run.keywords import RunOptions
+from ansor.run.reporter import Reporter
+from ansor.targets.base import parse_target
+from tests.graph.test_row_parts import Towers
+
+pytestmark = [pytest.mark.compiler, pytest.mark.torch]
+TARGET = "cpu -threads=1"
+
+
+@pytest.fixture
+def saved(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that parts of each group of `Towers` save, instead of measured ones; the whole takes 10."""
+    found = [-1.0, 2.0, 3.0, -1.0, 0.0]
+    monkeypatch.setattr(row_choice, "_leaves_cache", lambda *_: True)
+    monkeypatch.setattr(row_choice, "_saved", lambda *_: (found, 10.0))
+    monkeypatch.setattr("ansor.graph.rivals.faster", lambda *_, **__: True)
+    return found
+
+
+def compiled(model: torch.nn.Module, images: torch.Tensor, lines: list[str]) -> CompiledNetwork:
+    return ansor.compile(model, images, TARGET, library=False, report=lines.append)
+
+
+def test_the_stretch_that_saves_most_is_in_parts(saved: list[float], tmp_path: Path) -> None:
+    model, images, lines = Towers().eval(), torch.randn(4, 4, 8, 8), list[str]()
+    net = compiled(model, images, lines)
+    assert net.stretch == Stretch(1, 3, 1) and len(net.steps) == 1 + 4 * 2 + 2
+    assert "2 of 5 groups are computed for 1 row of the batch at a time, which is faster here" in lines
+    with torch.no_grad():
+        torch.testing.assert_close(net(images), model(images))
+    loaded = ansor.load(net.save(tmp_path / "saved"))
+    np.testing.assert_array_equal(loaded(images.numpy()), net(images.numpy()))
+
+
+def test_a_stretch_that_saves_little_is_left_whole(saved: list[float]) -> None:
+    saved[:] = [0.1, 0.1, 0.0, 0.0, 0.0]
+    assert compiled(Towers().eval(), torch.randn(4, 4, 8, 8), []).stretch is None
+
+
+def test_a_network_that_is_slower_in_parts_is_left_whole(saved: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ansor.graph.rivals.faster", lambda *_, **__: False)
+    assert compiled(Towers().eval(), torch.randn(4, 4, 8, 8), []).stretch is None
+
+
+def test_the_choice_is_kept(saved: list[float], own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images, lines = torch.randn(4, 4, 8, 8), list[str]()
+    compiled(Towers().eval(), images, [])
+    monkeypatch.setattr(row_choice, "_measured", lambda *_: pytest.fail("measured again"))
+    assert compiled(Towers().eval(), images, lines).stretch == Stretch(1, 3, 1)  # other weights
+    assert any("1 row of the batch at a time" in line for line in lines)
+
+
+def test_a_kept_network_has_its_stretch(saved: list[float], own_cache: Path) -> None:
+    images = torch.randn(4, 4, 8, 8)
+    extracted = extract(Towers().eval(), images)
+    net = ansor.compile(extracted, (), TARGET, library=False)
+    kept_networks.keep("towers", {}, [], extracted, net)
+    found = kept_networks.found("towers", TARGET, [])
+    assert found is not None and found.network is not None and len(found.network.steps) == len(net.steps) == 11
+    assert torch.equal(found.network(images), net(images))  # type: ignore[arg-type]
+
+
+def test_activations_that_fit_in_the_caches_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_choice, "_measured", lambda *_: pytest.fail("measured"))
+    assert compiled(Towers().eval(), torch.randn(4, 4, 8, 8), []).stretch is None
+
+
+def test_a_network_that_fails_on_its_examples_is_left_whole(saved: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(row_choice, "_saved", fails)
+    with pytest.warns(AnsorWarning, match="the network was not tried with fewer rows at a time: out of luck"):
+        assert compiled(Towers().eval(), torch.randn(4, 4, 8, 8), []).stretch is None
+
+
+def test_groups_are_really_timed() -> None:
+    whole = extract(Towers().eval(), torch.randn(4, 4, 8, 8))
+    found = room(whole, 4)
+    assert found.longest is not None
+    parts = in_parts(whole, found.longest)
+    kernels = row_choice._kernels([whole, parts.extracted], parse_target(TARGET), RunOptions.of({}), Reporter())
+    seconds, total = row_choice._saved(parts, row_choice._network(whole, kernels), row_choice._network(parts.extracted, kernels), 1)
+    assert len(seconds) == len(whole.placed) and 0.0 < total < 1.0 and all(abs(one) < 1.0 for one in seconds)
