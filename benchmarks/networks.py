@@ -8,9 +8,9 @@
 
 Each network runs in a separate process. A finished one is a line in the results file; with the same settings it is not run again. Ratios are taken turn by
 turn: median, and the range of the middle 80 %; above 1, ours is faster. `error`: largest difference from PyTorch's output over its largest element.
-`own`: share of a call's time that is spent in our kernels. `sum`: total time of the steps, timed one by one in their order, over the time of a call. `ready`:
-seconds of `ansor.compile`, the first time (tuning included, if any) and once more in a new process. `trials` are those of the whole network. Weights are
-random. Exits with 1 if a network is slower than ONNX Runtime, or wrong.
+`own`: share of a call's time that is spent in our kernels. `sum`: total time of the steps, timed within calls in the same turns, over the time of a call.
+`ready`: seconds of `ansor.compile`, the first time (tuning included, if any) and once more in a new process. `trials` are those of the whole network. Weights
+are random. Exits with 1 if a network is slower than ONNX Runtime, or wrong.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from rich.console import Console
 from ansor import api
 from ansor.codegen.toolchain import processor_name
 from ansor.graph.network import CompiledNetwork
-from ansor.graph.step_seconds import step_seconds
+from ansor.graph.step_seconds import StepClock
 from ansor.measure.interleaved import interleaved, ratio
 from ansor.networks.runtimes import ModelCall, eager, onnxruntime
 from ansor.run.progress import ProgressView
@@ -82,9 +82,10 @@ def run(name: str, given: argparse.Namespace, out: Console) -> Result:
         wanted, found = model(*inputs), network(*inputs)
         error = float((found - wanted).abs().max() / wanted.abs().max())  # type: ignore[operator]  # one tensor, as the model gives one
         call = ModelCall(model, inputs)
-        sides = {"ours": lambda: network(*inputs), "eager": eager(call), "onnxruntime": onnxruntime(call)}
+        steps = StepClock(network, (inputs, {}))
+        sides = {"ours": lambda: network(*inputs), "steps": steps, "eager": eager(call), "onnxruntime": onnxruntime(call)}
         times = interleaved(sides, given.turns, warm=WARM)
-        seconds = step_seconds(network, (inputs, {}), given.threads)
+    seconds = steps.seconds
     if given.kernels:
         show_kernels(network, seconds, states, out)
     theirs = sum(one for (step, _), one in zip(network.steps, seconds, strict=True) if step.startswith("torch "))

@@ -11,7 +11,7 @@ from rich.console import Console
 from ansor import api
 from ansor.commands.as_json import notes_of, say_json
 from ansor.commands.bench_text import Bench, Side, show
-from ansor.commands.common import check_records_exist, doing, evaluating, largest_error, made, make_console, records_of
+from ansor.commands.common import WARM, check_records_exist, doing, evaluating, largest_error, made, make_console, records_of
 from ansor.commands.group_times import group_times
 from ansor.commands.recorded_target import target_for
 from ansor.commands.subject import NetworkSubject, resolve
@@ -28,8 +28,6 @@ from ansor.run.states import TaskState
 from ansor.support.text import counted
 from ansor.targets.base import Target
 
-WARM = 0.05
-"""Seconds of untimed calls before each timed turn: threads of the previous runtime may spin for this long."""
 LONGEST_SECONDS = 120.0
 """Time limit for all turns together, in seconds. A few turns always run."""
 
@@ -77,7 +75,7 @@ def _bench(given: argparse.Namespace, subject: NetworkSubject, target: Target, r
 
     from ansor.graph.export import split_inputs
     from ansor.graph.network import torch_threads
-    from ansor.graph.step_seconds import step_seconds
+    from ansor.graph.step_seconds import StepClock
 
     asks = _tunes(given)
     if asks:
@@ -94,18 +92,20 @@ def _bench(given: argparse.Namespace, subject: NetworkSubject, target: Target, r
         error = largest_error(network(*args, **kwargs), call())
         with doing(notes, "preparing the other runtimes, which may take minutes"):
             others = {name: made_ready(name, call) for name in RUNTIMES}
-        sides = _sides(lambda: network(*args, **kwargs), others, given.turns, notes)
-        seconds = step_seconds(network, (args, kwargs), target.threads)
+        steps = StepClock(network, (args, kwargs))
+        sides = _sides(lambda: network(*args, **kwargs), steps, others, given.turns, notes)
     with doing(notes, "measuring this machine's peak"):
         peak = machine_peak(target)
-    groups = group_times([name for name, _ in network.steps], seconds, states, peak)
+    groups = group_times([name for name, _ in network.steps], steps.seconds, states, peak)
     return Bench(subject.name, str(target), target.threads, sum(state.trials for state in states), error, peak, sides, groups)
 
 
-def _sides(ours: Callable[[], object], others: Mapping[str, Callable[[], object] | str], turns: int, notes: Console) -> list[Side]:
-    """All runtimes, timed alternately."""
+def _sides(
+    ours: Callable[[], object], steps: Callable[[], object], others: Mapping[str, Callable[[], object] | str], turns: int, notes: Console
+) -> list[Side]:
+    """All runtimes, timed alternately. steps: calls of ours that time each step."""
     with doing(notes, f"timing {counted(turns, 'turn')}"):
-        calls = {"ours": ours} | {name: one for name, one in others.items() if not isinstance(one, str)}
+        calls = {"ours": ours, "steps": steps} | {name: one for name, one in others.items() if not isinstance(one, str)}
         times = interleaved(calls, turns, LONGEST_SECONDS, warm=WARM)
     return [_side("ours", times["ours"], times), *(_side(name, times["ours"], times, one if isinstance(one, str) else "") for name, one in others.items())]
 

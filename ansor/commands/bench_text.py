@@ -61,7 +61,7 @@ def show(found: Bench, console: Console) -> None:
     console.print()
     console.print(_groups_table(found.groups))
     total = format_seconds(sum(one.seconds for one in found.groups))
-    say(console, f"timed one by one, with overhead of each call; shares are of the sum, {total}")
+    say(console, f"timed within such calls; shares are of the sum, {total}")
     for line in _limit_lines(found):
         say(console, line)
 

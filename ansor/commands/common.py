@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 ROUNDS = 30
 """Interleaved runs of each side of a comparison."""
 
+WARM = 0.05
+"""Seconds of untimed calls before each timed turn: threads of the previous side may spin for this long."""
+
 
 def make_console(stderr: bool = False) -> Console:
     """Where a command prints. Lines in a file or a pipe keep their length: tables are not cut to the width of a terminal.
@@ -148,11 +151,15 @@ def made(subject: NetworkSubject) -> tuple[object, ExampleInputs]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A network compared with PyTorch: medians of interleaved runs in seconds, and the largest difference relative to the largest output."""
+    """A network compared with PyTorch: medians of interleaved runs in seconds, and the largest difference relative to the largest output.
+
+    steps: medians of the seconds of each of the network's steps, within calls in the same turns.
+    """
 
     ours: float
     torch: float
     error: float
+    steps: Sequence[float]
 
 
 def compare(network: CompiledNetwork, model: object, inputs: ExampleInputs, threads: int) -> Comparison:
@@ -160,6 +167,7 @@ def compare(network: CompiledNetwork, model: object, inputs: ExampleInputs, thre
     import torch
 
     from ansor.graph.export import split_inputs
+    from ansor.graph.step_seconds import StepClock
 
     if not callable(model):
         raise AnsorError(f"asked to compare with a {type(model).__name__}, which cannot be called; give a torch.nn.Module")
@@ -169,10 +177,12 @@ def compare(network: CompiledNetwork, model: object, inputs: ExampleInputs, thre
     try:
         with torch.no_grad(), evaluating(model):
             error = largest_error(network(*args, **kwargs), model(*args, **kwargs))
-            times = interleaved({"ours": lambda: network(*args, **kwargs), "torch": lambda: model(*args, **kwargs)}, ROUNDS)
+            steps = StepClock(network, (args, kwargs))
+            sides: dict[str, Callable[[], object]] = {"ours": lambda: network(*args, **kwargs), "steps": steps, "torch": lambda: model(*args, **kwargs)}
+            times = interleaved(sides, ROUNDS, warm=WARM)
     finally:
         torch.set_num_threads(before)
-    return Comparison(times["ours"].median, times["torch"].median, error)
+    return Comparison(times["ours"].median, times["torch"].median, error, steps.seconds)
 
 
 @contextmanager

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ansor.run.states import TaskState
 from ansor.support.text import counted, format_seconds
-
-if TYPE_CHECKING:
-    from ansor.graph.export import ExampleInputs
-    from ansor.graph.network import CompiledNetwork
 
 
 @dataclass(frozen=True)
@@ -35,16 +30,15 @@ class StepTimes:
         return ", ".join(f"{counted(part.steps, noun)} {format_seconds(part.seconds)}" for noun, part in named if part.steps)
 
 
-def step_times(network: CompiledNetwork, inputs: ExampleInputs, states: Sequence[TaskState], threads: int) -> StepTimes:
-    """Run the steps in order, as a call does, and time each: the lower quartile of several rounds. PyTorch uses `threads` threads."""
-    from ansor.graph.export import split_inputs
-    from ansor.graph.step_seconds import step_seconds
-
-    seconds = step_seconds(network, split_inputs(inputs), threads)
-    return _divided([(name, one) for (name, _), one in zip(network.steps, seconds, strict=True)], states)
+    @property
+    def total(self) -> float:
+        """Seconds of all steps."""
+        return self.measured.seconds + self.others.seconds + self.torch.seconds
 
 
-def _divided(steps: Sequence[tuple[str, float]], states: Sequence[TaskState]) -> StepTimes:
+def step_times(names: Sequence[str], seconds: Sequence[float], states: Sequence[TaskState]) -> StepTimes:
+    """The steps of a network by kind. names, seconds: of each step."""
+    steps = list(zip(names, seconds, strict=True))
     known = {state.task.name for state in states if state.cost is not None}
     torch = [seconds for name, seconds in steps if name.startswith("torch ")]
     measured = [seconds for name, seconds in steps if name in known]

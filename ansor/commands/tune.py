@@ -127,7 +127,7 @@ def compare_with_torch(
     say(console, "comparing with PyTorch; Ctrl-C skips that")
     try:
         found = compare(*compared, target.threads)
-        steps = step_times(compared[0], compared[2], states, target.threads)
+        steps = step_times([name for name, _ in compared[0].steps], found.steps, states)
     except KeyboardInterrupt as stopped:
         if isinstance(stopped, Terminated):
             raise
@@ -139,7 +139,7 @@ def compare_with_torch(
 def print_comparison(name: str, found: Comparison, steps: StepTimes, states: Sequence[TaskState], target: Target, console: Console) -> None:
     """Print a comparison with PyTorch: latency, ratio, where the time goes, and the difference of the results."""
     say(console, f"{name}: {format_seconds(found.ours)} a call, PyTorch {format_seconds(found.torch)}: {found.torch / found.ours:.2f} x as fast")
-    say(console, f"steps timed one by one, each with the overhead of a call of its own: {steps}")
+    say(console, f"timed within such calls: {steps}; {format_seconds(steps.total)} in total")
     known = [state.weight * state.cost for state in states if state.cost is not None]
     if known:
         say(console, f"measured alone, with warm caches, the measured kernels take {format_seconds(sum(known))} in total")

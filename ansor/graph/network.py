@@ -130,6 +130,11 @@ class CompiledNetwork(Locked):
         """Make calls run the steps that `joined` returns for the current ones. `steps` does not change."""
         self._run = tuple(joined(self._run))
 
+    @property
+    def runs(self) -> tuple[Step, ...]:
+        """What a call runs, in order: the steps, or several of them as one."""
+        return self._run
+
     def layout(self) -> Layout:
         """The network's arrays, as views of the memory that the prepared calls read and write."""
         inputs = [(name, one.array if isinstance(one, _Planned) else None) for name, one in zip(self._input_names, self._inputs, strict=True)]

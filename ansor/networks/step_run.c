@@ -1,6 +1,8 @@
 /* Steps of a network in their order, each a kernel on its arrays, whose indices are checked first. Seen as unsigned, negative indices are large. */
 
+#define _POSIX_C_SOURCE 199309L
 #include <stdint.h>
+#include <time.h>
 
 typedef void (*parallel_for_t)(void *pool, void (*body)(void *, long, long), void *ctx, long n);
 
@@ -28,13 +30,22 @@ static int is_outside(const struct check *one) {
     return 0;
 }
 
-/* -1, or the number of the check, over all steps, that found an index out of range: the steps after it were not run. */
-int64_t ansor_step_run(const struct step *steps, int64_t count, unsigned char *workspace, parallel_for_t parallel_for, void *pool) {
+static int64_t nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* -1, or the number of the check, over all steps, that found an index out of range: the steps after it were not run. `times`: NULL, or where to store the
+   time at the beginning, and at the end of each step, in nanoseconds. */
+int64_t ansor_step_run(const struct step *steps, int64_t count, unsigned char *workspace, parallel_for_t parallel_for, void *pool, int64_t *times) {
     int64_t checked = 0;
+    if (times) *times++ = nanoseconds();
     for (const struct step *one = steps; one < steps + count; one++) {
         for (int64_t i = 0; i < one->check_count; i++, checked++)
             if (is_outside(one->checks + i)) return checked;
         one->kernel(one->arguments, workspace, one->parallel ? parallel_for : 0, one->parallel ? pool : 0);
+        if (times) *times++ = nanoseconds();
     }
     return -1;
 }

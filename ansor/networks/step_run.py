@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,7 +61,7 @@ def _call_of(step: Step) -> PreparedCall | None:
 def _library() -> ctypes.CDLL | None:
     loaded = loaded_if_built(lambda: step_run_library(find_compiler()), "networks run step by step, which takes microseconds longer per step")
     if loaded is not None:
-        loaded.ansor_step_run.argtypes = [ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 3]
+        loaded.ansor_step_run.argtypes = [ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 4]
         loaded.ansor_step_run.restype = ctypes.c_int64
     return loaded
 
@@ -85,9 +85,18 @@ class StepRun:
 
     def __call__(self) -> None:
         """Raises OutOfRangeError if an index is out of range."""
+        self._called(None)
+
+    def timed(self) -> list[float]:
+        """The same; returns the seconds of each step."""
+        times = (ctypes.c_int64 * (len(self.steps) + 1))()
+        self._called(ctypes.addressof(times))
+        return [(end - begin) / 1e9 for begin, end in pairwise(times)]
+
+    def _called(self, times: int | None) -> None:
         pool = shared_pool(self._threads) if self._threads > 1 else None  # fetched for each run: a forked process has its own
         parallel = (pool.parallel_for, pool.handle) if pool is not None else (None, None)
-        failed = self._run(ctypes.addressof(self._table), len(self._table), self._workspace, *parallel)
+        failed = self._run(ctypes.addressof(self._table), len(self._table), self._workspace, *parallel, times)
         if failed >= 0:
             self._checks[failed]()
 

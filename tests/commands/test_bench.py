@@ -60,7 +60,7 @@ def test_who_does_not_run_is_named() -> None:
 
 
 def test_shares_are_of_the_sum_of_steps_timed_one_by_one() -> None:
-    assert "timed one by one, with overhead of each call; shares are of the sum, 2.1 ms" in lines_of(made_up())
+    assert "timed within such calls; shares are of the sum, 2.1 ms" in lines_of(made_up())
 
 
 def test_the_limit_counts_groups_without_one_as_they_are() -> None:

@@ -14,6 +14,7 @@ from torch import nn
 import ansor
 from ansor.errors import OutOfRangeError
 from ansor.graph.network import CompiledNetwork
+from ansor.graph.step_seconds import step_seconds
 from ansor.graph.tasks import extract
 from ansor.networks.network_kernel import NetworkKernel
 from ansor.networks.step_run import StepRun, joined
@@ -131,3 +132,27 @@ def test_the_example_inputs_of_compile_are_let_go() -> None:
     del example
     gc.collect()
     assert gone() is None and network.steps
+
+
+def test_steps_are_timed_within_a_call_with_the_same_bytes() -> None:
+    given = indices(1, 19, 3), indices(0, 4, 2)
+    network = ansor.compile(Words().eval(), given, "cpu -threads=1", library=False)
+    (run,) = network.runs
+    assert isinstance(run, StepRun)
+    wanted = network(*given).numpy().tobytes()  # type: ignore[attr-defined]
+    network.fill((given, {}))
+    seconds = run.timed()
+    assert len(seconds) == len(network.steps) and all(0.0 <= one < 1.0 for one in seconds)
+    found = network.layout().results
+    assert isinstance(found, np.ndarray) and found.tobytes() == wanted
+    network.fill(((indices(1, 20, 3), indices(0, 4, 2)), {}))
+    with pytest.raises(OutOfRangeError):
+        run.timed()
+
+
+def test_a_mixed_network_has_a_time_for_each_step() -> None:
+    given = torch.randn(2, 8)
+    with pytest.warns(ansor.AnsorWarning):
+        network = ansor.compile(Mixed().eval(), given, "cpu -threads=1", library=False)
+    assert len(network.runs) < len(network.steps)
+    assert len(step_seconds(network, ((given,), {}), 1)) == len(network.steps)
