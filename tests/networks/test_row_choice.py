@@ -15,15 +15,21 @@ from ansor.networks import kept_networks, row_choice
 from ansor.run.keywords import RunOptions
 from ansor.run.reporter import Reporter
 from ansor.targets.base import parse_target
-from tests.graph.test_row_parts import Towers
 
 pytestmark = [pytest.mark.compiler, pytest.mark.torch]
 TARGET = "cpu -threads=1"
 
 
+class Chain(torch.nn.Module):
+    """Five groups without a product, whose programs are picked quickly; a row of each takes a multiple of 64 bytes."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.softmax(1).flip(1).softmax(2).flip(2).sum(1)
+
+
 @pytest.fixture
 def saved(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds that parts of each group of `Towers` save, instead of measured ones; the whole takes 10."""
+    """The seconds that parts of each group of `Chain` save, instead of measured ones; the whole takes 10."""
     found = [-1.0, 2.0, 3.0, -1.0, 0.0]
     monkeypatch.setattr(row_choice, "_leaves_cache", lambda *_: True)
     monkeypatch.setattr(row_choice, "_saved", lambda *_: (found, 10.0))
@@ -31,52 +37,52 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
-def compiled(model: torch.nn.Module, images: torch.Tensor, lines: list[str]) -> CompiledNetwork:
-    return ansor.compile(model, images, TARGET, library=False, report=lines.append)
+def compiled(model: torch.nn.Module, rows: torch.Tensor, lines: list[str]) -> CompiledNetwork:
+    return ansor.compile(model, rows, TARGET, library=False, report=lines.append)
 
 
 def test_the_stretch_that_saves_most_is_in_parts(saved: list[float], tmp_path: Path) -> None:
-    model, images, lines = Towers().eval(), torch.randn(4, 4, 8, 8), list[str]()
-    net = compiled(model, images, lines)
+    model, rows, lines = Chain(), torch.randn(4, 16, 32), list[str]()
+    net = compiled(model, rows, lines)
     assert net.stretch == Stretch(1, 3, 1) and len(net.steps) == 1 + 4 * 2 + 2
     assert "2 of 5 groups are computed for 1 row of the batch at a time, which is faster here" in lines
     with torch.no_grad():
-        torch.testing.assert_close(net(images), model(images))
+        torch.testing.assert_close(net(rows), model(rows))
     loaded = ansor.load(net.save(tmp_path / "saved"))
-    np.testing.assert_array_equal(loaded(images.numpy()), net(images.numpy()))
+    np.testing.assert_array_equal(loaded(rows.numpy()), net(rows.numpy()))
 
 
 def test_a_stretch_that_saves_little_is_left_whole(saved: list[float]) -> None:
     saved[:] = [0.1, 0.1, 0.0, 0.0, 0.0]
-    assert compiled(Towers().eval(), torch.randn(4, 4, 8, 8), []).stretch is None
+    assert compiled(Chain(), torch.randn(4, 16, 32), []).stretch is None
 
 
 def test_a_network_that_is_slower_in_parts_is_left_whole(saved: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ansor.graph.rivals.faster", lambda *_, **__: False)
-    assert compiled(Towers().eval(), torch.randn(4, 4, 8, 8), []).stretch is None
+    assert compiled(Chain(), torch.randn(4, 16, 32), []).stretch is None
 
 
 def test_the_choice_is_kept(saved: list[float], own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    images, lines = torch.randn(4, 4, 8, 8), list[str]()
-    compiled(Towers().eval(), images, [])
+    rows, lines = torch.randn(4, 16, 32), list[str]()
+    compiled(Chain(), rows, [])
     monkeypatch.setattr(row_choice, "_measured", lambda *_: pytest.fail("measured again"))
-    assert compiled(Towers().eval(), images, lines).stretch == Stretch(1, 3, 1)  # other weights
+    assert compiled(Chain(), rows, lines).stretch == Stretch(1, 3, 1)  # other weights
     assert any("1 row of the batch at a time" in line for line in lines)
 
 
 def test_a_kept_network_has_its_stretch(saved: list[float], own_cache: Path) -> None:
-    images = torch.randn(4, 4, 8, 8)
-    extracted = extract(Towers().eval(), images)
+    rows = torch.randn(4, 16, 32)
+    extracted = extract(Chain(), rows)
     net = ansor.compile(extracted, (), TARGET, library=False)
-    kept_networks.keep("towers", {}, [], extracted, net)
-    found = kept_networks.found("towers", TARGET, [])
+    kept_networks.keep("chain", {}, [], extracted, net)
+    found = kept_networks.found("chain", TARGET, [])
     assert found is not None and found.network is not None and len(found.network.steps) == len(net.steps) == 11
-    assert torch.equal(found.network(images), net(images))  # type: ignore[arg-type]
+    assert torch.equal(found.network(rows), net(rows))  # type: ignore[arg-type]
 
 
 def test_activations_that_fit_in_the_caches_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_choice, "_measured", lambda *_: pytest.fail("measured"))
-    assert compiled(Towers().eval(), torch.randn(4, 4, 8, 8), []).stretch is None
+    assert compiled(Chain(), torch.randn(4, 16, 32), []).stretch is None
 
 
 def test_a_network_that_fails_on_its_examples_is_left_whole(saved: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,11 +91,11 @@ def test_a_network_that_fails_on_its_examples_is_left_whole(saved: list[float], 
 
     monkeypatch.setattr(row_choice, "_saved", fails)
     with pytest.warns(AnsorWarning, match="the network was not tried with fewer rows at a time: out of luck"):
-        assert compiled(Towers().eval(), torch.randn(4, 4, 8, 8), []).stretch is None
+        assert compiled(Chain(), torch.randn(4, 16, 32), []).stretch is None
 
 
 def test_groups_are_really_timed() -> None:
-    whole = extract(Towers().eval(), torch.randn(4, 4, 8, 8))
+    whole = extract(Chain(), torch.randn(4, 16, 32))
     found = room(whole, 4)
     assert found.longest is not None
     parts = in_parts(whole, found.longest)
