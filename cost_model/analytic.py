@@ -10,7 +10,7 @@ do not move with the loop (roofline of the innermost loop, cache footprints as i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -69,11 +69,16 @@ class Estimate:
         return log(larger(self.cycles, 1.0))
 
 
+def numbers_of(core: Core) -> Hashable:
+    """All of a core that the estimate of a statement depends on besides the rest of its program and the threads: a name for `Statement.once`."""
+    return core.prior, core.caches, core.vector_bytes, core.vector_registers, core.vector_group
+
+
 def estimate(statement: Statement, core: Core) -> Estimate:
     """The estimate of one statement."""
     lanes = lanes_of(statement, core)
     tile = statement.once(("tile", lanes, core.prior.issue.optimizes), lambda: register_tile(statement, lanes, optimizes=core.prior.issue.optimizes))
-    instructions = instruction_cycles(statement, tile, core)
+    instructions = statement.once(("instructions", numbers_of(core)), lambda: instruction_cycles(statement, tile, core))
     fork = choose(begins_shared_loop(statement), core.prior.overhead.fork, 0.0) if core.threads > 1 else 0.0
     return Estimate(tile, lanes, instructions, tuple(transfers(statement, core)), threads_at_work(statement.nest, core), fork)
 
@@ -146,7 +151,8 @@ def _loaded(statement: Statement, capacity: float, taken: Sequence[Row], tiles: 
 def _loaded_again(statement: Statement, capacity: float, taken: Sequence[Row], tiles: Sequence[Row]) -> Row:
     """The same if nothing stays cached between runs. What the body touches is loaded once each time it runs, even if it does not fit."""
     loaded = tiles[-1]
-    for size, load, tile, held in reversed(list(zip(taken, statement.loads, tiles, _in_registers(statement.nest), strict=True))):
+    in_registers = statement.once("in registers", lambda: _in_registers(statement.nest))
+    for size, load, tile, held in reversed(list(zip(taken, statement.loads, tiles, in_registers, strict=True))):
         loaded = choose(size <= capacity, load, choose(held, tile, loaded))
     return loaded
 

@@ -32,11 +32,22 @@ class Surroundings:
 
 
 @dataclass(frozen=True, eq=False)
+class Entering:
+    """What enters a cache just large enough for what the loops inside a boundary touch of a buffer, in the whole program, by boundary. A buffer that does not
+    move with the next outer loops enters once for all their iterations.
+
+    bytes: of the elements; waste: bytes of whole cache lines for each of these.
+    """
+
+    bytes: tuple[Row, ...]
+    waste: tuple[Row, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Statement:
     """One store of the program with everything it touches.
 
     footprints: stored buffer first, then those read, in order; bytes: touched in all buffers, by boundary; room: bytes of the first cache that they take.
-    loads: bytes that the whole program loads into a cache just large enough for what the loops inside that boundary touch.
     blocks: the buffers that get a block of features; around: what depends on the rest of the program.
     """
 
@@ -44,7 +55,6 @@ class Statement:
     footprints: dict[Buffer, Footprint]
     layouts: dict[Buffer, Layout]
     bytes: tuple[Row, ...]
-    loads: tuple[Row, ...]
     room: tuple[Row, ...]
     blocks: tuple[Buffer, ...]
     around: Surroundings = Surroundings()
@@ -62,10 +72,20 @@ class Statement:
         """Bytes of the cache lines that are touched, by boundary."""
         return self.once("line bytes", lambda: _bytes(self.nest, {buffer: one.line_elements for buffer, one in self.footprints.items()}, self.layouts))
 
+    @property
+    def entering(self) -> dict[Buffer, Entering]:
+        """What enters caches, by buffer."""
+        return self.once("entering", lambda: {buffer: _entering(self, buffer) for buffer in self.footprints})
+
+    @property
+    def loads(self) -> tuple[Row, ...]:
+        """Bytes that the whole program loads into a cache just large enough for what the loops inside that boundary touch."""
+        return self.once("loads", lambda: _loads(self))
+
     def tile_loads(self, capacity: float) -> tuple[Row, ...]:
         """As `loads`, but each iteration of the next outer loop loads a buffer's cache lines again if they do not fit in the sets of a first cache of this
         capacity."""
-        return self.once(("tile loads", capacity), lambda: _loads(self.nest, self.footprints, self.layouts, capacity))
+        return self.once(("tile loads", capacity), lambda: _loads(self, capacity))
 
 
 def statements_of(loops: Loops, cache: FirstCache = USUAL, known: dict[Store, Statement] | None = None) -> list[Statement]:
@@ -91,7 +111,7 @@ def _statement(nest: Nest, cache: FirstCache) -> Statement:
     walked = {buffer: len({var for index in indices for one in index for var in variables(one)}) for buffer, indices in reads.items()}
     shown = _shown(nest.store.buffer, walked)
     touched_bytes = _bytes(nest, {buffer: print_.elements for buffer, print_ in touched.items()}, layouts)
-    return Statement(nest, touched, layouts, touched_bytes, _loads(nest, touched, layouts), _room(touched), shown)
+    return Statement(nest, touched, layouts, touched_bytes, _room(touched), shown)
 
 
 def _resident(program: Sequence[Statement]) -> Row:
@@ -112,22 +132,29 @@ def _bytes(nest: Nest, elements: dict[Buffer, tuple[Row, ...]], layouts: dict[Bu
     return tuple(total)
 
 
-def _loads(nest: Nest, touched: dict[Buffer, Footprint], layouts: dict[Buffer, Layout], capacity: float | None = None) -> tuple[Row, ...]:
-    """Bytes loaded in the whole program, by boundary, if everything inside it fits; a buffer that does not move with the next outer loops is loaded once
-    for all their iterations. capacity: see `Statement.tile_loads`."""
-    total: list[Row] = [0.0] * len(nest.counts.inside)
-    for buffer, print_ in touched.items():
-        size = float(layouts[buffer].element_bytes)
-        kept: Row = 1.0
-        for boundary, elements in enumerate(print_.elements):
-            if boundary:
-                level = boundary - 1
-                kept = choose(print_.moves[level] & nest.real[level], 1.0, kept * nest.extents[level])
-            outer = max(boundary - 1, 0)  # the next outer loop may go on within the lines
-            waste = print_.line_elements[outer] / print_.elements[outer]
+def _entering(statement: Statement, buffer: Buffer) -> Entering:
+    nest, print_, size = statement.nest, statement.footprints[buffer], float(statement.layouts[buffer].element_bytes)
+    entered: list[Row] = []
+    kept: Row = 1.0
+    for boundary, elements in enumerate(print_.elements):
+        if boundary:
+            level = boundary - 1
+            kept = choose(print_.moves[level] & nest.real[level], 1.0, kept * nest.extents[level])
+        entered.append(elements * size * (nest.counts.outside[boundary] / kept))
+    shares = [lines / elements for lines, elements in zip(print_.line_elements[:-1], print_.elements[:-1], strict=True)]
+    first = shares[:1] or [print_.line_elements[0] / print_.elements[0]]  # the next outer loop may go on within the lines
+    return Entering(tuple(entered), (*first, *shares))
+
+
+def _loads(statement: Statement, capacity: float | None = None) -> tuple[Row, ...]:
+    """Bytes loaded in the whole program, by boundary, if everything inside it fits. capacity: see `Statement.tile_loads`."""
+    total: list[Row] = [0.0] * len(statement.nest.counts.inside)
+    for buffer, one in statement.entering.items():
+        print_ = statement.footprints[buffer]
+        for boundary, (entered, waste) in enumerate(zip(one.bytes, one.waste, strict=True)):
             if capacity is not None:
-                waste = choose(print_.space.room[boundary] <= capacity, waste, print_.line_elements[boundary] / elements)
-            total[boundary] = total[boundary] + elements * size * (nest.counts.outside[boundary] / kept) * waste
+                waste = choose(print_.space.room[boundary] <= capacity, waste, print_.line_elements[boundary] / print_.elements[boundary])
+            total[boundary] = total[boundary] + entered * waste
     return tuple(total)
 
 
@@ -221,24 +248,26 @@ def allocation(statement: Statement) -> tuple[Row, Row, Row]:
     return layout.size * layout.element_bytes, layout.size * outer, outer
 
 
-def block(statement: Statement, buffer: Buffer, program: Sequence[Statement]) -> BlockColumns:
-    """The features of one buffer; see the feature table."""
-    reuse = reuse_of(statement, buffer, program)
-    columns = dict(statement.once(("block", buffer), lambda: _own_block(statement, buffer)))
-    loop = row(reuse.by_loop)
-    columns["reuse_loop"] = loop
-    columns["reuse_serial" if reuse.serial else "reuse_none"] = 1.0 - loop
-    columns["reuse_dis_iter"] = reuse.iterations
-    columns["reuse_dis_bytes"] = reuse.bytes
-    columns["reuse_ct"] = reuse.uses
-    per_use = 1.0 / larger(reuse.uses, 0.5)
-    for name in ("bytes", "unique_bytes", "lines", "unique_lines"):
-        columns[f"{name}_d_reuse_ct"] = columns[name] * per_use
-    return columns
+def own_block(statement: Statement, buffer: Buffer) -> BlockColumns:
+    """The features of one buffer that do not depend on the rest of the program; see the feature table."""
+    return statement.once(("block", buffer), lambda: _own_block(statement, buffer))
+
+
+def reuse_block(statement: Statement, buffer: Buffer, program: Sequence[Statement]) -> BlockColumns:
+    """The others: those about its reuse."""
+    reuse, own = reuse_of(statement, buffer, program), own_block(statement, buffer)
+    loop, per_use = row(reuse.by_loop), 1.0 / larger(reuse.uses, 0.5)
+    return {
+        "reuse_loop": loop,
+        "reuse_serial" if reuse.serial else "reuse_none": 1.0 - loop,
+        "reuse_dis_iter": reuse.iterations,
+        "reuse_dis_bytes": reuse.bytes,
+        "reuse_ct": reuse.uses,
+        **{f"{name}_d_reuse_ct": own[name] * per_use for name in ("bytes", "unique_bytes", "lines", "unique_lines")},
+    }
 
 
 def _own_block(statement: Statement, buffer: Buffer) -> BlockColumns:
-    """The features that do not depend on the rest of the program."""
     nest, print_, size = statement.nest, statement.footprints[buffer], float(statement.layouts[buffer].element_bytes)
     columns: BlockColumns = {f"acc_{_kind(nest.store, buffer)}": 1.0}
     columns["bytes"] = nest.iterations * (print_.places * size)

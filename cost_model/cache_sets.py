@@ -19,6 +19,11 @@ class FirstCache:
     line_bytes: int = 64
     way_bytes: int = 4096
 
+    @property
+    def sets(self) -> int:
+        """How many sets there are."""
+        return self.way_bytes // self.line_bytes
+
 
 USUAL = FirstCache()
 """That of most processors."""
@@ -29,14 +34,11 @@ def sets_met(strides: Sequence[Row], cache: FirstCache) -> list[Row]:
     return [cache.way_bytes / larger(power_of_two_in(stride, cache.way_bytes), cache.line_bytes) for stride in strides]
 
 
-def room(counts: Sequence[Row], run: Row, lines: Row, met: Sequence[Row], cache: FirstCache) -> Row:
-    """Bytes of a cache that `lines` take if they spread unevenly over the sets: as if all sets were as full as the fullest.
+def reached(inner: Row, count: Row, met: Row, cache: FirstCache) -> Row:
+    """The sets that lines map to. inner: those of one of them along a dimension; count: how many there are; met: its `sets_met`."""
+    return smaller(inner * smaller(count, met), float(cache.sets))
 
-    counts: elements touched along each dimension but the last; run: lines touched along the last; met: `sets_met` along those dimensions.
-    """
-    line_bytes, way_bytes = cache.line_bytes, cache.way_bytes
-    sets = float(way_bytes // line_bytes)
-    reached = smaller(run, sets)
-    for count, most in zip(reversed(counts), reversed(met), strict=True):
-        reached = smaller(reached * smaller(count, most), sets)
-    return lines * (line_bytes * sets) / larger(smaller(reached, lines), 1.0)
+
+def room(lines: Row, reached: Row, cache: FirstCache) -> Row:
+    """Bytes of a cache that `lines` take if they spread unevenly over the sets: as if all sets were as full as the fullest of the `reached` ones."""
+    return lines * (cache.line_bytes * float(cache.sets)) / larger(smaller(reached, lines), 1.0)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ansor.cost_model.analytic import Core, Estimate, estimate, first_cache
 from ansor.cost_model.annotations import FLAGS, Stages, annotation_columns, stages_of
-from ansor.cost_model.buffer_features import Statement, allocation, block, statements_of
+from ansor.cost_model.buffer_features import Statement, allocation, own_block, reuse_block, statements_of
 from ansor.cost_model.cache_sets import FirstCache
 from ansor.cost_model.feature_table import COLUMN, FEATURES, WIDTH
 from ansor.cost_model.intensity import intensity_curve
@@ -52,7 +52,7 @@ def statement_columns(statement: Statement, program: Sequence[Statement], stages
     columns, operations = statement.once("own columns", lambda: _own_columns(statement, stages))
     columns = dict(columns)
     for k, buffer in enumerate(statement.blocks):
-        columns |= _scaled(block(statement, buffer, program), f"B{k}.")
+        columns |= _scaled(reuse_block(statement, buffer, program), f"B{k}.")
     if machine is not None:
         columns |= _scaled(machine_columns(statement, machine[0], operations, machine[1]))
     return columns
@@ -73,6 +73,8 @@ def _own_columns(statement: Statement, stages: Stages) -> tuple[dict[int, Row], 
     for loop in nest.path:
         limit = larger(limit, loop.runs.unroll_limit)
     loops: Row = sum((row(real) for real in nest.real), start=0.0)
+    for k, buffer in enumerate(statement.blocks):
+        columns |= _scaled(own_block(statement, buffer), f"B{k}.")
     return columns | _scaled({"outer_prod": nest.iterations, "num_loops": loops, "auto_unroll_max_step": row(limit)}), operations
 
 

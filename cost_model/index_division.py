@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ansor.cost_model.nest import Nest
-from ansor.cost_model.touched import stands, variables_within
+from ansor.cost_model.touched import Pattern, stands, terms_of, value_of, variables_within
 from ansor.ir.columns import Flag, Int, Row, choose, larger, negated, row
 from ansor.ir.linear import Atom, Linear, Quotient, Remainder, Var, bounds, is_opaque, variables
 from ansor.ir.loops import Access, IndexValue
@@ -18,6 +18,9 @@ from ansor.te.fold import walk
 Division = Quotient | Remainder
 Terms = list[tuple[Atom, Int]]
 Constants = dict[Var, Flag]
+Moves = dict[Var, Flag]
+"""Which loops change a number."""
+
 OPEN = 1 << 40
 """The upper end of the first digit: more than any index."""
 
@@ -36,17 +39,16 @@ class Digit:
 class Divided:
     """A digit as the C code computes it: value // low, and the remainder of that or, if the quotient is exact, of what is left.
 
-    wraps: whether the value may reach `high`; left_out: whether another digit includes this one; moves, moves_rest: the loops that change the quotient,
-    and the remainder; inside: the divisions in the value.
+    wraps: whether the value may reach `high`; moves, moves_rest: the loops that change the quotient, and the remainder; inside: the divisions in the value,
+    each with the loops that change it.
     """
 
     quotient: Quotient
     rest: Remainder
     wraps: Flag
-    left_out: Flag
-    moves: dict[Var, Flag]
-    moves_rest: dict[Var, Flag]
-    inside: tuple[Division, ...]
+    moves: Moves
+    moves_rest: Moves
+    inside: tuple[tuple[Division, Moves], ...]
 
 
 def index_divisions(nest: Nest) -> Row:
@@ -60,7 +62,14 @@ def index_divisions(nest: Nest) -> Row:
 def steps_evenly(nest: Nest, level: int) -> Flag:
     """Whether each iteration of a loop moves every access by the same distance, so that several can be one vector: no division in an index depends on it,
     and no index that is read from memory."""
-    var = nest.loops[level].var
+    name = "steps evenly", level
+    if name not in nest.found:
+        nest.found[name] = _steps_evenly(nest, nest.loops[level].var)
+    found: Flag = nest.found[name]
+    return found
+
+
+def _steps_evenly(nest: Nest, var: Var) -> Flag:
     if "loops from memory and divisions" not in nest.found:
         nest.found["loops from memory and divisions"] = _from_memory(nest), list(_computed(nest, {}))
     from_memory, divisions = nest.found["loops from memory and divisions"]
@@ -77,14 +86,22 @@ def _from_memory(nest: Nest) -> set[Var]:
 
 def _counted(nest: Nest) -> Row:
     count: Row = 0.0
+    times: dict[int, Row] = {}
     for computed, moved_by in _computed(nest, _constants(nest)):
-        times: Row = 1.0
-        for var, moves in sorted(moved_by.items(), key=lambda one: nest.level.get(one[0], -1)):
-            if var in nest.level:
-                level = nest.level[var]
-                times = choose(nest.real[level] & moves, nest.counts.outside[level + 1], times)  # compilers move it out of the loops that do not change it
-        count = count + times * row(computed)
+        if id(moved_by) not in times:
+            times[id(moved_by)] = _times(nest, moved_by)
+        count = count + times[id(moved_by)] * row(computed)
     return count
+
+
+def _times(nest: Nest, moved_by: Moves) -> Row:
+    """How often a number is computed: compilers move it out of the loops that do not change it."""
+    times: Row = 1.0
+    for var, moves in sorted(moved_by.items(), key=lambda one: nest.level.get(one[0], -1)):
+        if var in nest.level:
+            level = nest.level[var]
+            times = choose(nest.real[level] & moves, nest.counts.outside[level + 1], times)
+    return times
 
 
 def _addresses(nest: Nest) -> Iterator[Terms]:
@@ -106,21 +123,27 @@ def _flat(index: Sequence[Linear], shape: Sequence[Int]) -> Terms:
     return terms
 
 
-def _computed(nest: Nest, constants: Constants) -> Iterator[tuple[Flag, dict[Var, Flag]]]:
+def _computed(nest: Nest, constants: Constants) -> Iterator[tuple[Flag, Moves]]:
     """For each division of an address whether it is computed, and the loops that change it."""
     if "divided" not in nest.found:
-        nest.found["divided"] = [one for terms in _addresses(nest) for one in _divided(nest, terms)]
-    known: list[Divided] = nest.found["divided"]
-    for one in known:
-        kept, divided, exact = negated(one.left_out), _is_needed(one.quotient, constants), _is_needed(one.rest, constants)
+        same: dict[Pattern, Divided] = {}
+        nest.found["divided"] = [one for terms in _addresses(nest) for one in _divided(nest, terms, same)]
+    known: list[tuple[Divided, Flag]] = nest.found["divided"]
+    needed: dict[Division, Flag] = {}
+    for one, left_out in known:
+        for division in (one.quotient, one.rest, *(inside for inside, _ in one.inside)):
+            if division not in needed:
+                needed[division] = _is_needed(division, constants)
+        kept, divided, exact = negated(left_out), needed[one.quotient], needed[one.rest]
         yield divided & kept, one.moves
         yield ((divided & one.wraps) | (negated(divided) & exact)) & kept, one.moves_rest
-        for inside in one.inside:
-            yield _is_needed(inside, constants), dict.fromkeys(variables(inside.value), True)
+        for inside, moves in one.inside:
+            yield needed[inside], moves
 
 
-def _divided(nest: Nest, terms: Terms) -> list[Divided]:
-    """The digits of an address, as the C code computes them."""
+def _divided(nest: Nest, terms: Terms, same: dict[Pattern, Divided]) -> Iterator[tuple[Divided, Flag]]:
+    """The digits of an address, as the C code computes them, and whether another digit includes each. same: those of other addresses, by form: accesses of a
+    statement mostly have the same."""
     digits = [_digit(atom, coefficient) for atom, coefficient in terms if isinstance(atom, Division)]
     gone: list[Flag] = [False] * len(digits)
     # Neighbours in memory are one digit: (f / 8) * 8 + f % 8 is f. The innermost dimension comes first.
@@ -131,10 +154,14 @@ def _divided(nest: Nest, terms: Terms) -> list[Divided]:
                 joined = (outer.low == inner.high) & (outer.coefficient * inner.low == inner.coefficient * inner.high)
                 digits[other] = replace(inner, high=choose(joined, outer.high, inner.high))
                 gone[place] = gone[place] | joined
-    return [_of_digit(nest, digit, left_out) for digit, left_out in zip(digits, gone, strict=True)]
+    for digit, left_out in zip(digits, gone, strict=True):
+        form = terms_of(digit.value), value_of(digit.value.const), value_of(digit.low), value_of(digit.high)
+        if form not in same:
+            same[form] = _of_digit(nest, digit)
+        yield same[form], left_out
 
 
-def _of_digit(nest: Nest, digit: Digit, left_out: Flag) -> Divided:
+def _of_digit(nest: Nest, digit: Digit) -> Divided:
     quotient = Quotient(digit.value, digit.low)
     moves = {var: negated(stands(nest, quotient, nest.level[var])) for var in variables(digit.value) if var in nest.level}
     rest = Linear(tuple((atom, choose(coefficient % digit.low == 0, coefficient // digit.low, 0)) for atom, coefficient in digit.value.terms),
@@ -144,7 +171,8 @@ def _of_digit(nest: Nest, digit: Digit, left_out: Flag) -> Divided:
     free: dict[Var, Flag] = {atom: (coefficient % digit.high == 0) | _is_low(digit, atom, coefficient) for atom, coefficient in digit.value.terms
                              if isinstance(atom, Var)}  # fmt: skip
     moves_rest = {var: flag & negated(free.get(var, False)) for var, flag in moves.items()}
-    return Divided(quotient, Remainder(rest, digit.high // digit.low), wraps, left_out, moves, moves_rest, tuple(_inside(digit.value)))
+    inside: list[tuple[Division, Moves]] = [(atom, {var: True for var in variables(atom.value)}) for atom in _inside(digit.value)]
+    return Divided(quotient, Remainder(rest, digit.high // digit.low), wraps, moves, moves_rest, tuple(inside))
 
 
 def _is_low(digit: Digit, var: Var, coefficient: Int) -> Flag:

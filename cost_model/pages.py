@@ -44,18 +44,15 @@ def _looked_up(statement: Statement) -> Row:
 
 def _entered(statement: Statement) -> list[Row]:
     """Pages entered in the whole program, by boundary, if those inside stay at hand: none if that is all of them. The next outer loop that moves a buffer may
-    go on within its pages, so that an iteration enters the pages of that loop, divided by its iterations; windows that overlap count
-    in full. (Bytes in place of elements, as in `Statement.loads`: sketches then record these products once.)"""
+    go on within its pages, so that an iteration enters the pages of that loop, divided by its iterations; windows that overlap count in full."""
     nest = statement.nest
     total: list[Row] = [0.0] * len(nest.counts.inside)
     for buffer, touched in statement.footprints.items():
-        size = float(statement.layouts[buffer].element_bytes)
-        kept: Row = 1.0
+        size, entered = float(statement.layouts[buffer].element_bytes), statement.entering[buffer].bytes
         share = touched.space.pages[0] / (touched.elements[0] * size)
-        for boundary, elements in enumerate(touched.elements[1:], start=1):
+        for boundary in range(1, len(total)):
             outer = boundary - 1
-            moves = touched.moves[outer] & nest.real[outer]
-            kept = choose(moves, 1.0, kept * nest.extents[outer])
-            share = choose(moves, touched.space.pages[outer] / (touched.elements[outer] * size), share)
-            total[boundary] = total[boundary] + elements * size * (nest.counts.outside[boundary] / kept) * share
+            here = touched.space.pages[outer] / (touched.elements[outer] * size)
+            share = choose(touched.moves[outer] & nest.real[outer], here, share)
+            total[boundary] = total[boundary] + entered[boundary] * share
     return total

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ansor.cost_model.cache_sets import FirstCache, room, sets_met
+from ansor.cost_model.cache_sets import FirstCache
 from ansor.cost_model.nest import Nest
+from ansor.cost_model.spread import PAGE_BYTES, Spread
 from ansor.ir.columns import Flag, Int, Row, anywhere, at_least, ceil, choose, larger, magnitude, negated, row, smaller
 from ansor.ir.linear import Atom, Linear, Opaque, Quotient, Remainder, Var, variables
 from ansor.ir.loops import Access, Buffer, IndexValue, Store
@@ -23,10 +24,6 @@ from ansor.te.fold import walk
 
 Index = tuple[Linear, ...]
 Pattern = tuple[object, ...]
-
-PAGE_BYTES = 4096
-"""Bytes of a page of memory."""
-
 
 @dataclass(frozen=True, eq=False)
 class Layout:
@@ -132,21 +129,22 @@ def footprint(nest: Nest, layout: Layout, indices: Sequence[Index], cache: First
 
 def _pattern(group: list[Index]) -> Pattern:
     """Equal for groups with equal footprints: those that only differ in their start."""
-    return tuple(tuple((_terms(one), _value(one.const) if len(group) > 1 else 0) for one in index) for index in group)
+    return tuple(tuple((terms_of(one), value_of(one.const) if len(group) > 1 else 0) for one in index) for index in group)
 
 
-def _terms(linear: Linear) -> Pattern:
-    return tuple((_atom(atom), _value(coefficient)) for atom, coefficient in linear.terms)
+def terms_of(linear: Linear) -> Pattern:
+    """Equal for sums with equal terms."""
+    return tuple((_atom(atom), value_of(coefficient)) for atom, coefficient in linear.terms)
 
 
 def _atom(atom: Atom) -> object:
     if isinstance(atom, Var | Opaque):
         return atom
-    return type(atom), _terms(atom.value), _value(atom.value.const), _value(atom.divisor)
+    return type(atom), terms_of(atom.value), value_of(atom.value.const), value_of(atom.divisor)
 
 
-def _value(value: Int) -> object:
-    """Numbers compare by value, columns only by identity."""
+def value_of(value: Int) -> object:
+    """Equal for equal numbers. Columns are equal only to themselves."""
     return value if isinstance(value, int) else (id(value),)
 
 
@@ -194,25 +192,26 @@ def _any(values: Sequence[Flag]) -> Flag:
 
 def _group_footprint(nest: Nest, layout: Layout, group: list[Index], cache: FirstCache) -> Footprint:
     dimensions = [_dimension(nest, layout, d, [index[d] for index in group]) for d in range(len(layout.shape))]
-    met = sets_met([stride * layout.element_bytes for stride in layout.strides[:-1]], cache)  # the same for all boundaries
+    spread = Spread(dimensions, layout.strides, layout.element_bytes, cache)
     elements: list[Row] = [_touched(dimensions)]
-    lines_inside: list[Row] = [_unique_lines(dimensions, elements[0], layout, cache.line_bytes)]
-    taken: list[Row] = [_room(dimensions, lines_inside[0], layout, met, cache)]
-    pages: list[Row] = [_blocks(dimensions, layout, PAGE_BYTES)]
+    lines_inside: list[Row] = [spread.lines(elements[0])]
+    taken: list[Row] = [spread.room(lines_inside[0])]
+    pages: list[Row] = [spread.pages]
     walked, crossing = _walked(dimensions, len(nest.loops))
     points: Row = float(len(group))
     for level in range(len(nest.loops) - 1, -1, -1):
         here = [dimension for dimension in dimensions if level in dimension.levels]
         for dimension in here:
             dimension.extend(nest, level)
+        spread.settle(here)
         touched = _touched(dimensions) if here else elements[-1]
         if here and crossing is not False:  # a loop in two dimensions walks a diagonal
             points = points * choose(walked[level], nest.extents[level], 1.0)
             touched = choose(crossing, smaller(touched, points), touched)
         elements.append(touched)
-        lines_inside.append(_unique_lines(dimensions, touched, layout, cache.line_bytes) if here else lines_inside[-1])
-        taken.append(_room(dimensions, lines_inside[-1], layout, met, cache) if here else taken[-1])
-        pages.append(_blocks(dimensions, layout, PAGE_BYTES) if here else pages[-1])
+        lines_inside.append(spread.lines(touched) if here else lines_inside[-1])
+        taken.append(spread.room(lines_inside[-1]) if here else taken[-1])
+        pages.append(spread.pages)
     for found in (elements, lines_inside, taken, pages):
         found.reverse()
     strides = _strides(nest, dimensions, layout)
@@ -394,7 +393,7 @@ def _places(group: list[Index]) -> Row:
 
 
 def _terms_of(index: Index) -> Pattern:
-    return tuple((_terms(one), _value(one.const)) for one in index)
+    return tuple((terms_of(one), value_of(one.const)) for one in index)
 
 
 def _same(a: Index, b: Index) -> Flag:
@@ -446,30 +445,6 @@ def stands(nest: Nest, atom: Quotient | Remainder | Opaque, level: int) -> Flag:
     for _, other in atom.value.terms:
         still = still & ((magnitude(other) <= step) | (other % reach == 0))
     return still
-
-
-def _unique_lines(dimensions: list[_Dimension], touched: Row, layout: Layout, line_bytes: int) -> Row:
-    return larger(smaller(_blocks(dimensions, layout, line_bytes), touched), 1.0)
-
-
-def _blocks(dimensions: list[_Dimension], layout: Layout, block_bytes: int) -> Row:
-    """Lines, or pages, of each run along the last dimension, times the number of runs, but no more than between the first element and the last."""
-    if not dimensions:
-        return 1.0
-    share, (*outer, last) = layout.element_bytes / block_bytes, dimensions
-    span = last.covered
-    blocks = smaller(last.count, ceil(span * share))
-    for dimension, stride in zip(reversed(outer), reversed(layout.strides[:-1]), strict=True):
-        span = span + (dimension.covered - 1.0) * stride
-        blocks = smaller(blocks * dimension.count, ceil(span * share))
-    return blocks
-
-
-def _room(dimensions: list[_Dimension], lines: Row, layout: Layout, met: Sequence[Row], cache: FirstCache) -> Row:
-    if not dimensions:
-        return float(cache.line_bytes)
-    *outer, last = dimensions
-    return room([dimension.count for dimension in outer], ceil(last.covered * (layout.element_bytes / cache.line_bytes)), lines, met, cache)
 
 
 def _line_visits(nest: Nest, layout: Layout, elements: list[Row], strides: tuple[Row | None, ...], moves: tuple[Flag, ...], line_bytes: int) -> Row:

@@ -1,12 +1,12 @@
-from ansor.cost_model.cache_sets import FirstCache, room, sets_met
+from ansor.cost_model.cache_sets import FirstCache, reached, room, sets_met
 
 LINE = 64
 
 
 def taken(rows: int, run: int, stride: int) -> float:
     """Of `rows` runs of `run` bytes, `stride` bytes apart."""
-    lines = float(rows * -(-run // LINE))
-    return float(room([float(rows)], float(-(-run // LINE)), lines, sets_met([float(stride)], FirstCache()), FirstCache()))
+    each, (met,) = float(-(-run // LINE)), sets_met([float(stride)], FirstCache())
+    return float(room(rows * each, reached(min(each, 64.0), float(rows), met, FirstCache()), FirstCache()))
 
 
 def test_rows_of_an_odd_number_of_lines_spread_over_all_sets() -> None:

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from ansor import te
-from ansor.cost_model.feature_table import COLUMN, FEATURES, FEATURES_VERSION, WIDTH, table_text
+from ansor.cost_model.analytic import estimate
+from ansor.cost_model.buffer_features import statements_of
+from ansor.cost_model.feature_table import COLUMN, FEATURES, FEATURES_VERSION, MACHINE_NAMES, WIDTH, table_text
 from ansor.cost_model.features import extract
+from ansor.cost_model.machine_features import machine_columns
 from ansor.ir.dag import Dag
 from ansor.schedule.choice import level_choice, tile_choice
 from ansor.schedule.sketch import Sketch
@@ -268,3 +271,17 @@ def test_a_sketch_without_choices_is_a_population_of_equals() -> None:
     loops = Sketch(Dag(matmul(4, 4, 4))).lower_row([])
     alone, thrice = extract(loops), extract(loops, 3)
     assert thrice.count == 3 and (thrice.rows == alone.rows).all()
+
+
+def test_every_column_of_the_machine_has_a_value() -> None:
+    (statement,) = statements_of(Sketch(Dag(matmul(8, 8, 8))).lower_row(()))
+    found = machine_columns(statement, estimate(statement, CORE), 2.0, CORE)
+    assert sorted(found) == sorted(MACHINE_NAMES)
+
+
+def test_statements_are_described_for_several_cores() -> None:
+    """What a statement keeps is kept for one core: another has other caches and vectors."""
+    (statement,) = statements_of(Sketch(Dag(matmul(64, 64, 64))).lower_row(()))
+    small, (alone,) = parse_target("cpu -mcpu=x86-64-v2 -threads=1"), statements_of(Sketch(Dag(matmul(64, 64, 64))).lower_row(()))
+    machine_columns(statement, estimate(statement, CORE), 2.0, CORE)
+    assert machine_columns(statement, estimate(statement, small), 2.0, small) == machine_columns(alone, estimate(alone, small), 2.0, small)

@@ -15,7 +15,8 @@ from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.feature_table import COLUMN
 from ansor.cost_model.features import extract
 from ansor.cost_model.pages import AT_HAND, LOOK_UP, looked_up, touched_pages
-from ansor.cost_model.touched import PAGE_BYTES, accesses
+from ansor.cost_model.spread import PAGE_BYTES
+from ansor.cost_model.touched import accesses
 from ansor.ir.dag import Dag
 from ansor.ir.linear import Var
 from ansor.schedule.sketch import Sketch

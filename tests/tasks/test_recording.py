@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from ansor.codegen import tape_library
-from ansor.ir.tape import Recorder
+from ansor.ir.tape import Column, Node, Recorder
 from ansor.schedule.sketch import Sketch
 from ansor.search.derive import spaces
 from ansor.targets.base import parse_target
@@ -72,3 +74,33 @@ def test_what_is_shared_is_forgotten_at_the_end(monkeypatch: pytest.MonkeyPatch)
     for sketch in sketches:
         recorded(sketch, TARGET)
     assert kept == [0] * 4
+
+
+class Given(Recorder):
+    """A recorder of these operations."""
+
+    def __init__(self, nodes: dict[Node, Column]) -> None:
+        super().__init__()
+        self.nodes = nodes
+
+
+class Asked(dict[Node, Column]):
+    """Operations, which counts how often one is asked for that was recorded before."""
+
+    again = 0
+
+    def get(self, key: Node, otherwise: Any = None) -> Any:
+        self.again += key in self
+        return super().get(key, otherwise)
+
+
+def test_few_operations_are_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts of a statement's description that its sketches and its columns share are computed once: each operation takes time, recorded before or not."""
+    asked = Asked()
+    monkeypatch.setattr("ansor.tasks.recording.Recorder", lambda: Given(asked))
+    task = SearchTask(tensors=workloads.conv2d_nchw_bn_relu(1, 14, 14, 16, 32, 3, 1, 1), target=TARGET)
+    of_winograd = [space.sketch for space in task.spaces if space.algorithm == "winograd_f4"]
+    with together():
+        for sketch in of_winograd[:4]:
+            recorded(sketch, TARGET)
+        assert len(asked) > 10_000 and asked.again < 2 * len(asked)
