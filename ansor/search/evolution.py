@@ -248,7 +248,9 @@ def _foremost(ranked: Ranked, among: NDArray[np.int64], wanted: int) -> NDArray[
     """Of the members `among`, the best `wanted` and the best of each space; ascending."""
     order = among[np.argsort(-ranked.scores[among], kind="stable")]
     _, best_of_space = np.unique(ranked.members.owners()[order], return_index=True)
-    return np.sort(order[np.union1d(np.arange(min(wanted, len(order))), best_of_space)])
+    chosen = np.zeros(len(order), bool)  # not np.union1d, which imports numpy.ma
+    chosen[:wanted] = chosen[best_of_space] = True
+    return np.sort(order[chosen])
 
 
 def _first_of_each(members: Population, spaces: Sequence[SampledSpace]) -> NDArray[np.int64]:

@@ -122,6 +122,16 @@ def test_the_choice_is_legal_and_the_same_in_any_process() -> None:
     assert said.stdout.strip() == str(choice.program.row)
 
 
+def test_a_pick_does_without_masked_arrays() -> None:
+    """numpy.ma takes time to import, and some functions of NumPy import it when they are first called."""
+    code = (
+        "import sys\nfrom ansor.run import kept_picks\nkept_picks.ENABLED = False\nfrom ansor.run.zero_tuning import pick\n"
+        "from ansor.tasks.task import SearchTask\nfrom ansor.te import workloads\n"
+        f"pick(SearchTask(tensors=workloads.matmul(64, 64, 64), target={TARGET!r}))\nprint('numpy.ma' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+
+
 def test_it_is_far_better_than_a_program_at_random() -> None:
     task = SearchTask(matmul, target=TARGET)
     chosen = pick(task).program
