@@ -42,8 +42,12 @@ def trial_objects(compiler: Compiler, triple: str, *, pool: bool = False) -> lis
 
 
 def link_flags(compiler: Compiler, triple: str) -> tuple[str, ...]:
-    """Flags for linking a program. The embedded compiler builds a C library per processor, so linking uses a generic one."""
-    return (*machine_flags(compiler, triple), *(("-mcpu=baseline",) if compiler.kind == "zig" else ()), *STATIC)
+    """Flags for linking a program. The embedded compiler builds a C library for each processor, instruction set and level of optimisation, so all programs for
+    a system are linked with these flags. On 32-bit ARM that is Thumb code, which is smaller, and calls ARM code and is called by it."""
+    if compiler.kind != "zig":
+        return STATIC
+    machine, dash, rest = triple.partition("-")
+    return (*machine_flags(compiler, f"{'thumb' if machine == 'arm' else machine}{dash}{rest}"), "-mcpu=baseline", *STATIC)
 
 
 def prepare_program(compiler: Compiler, triple: str, flags: Sequence[str]) -> None:
@@ -51,10 +55,10 @@ def prepare_program(compiler: Compiler, triple: str, flags: Sequence[str]) -> No
 
     Raises ToolchainError if the compiler cannot build for that system or processor.
     """
-    words = (compiler.version, *compiler.command)
+    words, linking = (compiler.version, *compiler.command), link_flags(compiler, triple)
     objects = trial_objects(compiler, triple)
     _kept(("plain", triple), (*words, *flags), ".o", lambda place: _built(compiler, PLAIN, place, (*flags, "-c"), triple))
-    _kept(("ready", triple), (*words, *map(str, objects)), ".program", lambda place: _built(compiler, PLAIN, place, link_flags(compiler, triple), triple))
+    _kept(("ready", triple), (*words, *linking, *map(str, objects)), ".program", lambda place: _built(compiler, PLAIN, place, linking, triple))
 
 
 def _object(compiler: Compiler, triple: str, source: Path) -> Path:

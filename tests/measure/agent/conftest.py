@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ansor.codegen.toolchain import FIRST_CALL_SECONDS, compile_files, find_compiler
-from ansor.measure.agent.build import FLAGS, SYSTEMS, built_agent, system_named
+from ansor.measure.agent.build import build_small, built_agent, system_named
 from ansor.measure.agent.channel import ProcessChannel
 from ansor.measure.agent.client import AgentClient
 
@@ -30,8 +29,7 @@ def fake_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], bytes]
     def program(system: str) -> bytes:
         if system not in made:
             place = tmp_path_factory.mktemp("fake") / "program"
-            flags = ("-target", SYSTEMS[system], *FLAGS)  # as the agent has them: with others the compiler would build another C library, for half a minute
-            compiled = compile_files(find_compiler("zig"), [FAKE], place, flags, timeout=FIRST_CALL_SECONDS)
+            compiled = build_small(FAKE, system, place)
             assert compiled.ok, compiled.text
             made[system] = place.read_bytes()
         return made[system]
