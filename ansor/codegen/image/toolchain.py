@@ -14,6 +14,7 @@ from ansor.codegen.artifact import Artifact
 from ansor.codegen.building import BuildOutput
 from ansor.codegen.c_toolchain import TOGETHER
 from ansor.codegen.compiler_commands import CompilerCommands, compiler_commands
+from ansor.codegen.compiler_runtime import NO_CHECKS
 from ansor.codegen.image import frames, harness
 from ansor.codegen.image.board import Board
 from ansor.codegen.image.compilers import library_flags, zig_flags
@@ -142,7 +143,7 @@ class ImageToolchain:
 
     @property
     def _link_flags(self) -> tuple[str, ...]:
-        return (*zig_flags(self.board.core), *LINK)
+        return (*zig_flags(self.board.core), NO_CHECKS, *LINK)
 
     def _commands(self) -> CompilerCommands | None:
         return compiler_commands(self.compiler, self._object_flags, self._link_flags)

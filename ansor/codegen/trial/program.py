@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ansor.codegen.compiler_runtime import NO_CHECKS
 from ansor.codegen.complaints import in_brief
 from ansor.codegen.library_cache import kept_library
 from ansor.codegen.pool_library import SOURCE as POOL_SOURCE
@@ -47,7 +48,7 @@ def link_flags(compiler: Compiler, triple: str) -> tuple[str, ...]:
     if compiler.kind != "zig":
         return STATIC
     machine, dash, rest = triple.partition("-")
-    return (*machine_flags(compiler, f"{'thumb' if machine == 'arm' else machine}{dash}{rest}"), "-mcpu=baseline", *STATIC)
+    return (*machine_flags(compiler, f"{'thumb' if machine == 'arm' else machine}{dash}{rest}"), "-mcpu=baseline", NO_CHECKS, *STATIC)
 
 
 def prepare_program(compiler: Compiler, triple: str, flags: Sequence[str]) -> None:
