@@ -57,10 +57,10 @@ class Cluster:
         path = self.folder / f"{name}.ran"
         return [line for line in path.read_text().splitlines() if line != "canary"] if path.exists() else []
 
-    def run(self, *words: str, within: Namespace | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a command of ansor in the farm's environment."""
+    def run(self, *words: str, within: Namespace | None = None, pretends: str = "") -> subprocess.CompletedProcess[str]:
+        """Run a command of ansor in the farm's environment. pretends: as in `worker`."""
         command = [*_entering(within), sys.executable, "-m", "ansor", *words]
-        return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(command, env=self._pretending(pretends), capture_output=True, text=True, timeout=120, check=False)
 
     def start(self, *words: str, output: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
         """The same, and goes on: the first of a group of processes."""

@@ -22,6 +22,7 @@ from tests.pretended_device import job
 
 SOON = "import ansor.farm.worker as worker; worker.PROBE_SECONDS = 0.5"
 SECONDS = 60.0
+IMPATIENT = "import ansor.farm.session as session; session.CONNECT_SECONDS = 1.0"
 
 
 def costs_of(url: str, key: str, folder: Path, numbers: range, said: list[str]) -> list[float]:
@@ -86,5 +87,5 @@ def test_a_hot_device_comes_back_and_signals_end_a_farm_in_order(tmp_path: Path,
         assert ended(hot, signal.SIGINT)[0] == 0
         assert not any(map(is_there, children))
         assert ended(cluster.scheduler, signal.SIGINT) == (130, "ansor: stopped by Ctrl-C")
-        left = cluster.run("farm", "status", cluster.url)
+        left = cluster.run("farm", "status", cluster.url, pretends=IMPATIENT)
         assert left.returncode == 1 and "no scheduler answers there" in left.stderr
