@@ -256,17 +256,21 @@ def _task_of(func: Workload | SearchTask, args: Sequence[object], target: str | 
 @needs_torch
 @known_names(hint=option_or_similar)
 def extract_tasks(
-    model: object, example_inputs: ExampleInputs = (), target: str | Target | None = None, *, report: Report | None = None
-) -> ExtractedTasks:
+    model: object, example_inputs: ExampleInputs = (), target: str | Target | None = None, *, report: Report | None = None,
+    records: Sequence[str | Path] | str | Path = (),
+) -> ExtractedTasks:  # fmt: skip
     """The tuning tasks of a PyTorch module, for `tune_tasks`, and how often the network runs each. Groups without a reduction are left out.
 
+    records: files of `compile`, which may compute a part of the network for a few rows of the batch at a time: the tasks are those that it tuned.
     Raises ModelError if the module cannot be exported.
     """
     from ansor.graph.tasks import extract
+    from ansor.networks.row_choice import as_recorded
 
     check_arguments(example_inputs=example_inputs)
     target = parse_target("cpu" if target is None else target)
     extracted = extract(model, example_inputs, report)
+    extracted = as_recorded(extracted, target, [records] if isinstance(records, (str, Path)) else records)
     states = recorded_states([(SearchTask(tensors=t.tensors, target=target, name=t.name), t.weight) for t in extracted.tasks], None)
     tunable = [state for state in states.values() if is_tunable(state.task)]
     return ExtractedTasks([state.task for state in tunable], [int(state.weight) for state in tunable])

@@ -35,7 +35,7 @@ def run_coverage(given: argparse.Namespace) -> int:
     target = target_for(given, given.records, notes)
     with doing(notes, f"reading {given.subject}"):
         subject = resolve(given.subject, given.args)
-        tasks, torch_steps = _tasks(subject, target)
+        tasks, torch_steps = _tasks(subject, target, given.records)
     with doing(notes, "choosing programs for the untuned tasks"):
         found = coverage(tasks, given.records)
     if given.json:
@@ -50,13 +50,14 @@ def run_coverage(given: argparse.Namespace) -> int:
     return 0
 
 
-def _tasks(subject: Subject, target: Target) -> tuple[list[tuple[SearchTask, float]], int]:
+def _tasks(subject: Subject, target: Target, records: str) -> tuple[list[tuple[SearchTask, float]], int]:
     """All tasks and their uses, including those without a reduction, which `ansor.extract_tasks` leaves out; and the number of steps in PyTorch."""
     if isinstance(subject, OperatorSubject):
         return [(subject.task(target), 1.0)], 0
     from ansor.graph.tasks import extract
+    from ansor.networks.row_choice import as_recorded
 
-    extracted = extract(*made(subject))
+    extracted = as_recorded(extract(*made(subject)), target, [records])
     tasks = [(SearchTask(tensors=one.tensors, target=target, name=one.name), float(one.weight)) for one in extracted.tasks]
     return tasks, sum(one.task is None for one in extracted.placed)
 

@@ -44,7 +44,7 @@ def run_explain(given: argparse.Namespace) -> int:
     target = target_for(given, given.records, notes)
     if given.subject:
         subject = resolve(given.subject, given.args)
-        tasks, name = list(_tasks(subject, target)), subject.name
+        tasks, name = list(_tasks(subject, target, given.records)), subject.name
     else:
         tasks, name = [_builtin(given.records, target)], "it"
     known = [(task, weight, recorded_outcomes(task, given.records)) for task, weight in tasks]
@@ -91,12 +91,12 @@ def _model(target: Target, unit: str, here: bool) -> CostModel:
     return scoring_model(target, unit, here=here).model
 
 
-def _tasks(subject: Subject, target: Target) -> Iterator[tuple[SearchTask, int]]:
+def _tasks(subject: Subject, target: Target, records: str) -> Iterator[tuple[SearchTask, int]]:
     """The workloads of a subject, and how often each is used."""
     if isinstance(subject, OperatorSubject):
         yield subject.task(target), 1
         return
-    yield from zip(*api.extract_tasks(*made(subject), target), strict=True)  # shows warnings, as other commands do
+    yield from zip(*api.extract_tasks(*made(subject), target, records=records), strict=True)  # shows warnings, as other commands do
 
 
 def _builtin(records: str, target: Target) -> tuple[SearchTask, int]:

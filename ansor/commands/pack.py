@@ -43,7 +43,7 @@ def _create(given: argparse.Namespace) -> int:
     texts = target_texts(record for file in given.records for record in load(file).records)
     target = target_among(given, texts, ", ".join(given.records), console)
     if given.of:
-        pairs, of = _subject_tasks(given, target, console)
+        pairs, of = _subject_tasks(given, target, console, given.records)
         pack = api.create_pack(given.records, [task for task, _ in pairs], [uses for _, uses in pairs], best=given.best, of=of)
     else:
         named = given.target is not None or given.threads is not None or given.cc or len(texts) == 1
@@ -55,14 +55,16 @@ def _create(given: argparse.Namespace) -> int:
     return 0
 
 
-def _subject_tasks(given: argparse.Namespace, target: Target, console: Console) -> tuple[Pairs, str]:
-    """The tasks of the subject that --of names, with their uses; also its name if it is built-in, as only such names mean the same elsewhere, else ''."""
+def _subject_tasks(given: argparse.Namespace, target: Target, console: Console, records: Sequence[str] = ()) -> tuple[Pairs, str]:
+    """The tasks of the subject that --of names, with their uses; also its name if it is built-in, as only such names mean the same elsewhere, else ''.
+
+    records: files that say how a network was divided."""
     subject = resolve(given.of, given.args)
     builtin = subject.title if not subject.file and not given.of.endswith((".py", ".onnx")) else ""
     if isinstance(subject, OperatorSubject):
         return [(subject.task(target), 1.0)], builtin
     with doing(console, f"reading {given.of}"):
-        tasks, weights = api.extract_tasks(*made(subject), target)
+        tasks, weights = api.extract_tasks(*made(subject), target, records=records)
     return [(task, float(weight)) for task, weight in zip(tasks, weights, strict=True)], builtin
 
 

@@ -153,7 +153,7 @@ class _Programs:
         if isinstance(subject, OperatorSubject):
             pairs: list[tuple[SearchTask, float]] = [(subject.task(target), 1.0)]
         else:
-            tasks, weights = api.extract_tasks(*self._made, target, report=self._say)
+            tasks, weights = api.extract_tasks(*self._made, target, report=self._say, records=self._given.records)
             pairs = list(zip(tasks, weights, strict=True))
         for task, weight in pairs:
             for key in task.workload_keys:

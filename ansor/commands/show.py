@@ -123,7 +123,7 @@ def _show_program(given: argparse.Namespace, console: Console) -> None:
     if isinstance(subject, OperatorSubject):
         tasks = [subject.task(target)]
     else:
-        tasks, _ = api.extract_tasks(*made(subject), target, report=notes.print)
+        tasks, _ = api.extract_tasks(*made(subject), target, report=notes.print, records=given.records)
     states = [recorded_state(task, given.records) for task in tasks]
     records = load(given.records).records
     found = [(state.task, state.best) for state in states if state.best is not None]

@@ -362,7 +362,7 @@ def _steps(extracted: ExtractedGraph, kernels: Sequence[GroupKernel], arrays: _A
     copies = arrays.place_constants(_unpacked(extracted, kernels))
     first = {packs: placed for placed in reversed(extracted.placed) if (packs := _packs(kernels, placed))}
     packing = [_packing(kernels, placed, arrays, workspace) for placed in first.values()]
-    packed = dict(zip(first, _results([*copies, *packing])[len(copies) :], strict=True))
+    packed = dict(zip(first, _results([*copies, *packing])[len(copies) :], strict=True))  # on all cores; below, calls share them
     for placed in extracted.placed:
         if placed.task is None:
             yield f"torch {_call_of(placed.group)}", _torch_step(placed.group, arrays)

@@ -70,13 +70,14 @@ def is_clear(ours: Sequence[float], theirs: Sequence[float]) -> bool:
 
 
 def faster(
-    one: CompiledNetwork, other: CompiledNetwork, examples: CallArguments | None, threads: int, clock: Clock = time.perf_counter, *, fewest: int = 0
-) -> bool:
+    one: CompiledNetwork, other: CompiledNetwork, examples: CallArguments | None, threads: int, clock: Clock = time.perf_counter, *, fewest: int = 0,
+    budget: float | None = None,
+) -> bool:  # fmt: skip
     """True if whole runs of `one` take less time than those of `other`: kernels that are faster on their own may slow each other down, for example by
-    their threads. Takes as long as `rivals`."""
+    their threads. Takes as long as `rivals`, or at most about `budget` seconds."""
     runs = [lambda network=network: sum(one_round(network, examples, clock)) for network in (one, other)]
     with torch_threads(threads):
-        first, second = in_turns(runs, SECONDS_PER_GROUP * len(one.steps), clock, lambda found: is_clear(*found), fewest)
+        first, second = in_turns(runs, SECONDS_PER_GROUP * len(one.steps) if budget is None else budget, clock, lambda found: is_clear(*found), fewest)
     return low(first) < low(second)
 
 

@@ -10,18 +10,20 @@ The activations of one row may fit in the caches where those of all rows do not.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ansor.errors import ModelError
+from ansor.graph.dtypes import in_memory
 from ansor.graph.fuse import Group
 from ansor.graph.ir import VIEWS, Graph, Node, Rewriter, Value
 from ansor.graph.memory import ALIGNMENT
 from ansor.graph.rows import Rows, rows_of
 from ansor.graph.tasks import ExtractedGraph, with_graph
+from ansor.support.text import counted
 
 
 @dataclass(frozen=True)
@@ -33,60 +35,58 @@ class Stretch:
     rows: int
 
 
-@dataclass(frozen=True)
-class Room:
-    """Where a network may be divided. rows: in each part; cuts: the numbers of groups at which a stretch may begin or end; it may not contain `mixing` ones."""
+def stretches(whole: ExtractedGraph, most_parts: int) -> tuple[Stretch, ...]:
+    """All stretches that can be computed in parts, of as few rows as possible but in at most so many parts.
 
-    rows: int
-    cuts: tuple[int, ...]
-    mixing: frozenset[int]
-
-    def stretches(self) -> Iterator[Stretch]:
-        """All stretches that can be computed in parts."""
-        for place, first in enumerate(self.cuts):
-            limit = min((number for number in self.mixing if number >= first), default=math.inf)
-            yield from (Stretch(first, end, self.rows) for end in self.cuts[place + 1 :] if end <= limit)
-
-    @property
-    def longest(self) -> Stretch | None:
-        """The longest stretch."""
-        return max(self.stretches(), key=lambda one: one.end - one.first, default=None)
-
-
-def room(whole: ExtractedGraph, most_parts: int) -> Room:
-    """Where a network may be divided into parts of as few rows as possible, but at most so many parts.
-
-    Kernels read and write aligned arrays, so it is not divided where an array is in use whose parts would not be aligned.
+    A stretch has no group that mixes rows or runs in PyTorch. Kernels read and write aligned arrays, so the parts of each array that it reads from before, or
+    leaves for later, have to be aligned.
     """
-    found, groups = rows_of(whole.graph), [placed.group for placed in whole.placed]
-    rows = 0 if found is None else next(each for each in range(1, found.count + 1) if found.count % each == 0 and found.count // each <= most_parts)
-    if found is None or rows == found.count:
-        return Room(rows, (), frozenset())
-    mixing = frozenset(number for number, group in enumerate(groups) if any(node.name in found.mixed for node in group.nodes))
-    barred = {number for name, used in _uses(whole).items() if name in found.inside and not _aligned(whole, name, found, rows) for number in used}
-    return Room(rows, tuple(number for number in range(len(groups) + 1) if number not in barred), mixing)
+    found = rows_of(whole.graph)
+    if found is None:
+        return ()
+    rows = next(each for each in range(1, found.count + 1) if found.count % each == 0 and found.count // each <= most_parts)
+    if rows == found.count:
+        return ()
+    unaligned = [use for name, use in _uses(whole).items() if name in found.inside and not _aligned(whole, name, found, rows)]
+    mixing = [number for number, placed in enumerate(whole.placed) if any(node.name in found.mixed for node in placed.group.nodes)]
+    made: list[Stretch] = []
+    for first in range(len(whole.placed)):
+        limits = [min(later) for use in unaligned if use.made < first and (later := [reader for reader in use.readers if reader >= first])]
+        limit = min([len(whole.placed), *limits, *(number for number in mixing if number >= first)])
+        left = {end for use in unaligned if use.made >= first for end in range(use.made + 1, max(use.readers, default=use.made) + 1)}
+        made += [Stretch(first, end, rows) for end in range(first + 1, limit + 1) if end not in left]
+    return tuple(made)
 
 
-def _uses(whole: ExtractedGraph) -> dict[str, range]:
-    """For each array in memory of its own, the groups before which it is in use: made, and still to be read by the group or a later one."""
+@dataclass(frozen=True)
+class _Use:
+    """The groups that make an array, -1 for an input, and that read it; the network's results are read after the last group."""
+
+    made: int
+    readers: tuple[int, ...]
+
+
+def _uses(whole: ExtractedGraph) -> dict[str, _Use]:
+    """The uses of each array in memory of its own; what reads a view of an array reads the array."""
     roots = {name: name for name in whole.graph.values}
     for node in whole.graph:
         if node.op in VIEWS:
             roots[node.name] = roots[node.inputs[0]]
-    found = {name: range(0) for name in whole.graph.inputs}
+    made = dict.fromkeys((*whole.graph.inputs, *whole.graph.constants), -1)
+    readers: dict[str, list[int]] = defaultdict(list)
     for number, placed in enumerate(whole.placed):
+        made.update(dict.fromkeys(placed.group.outputs, number))
         for name in placed.group.inputs:
-            found[roots[name]] = range(found.get(roots[name], range(0)).start, number + 1)
-        found.update((name, range(number + 1, number + 1)) for name in placed.group.outputs)
+            readers[roots[name]].append(number)
     for name in whole.graph.outputs:
-        found[roots[name]] = range(found.get(roots[name], range(0)).start, len(whole.placed) + 1)
-    return found
+        readers[roots[name]].append(len(whole.placed))
+    return {name: _Use(number, tuple(readers[name])) for name, number in made.items()}
 
 
 def _aligned(whole: ExtractedGraph, name: str, rows: Rows, each: int) -> bool:
-    """Whether each part of an array begins where kernels may read, if the array does."""
+    """Whether each part of an array begins where kernels may read, if the array does. What NumPy cannot hold, only PyTorch reads, and whole."""
     value = whole.graph.value(name)
-    return value.size // rows.count * each * np.dtype(value.dtype).itemsize % ALIGNMENT == 0
+    return not in_memory(value.dtype) or value.size // rows.count * each * np.dtype(value.dtype).itemsize % ALIGNMENT == 0
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,11 @@ class InParts:
 
 
 def in_parts(whole: ExtractedGraph, stretch: Stretch) -> InParts:
-    """The network with a stretch of its groups in parts. Raises ModelError if the stretch has arrays that depend on several rows."""
+    """The network with a stretch of its groups in parts. Raises ModelError unless it is one of its `stretches`."""
     found = rows_of(whole.graph)
-    if found is None or found.count % stretch.rows:
-        raise ModelError(f"asked to compute a network for {stretch.rows} rows at a time; its inputs have {found.count if found else 'fewer than two'}")
-    if not {stretch.first, stretch.end} <= set(room(whole, found.count // stretch.rows).cuts):
-        raise ModelError(f"asked to compute groups {stretch.first} to {stretch.end} in parts, whose arrays would not be aligned")
+    if found is None or stretch.rows < 1 or stretch not in stretches(whole, found.count // stretch.rows):
+        raise ModelError(f"asked to compute groups {stretch.first} to {stretch.end - 1} for {counted(stretch.rows, 'row')} of the batch at a time, but "
+                         "they need several rows, or arrays that would not be aligned; choose one of `stretches`")  # fmt: skip
     groups = [placed.group for placed in whole.placed]
     dividing = _Dividing(whole.graph, groups, stretch, found)
     extracted = with_graph(whole, dividing.divided())
@@ -122,9 +121,6 @@ class _Dividing:
         self.write = Rewriter(graph)
         self.origins: dict[str, str] = {}
         self.repeated: dict[str, str] = {}
-        mixed = self.inside & rows.mixed
-        if mixed:
-            raise ModelError(f"asked to compute {min(mixed)} for {self.each} rows at a time, but it depends on several rows")
 
     def divided(self) -> Graph:
         """First what the parts need, then the parts one after another, then everything else. Views are made again where they are read."""
@@ -183,5 +179,3 @@ class _Dividing:
 
 def _names(groups: Iterable[Group]) -> set[str]:
     return {node.name for group in groups for node in group.nodes}
-
-

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ansor.graph.ir import ELEMENTWISE, Graph, Node, Value
 
 Operands = Sequence[tuple[Value, bool]]
@@ -36,7 +38,7 @@ class Rows:
 
     def reads(self, node: Node, name: str, value: Value) -> bool:
         """Whether a node reads this operand in rows."""
-        return name in self.inside or (name in self.repeated and _may_repeat(node, value))
+        return _operand(node, value, name in self.inside, name in self.repeated)[1]
 
 
 def rows_of(graph: Graph) -> Rows | None:
@@ -51,7 +53,7 @@ def rows_of(graph: Graph) -> Rows | None:
     inside = {name for name, value in graph.inputs.items() if value.shape[:1] == (count,)}
     repeated, mixed = _repeated(graph, count), set[str]()
     for node in graph:
-        operands = [(value, name in inside or (name in repeated and _may_repeat(node, value))) for name in node.inputs for value in [graph.value(name)]]
+        operands = [_operand(node, graph.value(name), name in inside, name in repeated) for name in node.inputs]
         if node.op == "torch" or any(name in mixed for name in node.inputs):
             mixed.add(node.name)
         elif _in_rows(node, operands, count):
@@ -64,8 +66,14 @@ def rows_of(graph: Graph) -> Rows | None:
 def _repeated(graph: Graph, count: int) -> frozenset[str]:
     """The constants with the same values for each row, among those that a node may read in rows."""
     may = {name for node in graph for name in node.inputs if name in graph.constants and _may_repeat(node, graph.value(name))}
-    parts = {name: graph.constants[name].reshape(count, -1) for name in may if graph.constants[name].shape[0] % count == 0}
+    bits = {name: np.ascontiguousarray(graph.constants[name]).view(np.uint8) for name in may if graph.constants[name].shape[0] % count == 0}
+    parts = {name: array.reshape(count, -1) for name, array in bits.items()}  # bits, since 0.0 == -0.0
     return frozenset(name for name, array in parts.items() if bool((array == array[:1]).all()))
+
+
+def _operand(node: Node, value: Value, inside: bool, repeated: bool) -> tuple[Value, bool]:
+    """An operand of a node, and whether the node reads it in rows."""
+    return value, inside or (repeated and _may_repeat(node, value))
 
 
 def _may_repeat(node: Node, value: Value) -> bool:
@@ -77,14 +85,15 @@ def _may_repeat(node: Node, value: Value) -> bool:
 def _in_rows(node: Node, operands: Operands, count: int) -> bool:
     if not node.shape or not node.shape[0] or node.shape[0] % count:
         return False
-    if node.op == "expand":
-        return _expands(node, operands)
+    if node.op == "expand":  # a shared operand may be repeated for each row
+        return _broadcasts(node, operands)
     rule = RULES.get(node.op)
     return rule is not None and any(inside for _, inside in operands) and rule(node, operands)
 
 
 def _reshapes(node: Node, operands: Operands) -> bool:
-    return True  # the order of the elements stays, and the new first extent is a multiple of the number of rows
+    """Always: the order of the elements stays, and the new first extent is a multiple of the number of rows."""
+    return True
 
 
 def _first_kept(node: Node, operands: Operands) -> bool:
@@ -100,18 +109,7 @@ def _all_kept(node: Node, operands: Operands) -> bool:
 
 def _broadcasts(node: Node, operands: Operands) -> bool:
     """Each operand has the result's first extent and is in rows, or is the same for all elements of the first dimension."""
-    for value, inside in operands:
-        full = len(value.shape) == len(node.shape) and value.shape[0] == node.shape[0]
-        if full != inside:
-            return False
-    return True
-
-
-def _expands(node: Node, operands: Operands) -> bool:
-    """Also true of a shared operand that is repeated for each row: one may compute it for fewer rows."""
-    ((value, inside),) = operands
-    full = len(value.shape) == len(node.shape) and value.shape[0] == node.shape[0]
-    return full == inside
+    return all(inside == (len(value.shape) == len(node.shape) and value.shape[0] == node.shape[0]) for value, inside in operands)
 
 
 def _batch_first(node: Node, operands: Operands) -> bool:

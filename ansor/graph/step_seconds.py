@@ -8,12 +8,11 @@ from statistics import median
 from typing import Protocol, runtime_checkable
 
 from ansor.graph.export import CallArguments
-from ansor.graph.network import CompiledNetwork, Step, torch_threads
+from ansor.graph.network import CompiledNetwork, Step
 
 Clock = Callable[[], float]
-ROUNDS = 15
-LONGEST_SECONDS = 2.0
-"""The time limit for all rounds together; there is always at least one round."""
+MOST_ROUNDS = 512
+"""The most calls whose times are remembered: of twice as many, every second one."""
 
 
 @runtime_checkable
@@ -32,27 +31,21 @@ class StepClock:
         """examples: the arguments of the calls; None for zeros."""
         self._network, self._examples, self._clock = network, examples, clock
         self._rounds: list[list[float]] = []
+        self._count, self._every = 0, 1
 
     def __call__(self) -> None:
         """One call."""
-        self._rounds.append(one_round(self._network, self._examples, self._clock))
+        seconds = one_round(self._network, self._examples, self._clock)
+        if self._count % self._every == 0:
+            self._rounds.append(seconds)
+        self._count += 1
+        if len(self._rounds) >= 2 * MOST_ROUNDS:
+            self._rounds, self._every = self._rounds[::2], 2 * self._every
 
     @property
     def seconds(self) -> list[float]:
         """For each of the network's `steps`, the median over the calls."""
         return [median(column) for column in zip(*self._rounds, strict=True)]
-
-
-def step_seconds(network: CompiledNetwork, examples: CallArguments | None, threads: int, clock: Clock = time.perf_counter) -> list[float]:
-    """For each of `network.steps`, the median of its seconds over several calls. PyTorch runs on `threads` threads."""
-    steps, start = StepClock(network, examples, clock), clock()
-    with torch_threads(threads):
-        steps()
-        for _ in range(ROUNDS - 1):
-            if clock() - start >= LONGEST_SECONDS:
-                break
-            steps()
-    return steps.seconds
 
 
 def one_round(network: CompiledNetwork, examples: CallArguments | None, clock: Clock) -> list[float]:

@@ -59,7 +59,7 @@ def tuned(job: Job) -> Iterator[str]:
     records = cache_part(PART) / f"{job.name}.jsonl"
     for before, share in zip((0.0, *SHARES), SHARES, strict=False):
         asked = RunOptions.of({"minutes": job.minutes * (share - before), "records": records, "seed": job.seed, "progress": False})
-        found = compiled(kept.extracted, target, asked, Reporter(), library=job.library, on_tasks=quiet)
+        found = compiled(kept.extracted, target, asked, Reporter(), library=job.library, on_tasks=quiet, divides=False)
         if faster(found, current, None, target.threads):
             kept, current = kept.keep(found), found
             yield "better"

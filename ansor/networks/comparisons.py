@@ -13,15 +13,18 @@ from ansor.errors import RecordError
 from ansor.measure.record import Comparison, RecordFile, load, make_header, round_to
 from ansor.measure.record_target import is_of, record_target
 from ansor.run.states import Best
+from ansor.support import kept_data
 from ansor.support.notices import warn
 from ansor.support.text import first_line
 from ansor.targets.base import Target
 
 if TYPE_CHECKING:
     from ansor.graph.rivals import Rivals
+    from ansor.graph.tasks import ExtractedGraph
 
 Pair = tuple[str, str, str]
-"""A workload key, what our program is compared with (`Comparison.library`), and our program's digest."""
+"""A workload key, what our program is compared with (`Comparison.library`), and our program's digest; for comparisons of whole networks, the key of the
+network, one way to run it, and another."""
 
 Result = tuple[Pair, "Rivals", bool]
 """A pair, its times in the network, and whether the network runs the other one."""
@@ -30,6 +33,12 @@ Result = tuple[Pair, "Rivals", bool]
 def program_digest(best: Best) -> str:
     """Identifies a program: its sketch and its row."""
     return hashlib.sha256(json.dumps([best.sketch.to_json(), [int(gene) for gene in best.row]]).encode()).hexdigest()[:16]
+
+
+def network_key(extracted: ExtractedGraph) -> str:
+    """Identifies a network: what its tasks are, and in which order they run."""
+    order = [one.task for one in extracted.placed]
+    return kept_data.name_of(([(task.key, task.weight) for task in extracted.tasks], order))[:16]
 
 
 def recorded_choices(records: str | Path | None, target: Target) -> Mapping[Pair, bool]:

@@ -9,7 +9,7 @@ from ansor.networks import kept_plans
 from ansor.networks.library_choice import Assembled, assembled, runs_here
 from ansor.networks.network_kernel import NetworkKernel
 from ansor.networks.program_choice import Contenders, chosen_in_network
-from ansor.networks.row_choice import stretch_in_parts, told
+from ansor.networks.row_choice import Division, division
 from ansor.networks.saving import NetworkWriter
 from ansor.networks.step_run import joined
 from ansor.run.choosing import chosen, contending, is_tunable, recorded_states, say_guesses, say_refused
@@ -31,16 +31,19 @@ if TYPE_CHECKING:
 OnTasks = Callable[[list[TaskState]], None]
 
 
-def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter, *, library: bool, on_tasks: OnTasks) -> CompiledNetwork:
-    """Compile the network. library: use PyTorch's kernels where they are faster; on_tasks: gets the states of all tasks once their programs are chosen."""
+def compiled(
+    whole: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter, *, library: bool, on_tasks: OnTasks, divides: bool = True
+) -> CompiledNetwork:
+    """Compile the network. library: use PyTorch's kernels where they are faster; on_tasks: gets the states of all tasks once their programs are chosen;
+    divides: compute a stretch for a few rows at a time where that is faster."""
     from ansor.graph.network import CompiledNetwork
     from ansor.graph.row_parts import in_parts
 
-    toolchain = check_tools(target) if extracted.tasks else None
-    stretch = stretch_in_parts(extracted, target, asked, reporter) if toolchain is not None else None
-    if stretch is not None:
-        reporter.say(told(extracted, stretch))
-        extracted = in_parts(extracted, stretch).extracted
+    toolchain = check_tools(target) if whole.tasks else None
+    found = division(whole, target, asked, reporter) if divides and toolchain is not None else Division()
+    extracted = whole if found.stretch is None else in_parts(whole, found.stretch).extracted
+    if line := found.told(whole):
+        reporter.say(line)
     name = kept_plans.name_of(extracted, target, asked, library) if toolchain is not None and on_tasks is quiet else ""
     kernels = kept_plans.found(name, extracted, target, reporter) if name else None
     if kernels is not None:
@@ -51,7 +54,8 @@ def compiled(extracted: ExtractedGraph, target: Target, asked: RunOptions, repor
         if name and compared and not any(how == "alarm" for how, _ in recording.lines):
             kept_plans.keep(name, network.kernels, recording.lines)
     network.run_by(joined)
-    network.writer, network.stretch = NetworkWriter(target), stretch
+    network.writer, network.stretch = NetworkWriter(target), found.stretch
+    found.record(whole, target, asked.records)
     return network
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,9 +81,11 @@ def keep(name: str, about: object, weights: Sequence[Array | None], extracted: E
     data, chunks = None, list[bytes]()
     try:
         if network is not None and extracted is not None:
-            extracted = extracted if network.stretch is None else in_parts(extracted, network.stretch).extracted
+            stretch = network.stretch
+            extracted = extracted if stretch is None else in_parts(extracted, stretch).extracted
             placed, chunks = _placed_constants(extracted.graph.constants, weights)
-            data = {"graph": to_data(extracted), "constants": placed, "kernels": [kernel_data(kernel) for kernel in network.kernels]}
+            kernels = [kernel_data(kernel) for kernel in network.kernels]
+            data = {"graph": to_data(extracted), "constants": placed, "kernels": kernels, "stretch": None if stretch is None else astuple(stretch)}
         head = json.dumps({"about": about, "network": data}).encode()
     except TypeError:
         return
@@ -94,6 +96,7 @@ def network_of(data: Mapping[str, Any], constants: Mapping[str, Array], target: 
     """The network that is kept as `data`; None if a library is no longer kept."""
     from ansor.graph.graph_data import of_data
     from ansor.graph.network import CompiledNetwork
+    from ansor.graph.row_parts import Stretch
 
     extracted = of_data(data["graph"], constants)
     kernels = kernels_of(data["kernels"], extracted, target)
@@ -102,6 +105,7 @@ def network_of(data: Mapping[str, Any], constants: Mapping[str, Array], target: 
     network = CompiledNetwork(extracted, kernels)
     network.run_by(joined)
     network.writer = NetworkWriter(target)
+    network.stretch = Stretch(*data["stretch"]) if data["stretch"] else None
     return network
 
 

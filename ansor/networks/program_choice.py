@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 
 from ansor.errors import ToolchainError
 from ansor.measure.turns import turn
-from ansor.networks.comparisons import Pair, program_digest, record_choices, recorded_choices
+from ansor.networks.comparisons import Pair, network_key, program_digest, record_choices, recorded_choices
 from ansor.networks.network_kernel import NetworkKernel
 from ansor.run.kernels import built
 from ansor.run.reporter import Reporter
 from ansor.run.states import Best
-from ansor.support import kept_data
 from ansor.support.notices import warn
 from ansor.support.termination import Terminated
 from ansor.support.text import counted, first_line
@@ -68,9 +67,8 @@ class Contenders:
 
     @cached_property
     def name(self) -> str:
-        """Identifies the network: what its tasks are, and in which order they run."""
-        order = [one.task for one in self.extracted.placed]
-        return kept_data.name_of(([(task.key, task.weight) for task in self.extracted.tasks], order))[:16]
+        """Identifies the network."""
+        return network_key(self.extracted)
 
     def programs(self, ranks: Ranks) -> dict[str, Best]:
         """The program of each workload key."""

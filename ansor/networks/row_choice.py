@@ -1,15 +1,17 @@
 """Chooses a stretch of a network to compute for a few rows of the batch at a time, where that is faster on this machine.
 
 The activations of a whole batch leave the caches, those of one row may not; weights are then read once for each row. So the first layers of an image network
-are often faster in parts, and the last ones are not. The network is timed both ways, group by group, with the programs that are known or picked.
+are often faster in parts, and the last ones are not. The network is timed both ways, group by group, with the programs that are known or picked. The choice
+is kept in the cache folder; that of a run with a record file is in the file, and decides which tasks its records are of.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import Sequence
-from dataclasses import astuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -17,15 +19,17 @@ from typing import TYPE_CHECKING
 
 from ansor.measure.machine_identity import processor_identity
 from ansor.measure.turns import turn
+from ansor.networks.comparisons import network_key, record_choices, recorded_choices
 from ansor.networks.kept_plans import words_of
 from ansor.networks.library_choice import runs_here
 from ansor.networks.network_kernel import NetworkKernel
+from ansor.networks.step_run import joined
 from ansor.run.choosing import chosen, recorded_states
 from ansor.run.kernels import built
 from ansor.run.keywords import RunOptions
 from ansor.run.picks_together import pick_together
 from ansor.run.reporter import Reporter
-from ansor.support import kept_data, safe_files
+from ansor.support import kept_data
 from ansor.support.notices import warn
 from ansor.support.text import counted, first_line
 from ansor.targets.base import Target
@@ -34,7 +38,7 @@ from ansor.tasks.task import SearchTask
 if TYPE_CHECKING:
     from ansor.graph.kernels import GroupKernel
     from ansor.graph.network import CompiledNetwork
-    from ansor.graph.row_parts import InParts, Room, Stretch
+    from ansor.graph.row_parts import InParts, Stretch
     from ansor.graph.tasks import ExtractedGraph
 
 PART, MOST_BYTES = "stretches", 4 << 20
@@ -49,74 +53,136 @@ SECONDS, FEWEST_ROUNDS = 2.0, 2
 LEAST_GAIN = 0.03
 """The share of the network's time that a stretch has to save: its parts are more calls, with further kernels to build and to tune."""
 
+WHOLE = "all rows at once"
+WAY = "groups {} to {}, {} at a time"
+"""How record files name the ways to run a network."""
 
-def stretch_in_parts(whole: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter) -> Stretch | None:
-    """The stretch to compute in parts; None if there is none, or that is not faster here. Measured, unless an earlier process has kept the choice."""
-    from ansor.graph.row_parts import Stretch, room
 
-    if not runs_here(target) or not _leaves_cache(whole, target):
-        return None
-    found = room(whole, MOST_PARTS)
-    if found.longest is None:
-        return None
-    name = _name(whole, target, asked)
-    content = kept_data.read(PART, name) if name else None
-    if content is not None:
-        known = None if json.loads(content) is None else Stretch(*json.loads(content))
-        if known is None or known in found.stretches():  # other weights may have other arrays that all rows share
-            return known
-    reporter.now("trying fewer rows at a time")
+@dataclass(frozen=True)
+class RowChoice:
+    """The stretch that saves most, the seconds of all groups with and without it, and whether the network is faster with it."""
+
+    stretch: Stretch
+    seconds: float
+    whole_seconds: float
+    better: bool
+
+
+@dataclass(frozen=True)
+class Division:
+    """How a network is divided: `stretch`, None if it is not; `measured`: the choice if it was made now, for the record file."""
+
+    stretch: Stretch | None = None
+    measured: RowChoice | None = None
+
+    def told(self, whole: ExtractedGraph) -> str:
+        """The line about it; empty if the network is not divided."""
+        if self.stretch is None:
+            return ""
+        count, groups = self.stretch.end - self.stretch.first, counted(len(whole.placed), "group")
+        share = f"all {groups} are" if count == len(whole.placed) else f"{count} of {groups} {'is' if count == 1 else 'are'}"
+        return f"{share} computed for {counted(self.stretch.rows, 'row')} of the batch at a time, which is faster here"
+
+    def record(self, whole: ExtractedGraph, target: Target, records: str | Path | None) -> None:
+        """Add the comparison to a file that exists, if it was made now."""
+        from ansor.graph.rivals import Rivals
+
+        if self.measured is None:
+            return
+        found = self.measured
+        way = WAY.format(found.stretch.first, found.stretch.end, found.stretch.rows)
+        result = (network_key(whole), way, WHOLE), Rivals(found.whole_seconds, found.seconds), found.better
+        record_choices(records, target, [result], "with fewer rows at a time")
+
+
+def division(whole: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter) -> Division:
+    """How a network is divided for this machine: as recorded or kept, otherwise as measured now."""
+    if not runs_here(target):
+        return Division()
+    if asked.records is not None and network_key(whole) in _known(target, asked.records):
+        return Division(recorded_stretch(whole, target, asked.records))
     try:
-        choice = _measured(whole, found, target, asked, reporter)
+        return _chosen(whole, target, asked, reporter)
     except Exception as error:  # PyTorch's operators may run here, so any error may be raised
         warn(f"the network was not tried with fewer rows at a time: {first_line(error)}")
-        return None
+        return Division()
+
+
+def recorded_stretch(whole: ExtractedGraph, target: Target, records: str | Path) -> Stretch | None:
+    """The stretch that a record file says to compute in parts; None if it does not, or that is no longer possible."""
+    from ansor.graph.row_parts import Stretch, stretches
+
+    way = _known(target, records).get(network_key(whole), "")
+    numbers = re.fullmatch(WAY.format(r"(\d+)", r"(\d+)", r"(\d+)"), way)
+    found = Stretch(*map(int, numbers.groups())) if numbers else None
+    return found if found in stretches(whole, MOST_PARTS) else None
+
+
+def as_recorded(whole: ExtractedGraph, target: Target, records: Sequence[str | Path]) -> ExtractedGraph:
+    """The network as it was divided in the run that wrote the first of these files with such a choice: its tasks are those that the records are of."""
+    from ansor.graph.row_parts import in_parts
+
+    found = (recorded_stretch(whole, target, file) for file in records)
+    stretch = next((one for one in found if one is not None), None)
+    return whole if stretch is None else in_parts(whole, stretch).extracted
+
+
+def _known(target: Target, records: str | Path) -> Mapping[str, str]:
+    """The way that a record file says to run each network, by the network's key."""
+    choices = recorded_choices(records, target)
+    return {key: way if better else WHOLE for (key, way, other), better in choices.items() if other == WHOLE}
+
+
+def _chosen(whole: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter) -> Division:
+    """The division that an earlier process has kept, otherwise that of the faster way."""
+    from ansor.graph.row_parts import Stretch, stretches
+
+    possible = stretches(whole, MOST_PARTS) if _leaves_cache(whole, target) else ()
+    if not possible:
+        return Division()
+    words = words_of(whole, target, asked) if asked.records is None else None
+    name = "" if words is None else kept_data.name_of((*words, processor_identity()))
+    content = kept_data.read(PART, name) if name else None
+    if content is not None:
+        numbers = json.loads(content)
+        known = None if numbers is None else Stretch(*numbers)
+        if known is None or known in possible:  # with other weights, other constants may repeat themselves
+            return Division(known)
+    reporter.now("trying fewer rows at a time")
+    found = _measured(whole, possible, target, asked, reporter)
+    stretch = found.stretch if found.better else None
     if name:
-        kept_data.write(PART, name, json.dumps(None if choice is None else astuple(choice)).encode(), MOST_BYTES)
-    return choice
-
-
-def told(whole: ExtractedGraph, stretch: Stretch) -> str:
-    """The line about a stretch."""
-    every = "all" if stretch.end - stretch.first == len(whole.placed) else f"{stretch.end - stretch.first} of"
-    return f"{every} {counted(len(whole.placed), 'group')} are computed for {counted(stretch.rows, 'row')} of the batch at a time, which is faster here"
+        kept_data.write(PART, name, json.dumps(None if stretch is None else [stretch.first, stretch.end, stretch.rows]).encode(), MOST_BYTES)
+    return Division(stretch, found)
 
 
 def _leaves_cache(whole: ExtractedGraph, target: Target) -> bool:
-    """Whether the activations of all rows exceed the second caches: below that, parts gain nothing."""
+    """Whether the activations of all rows exceed the second-level caches: below that, parts gain nothing."""
     from ansor.graph.network import plan_memory
 
     return plan_memory(whole).size > target.hardware.caches.l2_bytes * target.threads > 0
 
 
-def _name(whole: ExtractedGraph, target: Target, asked: RunOptions) -> str:
-    """The key of the choice; empty if it is not kept."""
-    words = words_of(whole, target, asked)
-    if words is None:
-        return ""
-    recorded = asked.records is not None and Path(asked.records).exists()
-    records = safe_files.digest(Path(asked.records).read_bytes()) if recorded and asked.records is not None else ""
-    return kept_data.name_of((*words, processor_identity(), records))
-
-
-def _measured(whole: ExtractedGraph, room: Room, target: Target, asked: RunOptions, reporter: Reporter) -> Stretch | None:
-    """The stretch that saves most, if the network is faster with it than without."""
+def _measured(whole: ExtractedGraph, possible: Sequence[Stretch], target: Target, asked: RunOptions, reporter: Reporter) -> RowChoice:
+    """The stretch that saves most, of those in the longest one."""
     from ansor.graph.rivals import faster
     from ansor.graph.row_parts import in_parts
 
-    assert room.longest is not None
-    longest = in_parts(whole, room.longest)
-    kernels = _kernels([whole, longest.extracted], target, asked, reporter)
+    longest = max(possible, key=lambda one: one.end - one.first)
+    parts = in_parts(whole, longest)
+    kernels = _kernels([whole, parts.extracted], target, asked, reporter)
     network = _network(whole, kernels)
     with turn():
-        saved, total = _saved(longest, network, _network(longest.extracted, kernels), target.threads)
+        saved, total = _saved(parts, network, _network(parts.extracted, kernels), target.threads)
         until = [0.0, *accumulate(saved)]
-        within = [one for one in room.stretches() if room.longest.first <= one.first and one.end <= room.longest.end]
+        within = [one for one in possible if longest.first <= one.first and one.end <= longest.end]
         best = max(within, key=lambda one: until[one.end] - until[one.first])
-        if until[best.end] - until[best.first] < LEAST_GAIN * total:
-            return None
-        mixed = _network(in_parts(whole, best).extracted, kernels)
-        return best if faster(mixed, network, whole.examples, target.threads, fewest=FEWEST_ROUNDS) else None
+        gain = until[best.end] - until[best.first]
+        better = gain >= LEAST_GAIN * total
+        if better:
+            mixed = _network(in_parts(whole, best).extracted, kernels)
+            better = faster(mixed, network, whole.examples, target.threads, fewest=FEWEST_ROUNDS, budget=SECONDS)
+    return RowChoice(best, total - gain, total, better)
 
 
 def _kernels(networks: Sequence[ExtractedGraph], target: Target, asked: RunOptions, reporter: Reporter) -> dict[str, GroupKernel]:
@@ -129,10 +195,12 @@ def _kernels(networks: Sequence[ExtractedGraph], target: Target, asked: RunOptio
     return dict(zip(needed, map(NetworkKernel, built(tasks, programs, target.toolchain(), reporter.alarm)), strict=True))
 
 
-def _network(extracted: ExtractedGraph, kernels: dict[str, GroupKernel]) -> CompiledNetwork:
+def _network(extracted: ExtractedGraph, kernels: Mapping[str, GroupKernel]) -> CompiledNetwork:
     from ansor.graph.network import CompiledNetwork
 
-    return CompiledNetwork(extracted, [kernels[task.key] for task in extracted.tasks])
+    network = CompiledNetwork(extracted, [kernels[task.key] for task in extracted.tasks])
+    network.run_by(joined)
+    return network
 
 
 def _saved(parts: InParts, whole: CompiledNetwork, divided: CompiledNetwork, threads: int) -> tuple[list[float], float]:

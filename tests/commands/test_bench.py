@@ -59,7 +59,7 @@ def test_who_does_not_run_is_named() -> None:
     assert "PyTorch Inductor: does not run it: RuntimeError: no" in lines and "ONNX Runtime: not installed" in lines
 
 
-def test_shares_are_of_the_sum_of_steps_timed_one_by_one() -> None:
+def test_shares_are_of_the_sum_of_the_steps() -> None:
     assert "timed within such calls; shares are of the sum, 2.1 ms" in lines_of(made_up())
 
 

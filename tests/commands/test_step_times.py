@@ -7,7 +7,7 @@ import torch
 
 import ansor
 from ansor.commands.step_times import Part, StepTimes, step_times
-from ansor.graph.step_seconds import step_seconds
+from ansor.graph.step_seconds import StepClock
 from ansor.run.states import Best, TaskState
 
 
@@ -34,7 +34,9 @@ def test_every_step_is_in_one_part() -> None:
         network = ansor.compile(Upsampled().eval(), inputs, "cpu -threads=1", library=False, progress=False, on_tasks=states.extend)
     first = states[0]
     first.best = Best(first.task.spaces[0].sketch, (), 1e-6)
-    found = step_times([name for name, _ in network.steps], step_seconds(network, (inputs, {}), 1), states)
+    steps = StepClock(network, (inputs, {}))
+    steps()
+    found = step_times([name for name, _ in network.steps], steps.seconds, states)
     assert (found.measured.steps, found.torch.steps) == (1, 1)
     assert found.measured.steps + found.others.steps + found.torch.steps == len(network.steps)
     assert all(part.seconds > 0 for part in (found.measured, found.others, found.torch))

@@ -79,9 +79,9 @@ def _compare_parts(extracted: ExtractedGraph, compare: Callable[[CompiledNetwork
     """The longest stretch, the shortest ones at both ends, and one in the middle, each in parts. NumPy needs no aligned arrays."""
     with monkeypatch.context() as patch:
         patch.setattr(row_parts, "ALIGNMENT", 1)
-        room = row_parts.room(extracted, 4)
-        stretches = list(room.stretches())
-        for stretch in dict.fromkeys([*stretches[:: max(1, len(stretches) // 3)], *([room.longest] if room.longest else [])]):
+        possible = row_parts.stretches(extracted, 4)
+        longest = max(possible, key=lambda one: one.end - one.first, default=None)
+        for stretch in dict.fromkeys([*possible[:: max(1, len(possible) // 3)], *([longest] if longest else [])]):
             compare(assembled(row_parts.in_parts(extracted, stretch).extracted))
 
 

@@ -70,6 +70,8 @@ def test_what_no_row_changes_is_shared() -> None:
 def test_constants_that_repeat_themselves_may_be_read_in_rows() -> None:
     extracted, rows = found(Kept(torch.arange(3.0).expand(4, 3).clone()), torch.randn(4, 3))
     assert rows.repeated and set(extracted.graph.outputs) <= rows.inside
+    extracted, rows = found(Kept(torch.tensor([[0.0], [0.0], [-0.0], [0.0]])), torch.randn(4, 1))
+    assert not rows.repeated  # copysign tells zeros apart
     extracted, rows = found(Kept(torch.randn(4, 3)), torch.randn(4, 3))
     assert not rows.repeated and set(extracted.graph.outputs) <= rows.mixed
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,13 @@ import torch
 import ansor
 from ansor.errors import AnsorWarning
 from ansor.graph.network import CompiledNetwork
-from ansor.graph.row_parts import Stretch, in_parts, room
+from ansor.graph.row_parts import Stretch, in_parts, stretches
 from ansor.graph.tasks import extract
 from ansor.networks import kept_networks, row_choice
+from ansor.networks.background_tuner import Job, tuned
 from ansor.run.keywords import RunOptions
 from ansor.run.reporter import Reporter
+from ansor.run.states import TaskState
 from ansor.targets.base import parse_target
 
 pytestmark = [pytest.mark.compiler, pytest.mark.torch]
@@ -76,7 +79,7 @@ def test_a_kept_network_has_its_stretch(saved: list[float], own_cache: Path) -> 
     net = ansor.compile(extracted, (), TARGET, library=False)
     kept_networks.keep("chain", {}, [], extracted, net)
     found = kept_networks.found("chain", TARGET, [])
-    assert found is not None and found.network is not None and len(found.network.steps) == len(net.steps) == 11
+    assert found is not None and found.network is not None and len(found.network.steps) == len(net.steps) == 11 and found.network.stretch == net.stretch
     assert torch.equal(found.network(rows), net(rows))  # type: ignore[arg-type]
 
 
@@ -96,9 +99,43 @@ def test_a_network_that_fails_on_its_examples_is_left_whole(saved: list[float], 
 
 def test_groups_are_really_timed() -> None:
     whole = extract(Chain(), torch.randn(4, 16, 32))
-    found = room(whole, 4)
-    assert found.longest is not None
-    parts = in_parts(whole, found.longest)
+    parts = in_parts(whole, stretches(whole, 4)[0])
     kernels = row_choice._kernels([whole, parts.extracted], parse_target(TARGET), RunOptions.of({}), Reporter())
     seconds, total = row_choice._saved(parts, row_choice._network(whole, kernels), row_choice._network(parts.extracted, kernels), 1)
-    assert len(seconds) == len(whole.placed) and 0.0 < total < 1.0 and all(abs(one) < 1.0 for one in seconds)
+    assert len(seconds) == len(whole.placed) and total > 0.0
+
+
+def test_records_say_how_the_network_was_divided(saved: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, rows, records, states = Chain(), torch.randn(4, 16, 32), tmp_path / "records.jsonl", list[TaskState]()
+    options = {"records": records, "library": False, "min_gain": 0.0}
+    net = ansor.compile(model, rows, TARGET, trials=4, on_tasks=states.extend, **options)  # type: ignore[arg-type]
+    assert net.stretch == Stretch(1, 3, 1)
+    tuned = {state.task.workload_key for state in states if state.trials}
+    assert tuned & {task.workload_key for task in ansor.extract_tasks(model, rows, TARGET, records=records).tasks}
+    assert {task.workload_key for task in ansor.extract_tasks(model, rows, TARGET).tasks} != {
+        task.workload_key for task in ansor.extract_tasks(model, rows, TARGET, records=records).tasks
+    }
+    monkeypatch.setattr(row_choice, "_chosen", lambda *_: pytest.fail("measured again"))
+    assert ansor.compile(model, rows, TARGET, **options).stretch == net.stretch  # type: ignore[arg-type]
+
+
+def test_records_say_that_a_network_is_left_whole(saved: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved[:] = [0.0] * 5
+    rows, records = torch.randn(4, 16, 32), tmp_path / "records.jsonl"
+    assert ansor.compile(Chain(), rows, TARGET, trials=4, records=records, library=False).stretch is None
+    monkeypatch.setattr(row_choice, "_chosen", lambda *_: pytest.fail("measured again"))
+    assert ansor.compile(Chain(), rows, TARGET, records=records, library=False).stretch is None
+
+
+def test_a_kept_network_is_tuned_as_it_is(saved: list[float], own_cache: Path) -> None:
+    rows, gains = torch.randn(4, 16, 32), list(saved)
+    extracted = extract(Chain(), rows)
+    saved[:] = [0.0] * 5
+    net = ansor.compile(extracted, (), TARGET, library=False)
+    assert net.stretch is None
+    kept_networks.keep("chain", {"why": "", "strides": [], "lines": []}, [], extracted, net)
+    saved[:] = gains  # now the tuner would divide it
+    list(tuned(Job("chain", TARGET, 0.02, 1, False, 0, os.getpid())))
+    found = kept_networks.found("chain", TARGET, [])
+    assert found is not None and found.network is not None
+    torch.testing.assert_close(found.network(rows), net(rows))
