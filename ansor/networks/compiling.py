@@ -9,7 +9,7 @@ from ansor.networks import kept_plans
 from ansor.networks.library_choice import Assembled, assembled, runs_here
 from ansor.networks.network_kernel import NetworkKernel
 from ansor.networks.program_choice import Contenders, chosen_in_network
-from ansor.networks.row_choice import Division, division
+from ansor.networks.row_choice import Partition, partition
 from ansor.networks.saving import NetworkWriter
 from ansor.networks.step_run import joined
 from ansor.run.choosing import chosen, contending, is_tunable, recorded_states, say_guesses, say_refused
@@ -40,7 +40,7 @@ def compiled(
     from ansor.graph.row_parts import in_parts
 
     toolchain = check_tools(target) if whole.tasks else None
-    found = division(whole, target, asked, reporter) if divides and toolchain is not None else Division()
+    found = partition(whole, target, asked, reporter) if divides and toolchain is not None else Partition()
     extracted = whole if found.stretch is None else in_parts(whole, found.stretch).extracted
     if line := found.told(whole):
         reporter.say(line)

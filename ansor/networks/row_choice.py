@@ -69,7 +69,7 @@ class RowChoice:
 
 
 @dataclass(frozen=True)
-class Division:
+class Partition:
     """How a network is divided: `stretch`, None if it is not; `measured`: the choice if it was made now, for the record file."""
 
     stretch: Stretch | None = None
@@ -95,17 +95,17 @@ class Division:
         record_choices(records, target, [result], "with fewer rows at a time")
 
 
-def division(whole: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter) -> Division:
+def partition(whole: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter) -> Partition:
     """How a network is divided for this machine: as recorded or kept, otherwise as measured now."""
     if not runs_here(target):
-        return Division()
+        return Partition()
     if asked.records is not None and network_key(whole) in _known(target, asked.records):
-        return Division(recorded_stretch(whole, target, asked.records))
+        return Partition(recorded_stretch(whole, target, asked.records))
     try:
         return _chosen(whole, target, asked, reporter)
     except Exception as error:  # PyTorch's operators may run here, so any error may be raised
         warn(f"the network was not tried with fewer rows at a time: {first_line(error)}")
-        return Division()
+        return Partition()
 
 
 def recorded_stretch(whole: ExtractedGraph, target: Target, records: str | Path) -> Stretch | None:
@@ -133,13 +133,13 @@ def _known(target: Target, records: str | Path) -> Mapping[str, str]:
     return {key: way if better else WHOLE for (key, way, other), better in choices.items() if other == WHOLE}
 
 
-def _chosen(whole: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter) -> Division:
-    """The division that an earlier process has kept, otherwise that of the faster way."""
+def _chosen(whole: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter) -> Partition:
+    """The partition that an earlier process has kept, otherwise that of the faster way."""
     from ansor.graph.row_parts import Stretch, stretches
 
     possible = stretches(whole, MOST_PARTS) if _leaves_cache(whole, target) else ()
     if not possible:
-        return Division()
+        return Partition()
     words = words_of(whole, target, asked) if asked.records is None else None
     name = "" if words is None else kept_data.name_of((*words, processor_identity()))
     content = kept_data.read(PART, name) if name else None
@@ -147,13 +147,13 @@ def _chosen(whole: ExtractedGraph, target: Target, asked: RunOptions, reporter: 
         numbers = json.loads(content)
         known = None if numbers is None else Stretch(*numbers)
         if known is None or known in possible:  # with other weights, other constants may repeat themselves
-            return Division(known)
+            return Partition(known)
     reporter.now("trying fewer rows at a time")
     found = _measured(whole, possible, target, asked, reporter)
     stretch = found.stretch if found.better else None
     if name:
         kept_data.write(PART, name, json.dumps(None if stretch is None else [stretch.first, stretch.end, stretch.rows]).encode(), MOST_BYTES)
-    return Division(stretch, found)
+    return Partition(stretch, found)
 
 
 def _leaves_cache(whole: ExtractedGraph, target: Target) -> bool:

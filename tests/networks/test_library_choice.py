@@ -182,13 +182,13 @@ def test_times_are_those_of_all_uses_in_turns(extracted: ExtractedGraph) -> None
             nonlocal speed
             speed = seconds
 
-        name, step = network.steps[0]
+        step = network.runs[0]
 
         def both() -> None:
             first()
             step()
 
-        network.steps = ((name, both), *network.steps[1:])
+        network.run_by(lambda steps: (both, *steps[1:]))
 
     slowed(ours, 0.002)
     slowed(theirs, 0.001)
