@@ -153,7 +153,7 @@ def made(subject: NetworkSubject) -> tuple[object, ExampleInputs]:
 class Comparison:
     """A network compared with PyTorch: medians of interleaved runs in seconds, and the largest difference relative to the largest output.
 
-    steps: medians of the seconds of each of the network's steps, within calls in the same turns.
+    steps: the seconds of each of the network's steps, within calls in the same turns.
     """
 
     ours: float
