@@ -8,7 +8,6 @@ is kept in the cache folder; that of a run with a record file is in the file, an
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -97,49 +96,43 @@ class Partition:
 
 def partition(whole: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter) -> Partition:
     """How a network is divided for this machine: as recorded or kept, otherwise as measured now."""
-    if not runs_here(target):
+    from ansor.graph.row_parts import stretches
+
+    possible = stretches(whole, MOST_PARTS) if runs_here(target) else ()
+    if not possible or not _leaves_cache(whole, target):
         return Partition()
-    if asked.records is not None and network_key(whole) in _known(target, asked.records):
-        return Partition(recorded_stretch(whole, target, asked.records))
-    try:
-        return _chosen(whole, target, asked, reporter)
-    except Exception as error:  # PyTorch's operators may run here, so any error may be raised
-        warn(f"the network was not tried with fewer rows at a time: {first_line(error)}")
-        return Partition()
-
-
-def recorded_stretch(whole: ExtractedGraph, target: Target, records: str | Path) -> Stretch | None:
-    """The stretch that a record file says to compute in parts; None if it does not, or that is no longer possible."""
-    from ansor.graph.row_parts import Stretch, stretches
-
-    way = _known(target, records).get(network_key(whole), "")
-    numbers = re.fullmatch(WAY.format(r"(\d+)", r"(\d+)", r"(\d+)"), way)
-    found = Stretch(*map(int, numbers.groups())) if numbers else None
-    return found if found in stretches(whole, MOST_PARTS) else None
+    way = None if asked.records is None else _recorded_way(whole, target, asked.records)
+    return _chosen(whole, possible, target, asked, reporter) if way is None else Partition(_stretch_of(way, possible))
 
 
 def as_recorded(whole: ExtractedGraph, target: Target, records: Sequence[str | Path]) -> ExtractedGraph:
     """The network as it was divided in the run that wrote the first of these files with such a choice: its tasks are those that the records are of."""
-    from ansor.graph.row_parts import in_parts
+    from ansor.graph.row_parts import in_parts, stretches
 
-    found = (recorded_stretch(whole, target, file) for file in records)
+    possible = stretches(whole, MOST_PARTS) if records else ()
+    ways = (_recorded_way(whole, target, file) for file in records) if possible else iter(())
+    found = (_stretch_of(way, possible) for way in ways if way is not None)
     stretch = next((one for one in found if one is not None), None)
     return whole if stretch is None else in_parts(whole, stretch).extracted
 
 
-def _known(target: Target, records: str | Path) -> Mapping[str, str]:
-    """The way that a record file says to run each network, by the network's key."""
-    choices = recorded_choices(records, target)
-    return {key: way if better else WHOLE for (key, way, other), better in choices.items() if other == WHOLE}
+def _recorded_way(whole: ExtractedGraph, target: Target, records: str | Path) -> str | None:
+    """The way that a record file says to run a network; None if it does not say."""
+    key = network_key(whole)
+    compared = recorded_choices(records, target).items()
+    ways = [way if better else WHOLE for (network, way, other), better in compared if (network, other) == (key, WHOLE)]
+    return ways[-1] if ways else None
 
 
-def _chosen(whole: ExtractedGraph, target: Target, asked: RunOptions, reporter: Reporter) -> Partition:
+def _stretch_of(way: str, possible: Sequence[Stretch]) -> Stretch | None:
+    """The stretch that a way to run a network divides; None if that is none, or none of the possible ones."""
+    return next((one for one in possible if WAY.format(one.first, one.end, one.rows) == way), None)
+
+
+def _chosen(whole: ExtractedGraph, possible: Sequence[Stretch], target: Target, asked: RunOptions, reporter: Reporter) -> Partition:
     """The partition that an earlier process has kept, otherwise that of the faster way."""
-    from ansor.graph.row_parts import Stretch, stretches
+    from ansor.graph.row_parts import Stretch
 
-    possible = stretches(whole, MOST_PARTS) if _leaves_cache(whole, target) else ()
-    if not possible:
-        return Partition()
     words = words_of(whole, target, asked) if asked.records is None else None
     name = "" if words is None else kept_data.name_of((*words, processor_identity()))
     content = kept_data.read(PART, name) if name else None
@@ -149,7 +142,11 @@ def _chosen(whole: ExtractedGraph, target: Target, asked: RunOptions, reporter: 
         if known is None or known in possible:  # with other weights, other constants may repeat themselves
             return Partition(known)
     reporter.now("trying fewer rows at a time")
-    found = _measured(whole, possible, target, asked, reporter)
+    try:
+        found = _measured(whole, possible, target, asked, reporter)
+    except Exception as error:  # PyTorch's operators may run here, so any error may be raised
+        warn(f"the network was not tried with fewer rows at a time: {first_line(error)}")
+        return Partition()
     stretch = found.stretch if found.better else None
     if name:
         kept_data.write(PART, name, json.dumps(None if stretch is None else [stretch.first, stretch.end, stretch.rows]).encode(), MOST_BYTES)
