@@ -8,7 +8,8 @@
 
 Each network runs in a separate process. A finished one is a line in the results file; with the same settings it is not run again. Ratios are taken turn by
 turn: median, and the range of the middle 80 %; above 1, ours is faster. `error`: largest difference from PyTorch's output over its largest element.
-`own`: share of a call's time that is spent in our kernels. `sum`: total time of the steps, timed within calls in the same turns, over the time of a call.
+`own`: share of a call's time that is spent in our kernels. `sum`: total time of the parts of a call (each step, and checking and copying inputs and results),
+which are timed within calls in the same turns, over the time of a call.
 `ready`: seconds of `ansor.compile`, the first time (tuning included, if any) and once more in a new process. `trials` are those of the whole network. Weights
 are random. Exits with 1 if a network is slower than ONNX Runtime, or wrong.
 """
@@ -85,14 +86,14 @@ def run(name: str, given: argparse.Namespace, out: Console) -> Result:
         steps = StepClock(network, (inputs, {}))
         sides = {"ours": lambda: network(*inputs), "steps": steps, "eager": eager(call), "onnxruntime": onnxruntime(call)}
         times = interleaved(sides, given.turns, warm=WARM)
-    seconds = steps.seconds
+    parts = steps.seconds
     if given.kernels:
-        show_kernels(network, seconds, states, out)
-    theirs = sum(one for (step, _), one in zip(network.steps, seconds, strict=True) if step.startswith("torch "))
+        show_kernels(network, parts.steps, states, out)
+    theirs = sum(one for (step, _), one in zip(network.steps, parts.steps, strict=True) if step.startswith("torch "))
     ratios = {side: ratio(times["ours"], times[side]) for side in RIVALS}
     return Result(
-        name, settings_of(given), {side: one.median for side, one in times.items()}, ratios, error, 1 - theirs / sum(seconds),
-        sum(seconds) / times["ours"].median, sum(state.trials for state in states), (ready,),
+        name, settings_of(given), {side: one.median for side, one in times.items()}, ratios, error, 1 - theirs / sum(parts.steps),
+        parts.total / times["ours"].median, sum(state.trials for state in states), (ready,),
     )  # fmt: skip
 
 
@@ -128,7 +129,7 @@ def show(results: Sequence[Result], given: argparse.Namespace, out: Console) -> 
     columns = ["ours", "eager / ours", "ONNX Runtime / ours", "error", "own", "sum", "trials", "ready"]
     shown = table(f"{target_of(given)}, batch {given.batch}, medians of {given.turns} turns, middle 80 %", ["network"], columns)
     for one in results:
-        own, total, ready = f"{100 * one.own:.1f} %", f"{one.sum:.2f}", " ".join(f"{seconds:.1f} s" for seconds in one.ready)
+        own, total, ready = f"{100 * one.own:.1f} %", f"{one.sum:.3f}", " ".join(f"{seconds:.1f} s" for seconds in one.ready)
         error = f"{one.error:.0e}{'' if one.error <= TOLERANCE else ' WRONG'}"
         shown.add_row(one.name, short(one.seconds["ours"]), *(str(one.ratios[side]) for side in RIVALS), error, own, total, str(one.trials), ready)
     out.print(shown)

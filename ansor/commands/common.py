@@ -29,6 +29,7 @@ from ansor.zoo.catalogue import NETWORKS, OPERATORS
 if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs
     from ansor.graph.network import CompiledNetwork
+    from ansor.graph.step_seconds import CallSeconds
 
 ROUNDS = 30
 """Interleaved runs of each side of a comparison."""
@@ -153,13 +154,13 @@ def made(subject: NetworkSubject) -> tuple[object, ExampleInputs]:
 class Comparison:
     """A network compared with PyTorch: medians of interleaved runs in seconds, and the largest difference relative to the largest output.
 
-    steps: the seconds of each of the network's steps, within calls in the same turns.
+    parts: where the seconds of our calls go, in the same turns.
     """
 
     ours: float
     torch: float
     error: float
-    steps: Sequence[float]
+    parts: CallSeconds
 
 
 def compare(network: CompiledNetwork, model: object, inputs: ExampleInputs, threads: int) -> Comparison:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ansor.commands.step_times import CALL_PART
 from ansor.explain.explanation import moved_bytes
 from ansor.measure.peak import Peak
 from ansor.run.states import TaskState
+
+if TYPE_CHECKING:
+    from ansor.graph.step_seconds import CallSeconds
 
 
 @dataclass(frozen=True)
@@ -33,14 +38,14 @@ class GroupTime:
         return None if self.limit is None else self.limit / self.seconds
 
 
-def group_times(steps: Sequence[str], seconds: Sequence[float], states: Sequence[TaskState], peak: Peak | None) -> list[GroupTime]:
-    """The times of each group, slowest first. steps: the names of a call's steps; seconds: of each step."""
+def group_times(steps: Sequence[str], call: CallSeconds, states: Sequence[TaskState], peak: Peak | None) -> list[GroupTime]:
+    """The times of each group, slowest first, and of what is in no step (`CALL_PART`). steps: the names of a call's steps."""
     known = {state.task.name: state for state in states}
     uses: dict[str, list[float]] = defaultdict(list)
-    for name, one in zip(steps, seconds, strict=True):
+    for name, one in zip(steps, call.steps, strict=True):
         uses[name].append(one)
     found = [_group(name, times, known.get(name), peak) for name, times in uses.items()]
-    return sorted(found, key=lambda one: -one.seconds)
+    return sorted((*found, GroupTime(CALL_PART, 1, call.rest)), key=lambda one: -one.seconds)
 
 
 def _group(name: str, times: Sequence[float], state: TaskState | None, peak: Peak | None) -> GroupTime:

@@ -127,7 +127,7 @@ def compare_with_torch(
     say(console, "comparing with PyTorch; Ctrl-C skips that")
     try:
         found = compare(*compared, target.threads)
-        steps = step_times([name for name, _ in compared[0].steps], found.steps, states)
+        steps = step_times([name for name, _ in compared[0].steps], found.parts, states)
     except KeyboardInterrupt as stopped:
         if isinstance(stopped, Terminated):
             raise

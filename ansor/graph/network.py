@@ -150,6 +150,10 @@ class CompiledNetwork(Locked):
     def __call__(self, *args: object, **kwargs: object) -> object:
         """Raises ModelError, naming the argument, for anything but arrays of the shapes and dtypes the network was compiled for, and OutOfRangeError, an
         IndexError, for indices outside the table that they look up."""
+        return self.called(args, kwargs, _in_order)
+
+    def called(self, args: tuple[object, ...], kwargs: dict[str, object], run: Callable[[Sequence[Step]], None]) -> object:
+        """A call in which `run` runs what `runs` lists."""
         leaves = self._call.arrays_of(args, kwargs)
         if self._watched is not None:
             change = self._watched.change()
@@ -167,8 +171,7 @@ class CompiledNetwork(Locked):
                         self._say_gradients()
                         leaf = leaf.detach()
                     place.put(leaf)
-                for step in self._run:
-                    step()
+                run(self._run)
                 results = [one.value if isinstance(one, Fixed) else one.taken(as_torch) for one in self._outputs]
             finally:
                 for loose in self._loose:  # also after an index out of range: a call leaves nothing behind
@@ -185,6 +188,11 @@ class CompiledNetwork(Locked):
         if not self._gradients_said and torch.is_grad_enabled():
             self._gradients_said = True
             warn("an input requires gradients, but a compiled network computes none: its results do not require them; call it under torch.no_grad()")
+
+
+def _in_order(steps: Sequence[Step]) -> None:
+    for step in steps:
+        step()
 
 
 @contextmanager

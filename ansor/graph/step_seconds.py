@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
 from typing import Protocol, runtime_checkable
 
 from ansor.graph.export import CallArguments
 from ansor.graph.network import CompiledNetwork, Step
 
 Clock = Callable[[], float]
-MOST_ROUNDS = 512
+MOST_CALLS = 512
 """The most calls whose times are remembered: of twice as many, every second one."""
 
 
@@ -23,37 +25,52 @@ class TimedSteps(Protocol):
         ...
 
 
-class StepClock:
-    """Makes calls of a network, and remembers the seconds of each of its steps in all of them. Mutable."""
+@dataclass(frozen=True)
+class CallSeconds:
+    """Where the seconds of a call go: to each of the network's steps, and to the rest, which is checking and copying inputs and results."""
 
-    def __init__(self, network: CompiledNetwork, examples: CallArguments | None, clock: Clock = time.perf_counter) -> None:
-        """examples: the arguments of the calls; None for zeros."""
-        self._network, self._examples, self._clock = network, examples, clock
-        self._rounds: list[list[float]] = []
+    steps: Sequence[float]
+    rest: float
+
+    @property
+    def total(self) -> float:
+        """Seconds of the call."""
+        return sum(self.steps) + self.rest
+
+
+class StepClock:
+    """Makes calls of a network, and remembers where the seconds of all of them went. Mutable."""
+
+    def __init__(self, network: CompiledNetwork, arguments: CallArguments, clock: Clock = time.perf_counter) -> None:
+        self._network, self._arguments, self._clock = network, arguments, clock
+        self._calls: list[CallSeconds] = []
         self._count, self._every = 0, 1
 
     def __call__(self) -> None:
         """One call."""
-        seconds = one_round(self._network, self._examples, self._clock)
+        steps: list[float] = []
+        begin = self._clock()
+        self._network.called(*self._arguments, lambda runs: steps.extend(_seconds(runs, self._clock)))
+        found = CallSeconds(steps, self._clock() - begin - sum(steps))
         if self._count % self._every == 0:
-            self._rounds.append(seconds)
+            self._calls.append(found)
         self._count += 1
-        if len(self._rounds) >= 2 * MOST_ROUNDS:
-            self._rounds, self._every = self._rounds[::2], 2 * self._every
+        if len(self._calls) >= 2 * MOST_CALLS:
+            self._calls, self._every = self._calls[::2], 2 * self._every
 
     @property
-    def seconds(self) -> list[float]:
-        """For each of the network's `steps`, the mean over the middle half of the calls, by their total: the sum of the medians of steps would be less than
-        the median of calls, because in most calls some step is disturbed."""
-        rounds = sorted(self._rounds, key=sum)
-        middle = rounds[len(rounds) // 4 : len(rounds) - len(rounds) // 4]
-        return [sum(column) / len(middle) for column in zip(*middle, strict=True)]
+    def seconds(self) -> CallSeconds:
+        """The mean over the middle half of the calls, by their total: the sum of the medians of steps would be less than the median of calls, because in most
+        calls some step is disturbed."""
+        calls = sorted(self._calls, key=lambda one: one.total)
+        middle = calls[len(calls) // 4 : len(calls) - len(calls) // 4]
+        return CallSeconds([fmean(column) for column in zip(*(one.steps for one in middle), strict=True)], fmean(one.rest for one in middle))
 
 
 def one_round(network: CompiledNetwork, examples: CallArguments | None, clock: Clock) -> list[float]:
     """Seconds of each step, once. Every round starts from the inputs, because later steps may have written over them."""
     network.fill(examples)
-    return [seconds for step in network.runs for seconds in _seconds(step, clock)]
+    return list(_seconds(network.runs, clock))
 
 
 def low(times: Sequence[float]) -> float:
@@ -61,9 +78,11 @@ def low(times: Sequence[float]) -> float:
     return sorted(times)[len(times) // 4]
 
 
-def _seconds(step: Step, clock: Clock) -> list[float]:
-    if isinstance(step, TimedSteps):
-        return step.timed()
-    start = clock()
-    step()
-    return [clock() - start]
+def _seconds(runs: Sequence[Step], clock: Clock) -> Iterator[float]:
+    for step in runs:
+        if isinstance(step, TimedSteps):
+            yield from step.timed()
+        else:
+            start = clock()
+            step()
+            yield clock() - start

@@ -13,6 +13,7 @@ import ansor
 from ansor.cli import main
 from ansor.commands.bench_text import NAME_WIDTH, SHOWN, Bench, Side, show
 from ansor.commands.group_times import GroupTime, group_times
+from ansor.graph.step_seconds import CallSeconds
 from ansor.measure.interleaved import Ratio
 from ansor.measure.peak import Peak
 from ansor.networks import runtimes
@@ -75,17 +76,18 @@ def test_groups_have_the_roof_of_their_operations_and_bytes() -> None:
     network = ansor.compile(torch.nn.Linear(64, 32).eval(), (torch.ones(16, 64),), "cpu -threads=1", library=False, progress=False, on_tasks=states.extend)
     ((name, _),) = network.steps
     flop, moved = states[0].task.flop, 4 * (16 * 64 + 64 * 32 + 32 + 16 * 32)
-    (slow_memory,) = group_times([name, name][:1], [1e-3], states, Peak(1e6, 1e-3, 1))
+    slow_memory, rest = group_times([name], CallSeconds([1e-3], 2e-4), states, Peak(1e6, 1e-3, 1))
+    assert (rest.name, rest.seconds, rest.limit) == ("inputs and results", 2e-4, None)
     assert slow_memory.limit == pytest.approx(moved / 1e6) and slow_memory.rate == pytest.approx(flop / 1e6)
-    found = group_times([name, "torch aten.cummax", name], [1e-3, 5e-3, 1e-3], states, Peak(1e-3, 1e6, 1))
-    assert [(one.name, one.uses) for one in found] == [("torch aten.cummax", 1), (name, 2)]
+    found = group_times([name, "torch aten.cummax", name], CallSeconds([1e-3, 5e-3, 1e-3], 1e-4), states, Peak(1e-3, 1e6, 1))
+    assert [(one.name, one.uses) for one in found] == [("torch aten.cummax", 1), (name, 2), ("inputs and results", 1)]
     assert found[0].limit is None and found[1].limit == pytest.approx(2 * flop / 1e6)
 
 
 @pytest.mark.compiler
 def test_the_roof_is_that_of_the_algorithm_with_fewest_operations() -> None:
     (task,) = ansor.extract_tasks(torch.nn.Conv2d(16, 16, 3, padding=1).eval(), (torch.zeros(1, 16, 16, 16),), "cpu -threads=1").tasks
-    (found,) = group_times([task.name], [1.0], [TaskState(task)], Peak(1e-9, 1e9, 1))
+    found = group_times([task.name], CallSeconds([1.0], 0.0), [TaskState(task)], Peak(1e-9, 1e9, 1))[0]
     assert found.limit is not None and found.limit < task.flop == found.flop
 
 

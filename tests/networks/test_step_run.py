@@ -14,7 +14,7 @@ from torch import nn
 import ansor
 from ansor.errors import OutOfRangeError
 from ansor.graph.network import CompiledNetwork
-from ansor.graph.step_seconds import MOST_ROUNDS, StepClock
+from ansor.graph.step_seconds import MOST_CALLS, StepClock
 from ansor.graph.tasks import extract
 from ansor.networks.network_kernel import NetworkKernel
 from ansor.networks.step_run import StepRun, joined
@@ -156,6 +156,6 @@ def test_a_mixed_network_has_a_time_for_each_step() -> None:
         network = ansor.compile(Mixed().eval(), given, "cpu -threads=1", library=False)
     assert len(network.runs) < len(network.steps)
     steps = StepClock(network, ((given,), {}))
-    for _ in range(5 * MOST_ROUNDS):
+    for _ in range(5 * MOST_CALLS):
         steps()
-    assert len(steps.seconds) == len(network.steps) and len(steps._rounds) < 2 * MOST_ROUNDS
+    assert len(steps.seconds.steps) == len(network.steps) and len(steps._calls) < 2 * MOST_CALLS
