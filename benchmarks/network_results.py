@@ -34,6 +34,7 @@ class Result:
     error: float
     own: float
     sum: float
+    limit: float
     trials: int
     ready: tuple[float, ...] = ()
 

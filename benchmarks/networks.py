@@ -9,7 +9,8 @@
 Each network runs in a separate process. A finished one is a line in the results file; with the same settings it is not run again. Ratios are taken turn by
 turn: median, and the range of the middle 80 %; above 1, ours is faster. `error`: largest difference from PyTorch's output over its largest element.
 `own`: share of a call's time that is spent in our kernels. `sum`: total time of the parts of a call (each step, and checking and copying inputs and results),
-which are timed within calls in the same turns, over the time of a call.
+which are timed within calls in the same turns, over the time of a call. `limit`: time of a call over what it would be if every kernel ran at the roofline of
+the measured peak, with the algorithm of fewest operations (`ansor bench` prints it for each group): how much faster a call could be at most.
 `ready`: seconds of `ansor.compile`, the first time (tuning included, if any) and once more in a new process. `trials` are those of the whole network. Weights
 are random. Exits with 1 if a network is slower than ONNX Runtime, or wrong.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 import time
@@ -35,10 +37,12 @@ from rich.console import Console
 
 from ansor import api
 from ansor.codegen.toolchain import processor_name
+from ansor.commands.group_times import group_times, limit_of
 from ansor.graph.network import CompiledNetwork
 from ansor.graph.step_seconds import StepClock
 from ansor.measure.interleaved import interleaved, ratio
 from ansor.networks.runtimes import ModelCall, eager, onnxruntime
+from ansor.run.machine_peak import machine_peak
 from ansor.run.progress import ProgressView
 from ansor.run.states import TaskState
 
@@ -89,11 +93,13 @@ def run(name: str, given: argparse.Namespace, out: Console) -> Result:
     parts = steps.seconds
     if given.kernels:
         show_kernels(network, parts.steps, states, out)
+    peak = machine_peak(target_of(given))
+    limit = math.nan if peak is None else limit_of(group_times([name for name, _ in network.steps], parts, states, peak))
     theirs = sum(one for (step, _), one in zip(network.steps, parts.steps, strict=True) if step.startswith("torch "))
     ratios = {side: ratio(times["ours"], times[side]) for side in RIVALS}
     return Result(
         name, settings_of(given), {side: one.median for side, one in times.items()}, ratios, error, 1 - theirs / sum(parts.steps),
-        parts.total / times["ours"].median, sum(state.trials for state in states), (ready,),
+        parts.total / times["ours"].median, times["ours"].median / limit, sum(state.trials for state in states), (ready,),
     )  # fmt: skip
 
 
@@ -126,16 +132,19 @@ def child(name: str, given: argparse.Namespace, what: str) -> object:
 
 def show(results: Sequence[Result], given: argparse.Namespace, out: Console) -> None:
     """Print the table and its summary."""
-    columns = ["ours", "eager / ours", "ONNX Runtime / ours", "error", "own", "sum", "trials", "ready"]
+    columns = ["ours", "eager / ours", "ONNX Runtime / ours", "error", "own", "sum", "limit", "trials", "ready"]
     shown = table(f"{target_of(given)}, batch {given.batch}, medians of {given.turns} turns, middle 80 %", ["network"], columns)
     for one in results:
-        own, total, ready = f"{100 * one.own:.1f} %", f"{one.sum:.3f}", " ".join(f"{seconds:.1f} s" for seconds in one.ready)
+        own, total, limit, ready = f"{100 * one.own:.1f} %", f"{one.sum:.3f}", f"{one.limit:.2f}", " ".join(f"{seconds:.1f} s" for seconds in one.ready)
         error = f"{one.error:.0e}{'' if one.error <= TOLERANCE else ' WRONG'}"
-        shown.add_row(one.name, short(one.seconds["ours"]), *(str(one.ratios[side]) for side in RIVALS), error, own, total, str(one.trials), ready)
+        shown.add_row(one.name, short(one.seconds["ours"]), *(str(one.ratios[side]) for side in RIVALS), error, own, total, limit, str(one.trials), ready)
     out.print(shown)
     for side, title in zip(RIVALS, ("PyTorch eager", "ONNX Runtime"), strict=True):
-        each = [one.ratios[side].median for one in results]
-        out.print(f"{title}: ours is {geomean(each):.2f} times as fast (geometric mean of {len(each)}), minimum {min(each):.2f}")
+        each, most = [one.ratios[side].median for one in results], [one.ratios[side].median * one.limit for one in results]
+        out.print(
+            f"{title}: ours is {geomean(each):.2f} times as fast (geometric mean of {len(each)}), minimum {min(each):.2f}; at the limit {geomean(most):.2f}, "
+            f"minimum {min(most):.2f}"
+        )
     out.print(machine_line())
 
 

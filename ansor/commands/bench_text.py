@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from ansor.commands.group_times import GroupTime
+from ansor.commands.group_times import GroupTime, limit_of
 from ansor.measure.interleaved import Ratio
 from ansor.measure.peak import Peak
 from ansor.networks.runtimes import TITLES
@@ -44,8 +44,8 @@ class Bench:
 
     @property
     def limit(self) -> float | None:
-        """Seconds of a call if every group ran at its limit; a group without a limit counts with its measured time. None without a peak."""
-        return None if self.peak is None else sum(one.seconds if one.limit is None else one.limit for one in self.groups)
+        """Seconds of a call at the limit of each group (`limit_of`); None without a peak."""
+        return None if self.peak is None else limit_of(self.groups)
 
 
 def show(found: Bench, console: Console) -> None:

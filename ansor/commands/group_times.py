@@ -48,6 +48,11 @@ def group_times(steps: Sequence[str], call: CallSeconds, states: Sequence[TaskSt
     return sorted((*found, GroupTime(CALL_PART, 1, call.rest)), key=lambda one: -one.seconds)
 
 
+def limit_of(groups: Sequence[GroupTime]) -> float:
+    """Seconds of a call if every group ran at its limit; a group without a limit counts with its measured time."""
+    return sum(one.seconds if one.limit is None else one.limit for one in groups)
+
+
 def _group(name: str, times: Sequence[float], state: TaskState | None, peak: Peak | None) -> GroupTime:
     count, seconds = len(times), max(sum(times), 1e-9)
     if state is None:
