@@ -89,7 +89,7 @@ def function_of(name: str, node: Node, buffers: Sequence[Buffer], machine: Machi
     if found is not None:
         return Function(name, own, parallel, found.count, (), found, names)
     tasks = int(product(loop.var.extent for loop in parallel))
-    return Function(name, own, parallel, tasks, tuple(_written(one, machine, patterns, sums) for one in body), names=names)
+    return Function(name, own, parallel, tasks, tuple(_written(one, parallel, machine, patterns, sums) for one in body), names=names)
 
 
 def names_in(nodes: tuple[Node, ...], buffers: Iterable[Buffer]) -> frozenset[str]:
@@ -110,12 +110,14 @@ def _parallel_loops(node: Node, machine: Machine) -> tuple[tuple[For, ...], tupl
     return tuple(found), body
 
 
-def _written(node: Node, machine: Machine, patterns: Sequence[Pattern], sums: Mapping[Store, Access]) -> WrittenNest:
+def _written(
+    node: Node, enclosing: tuple[For, ...], machine: Machine, patterns: Sequence[Pattern], sums: Mapping[Store, Access]
+) -> WrittenNest:
     loops, store = chain(node)
     if store is None:
         assert isinstance(node, For)
-        return OuterLoop(node, tuple(_written(one, machine, patterns, sums) for one in node.body))
-    nest = Nest(loops, store, machine.vector_bytes, sums.get(store))
+        return OuterLoop(node, tuple(_written(one, (*enclosing, node), machine, patterns, sums) for one in node.body))
+    nest = Nest(loops, store, machine.vector_bytes, sums.get(store), enclosing)
     for pattern in patterns:
         form = pattern.match(nest)
         if form is not None:

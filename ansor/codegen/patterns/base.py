@@ -22,13 +22,14 @@ from ansor.te.fold import walk
 class Nest:
     """Loops around a single store.
 
-    vector_bytes: of the machine's vectors. sums: the place of what an intrinsic's offset adds, if computed ahead.
+    vector_bytes: of the machine's vectors. sums: the place of what an intrinsic's offset adds, if computed ahead. enclosing: the loops around the nest.
     """
 
     loops: tuple[For, ...]
     store: Store
     vector_bytes: int
     sums: Access | None = None
+    enclosing: tuple[For, ...] = ()
 
     @property
     def widest(self) -> int:

@@ -67,7 +67,7 @@ class Arithmetic:
 def _match(nest: Nest) -> RegisterTile | PlainLoops | None:
     if nest.store.combiner is None:
         return None
-    tile = tile_of(nest.loops, nest.store)
+    tile = tile_of(nest.loops, nest.store, enclosing=nest.enclosing)
     return RegisterTile(tile) if isinstance(tile, Tile) else tile
 
 

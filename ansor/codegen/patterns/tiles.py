@@ -18,6 +18,7 @@ from ansor.codegen.chunks import chunks
 from ansor.codegen.dialect import C_TYPES, literal
 from ansor.codegen.edges import ANY_LENGTH, Edge, edges, guards_by
 from ansor.codegen.emitter import Counts, Emitter, opened
+from ansor.codegen.fetched_ahead import fetch, panels
 from ansor.codegen.patterns.base import names, widest
 from ansor.codegen.patterns.plain_loops import PlainLoops
 from ansor.codegen.pieces import pieces
@@ -40,7 +41,7 @@ class Tile:
     """The part of a nest that is held in registers.
 
     around: the loops outside. reductions: loops across which results are held; spatial: unrolled loops. outer: guards independent of
-    these loops; within: those that only depend on reductions; ends: the others, as ends of spatial loops.
+    these loops; within: those that only depend on reductions; ends: the others, as ends of spatial loops. enclosing: the loops around the nest.
     """
 
     around: tuple[For, ...]
@@ -50,6 +51,7 @@ class Tile:
     outer: tuple[Guard, ...]
     within: tuple[Guard, ...]
     ends: tuple[Edge, ...]
+    enclosing: tuple[For, ...] = ()
 
     def text(self, kind: str) -> str:
         """In one line."""
@@ -73,8 +75,8 @@ def tile_start(loops: Sequence[For]) -> int:
     return k if any(loop.kind == "reduce" for loop in loops[k:]) else max(len(loops) - 1, 0)
 
 
-def tile_of(loops: Sequence[For], store: Store, group: tuple[For, ...] = ()) -> Tile | PlainLoops:
-    """The tile of a reducing nest; plain loops, with `group` inside, if its guards are not ends of its loops."""
+def tile_of(loops: Sequence[For], store: Store, group: tuple[For, ...] = (), enclosing: tuple[For, ...] = ()) -> Tile | PlainLoops:
+    """The tile of a reducing nest; plain loops, with `group` inside, if its guards are not ends of its loops. enclosing: the loops around the nest."""
     count = tile_start(loops)
     around, inside = list(loops[:count]), list(loops[count:])
     while True:
@@ -84,7 +86,7 @@ def tile_of(loops: Sequence[For], store: Store, group: tuple[For, ...] = ()) -> 
         within, cut = guards_by(rest, [loop.var for loop in spatial])
         ends = edges(cut, spatial, reductions)
         if ends is not None:
-            return Tile(tuple(around), tuple(reductions), tuple(spatial), store, outer, within, tuple(ends))
+            return Tile(tuple(around), tuple(reductions), tuple(spatial), store, outer, within, tuple(ends), enclosing)
         if len(spatial) <= 1:
             return PlainLoops((*around, *inside, *group), store)
         # Two loops of one axis, for example: without the outer one the tile is smaller, but still held in registers.
@@ -191,22 +193,31 @@ def _held(found: Sequence[Place], reductions: Sequence[For], tile: Tile, step: S
     before = tuple(var for var in tile.store.reduce_vars if var not in held)
     number = next(emit.numbers)
     accumulators = tuple(emit.own(f"acc{number}_{k}") for k in range(len(found)))
-    return [opened(_accumulating(TileAccumulators(number, accumulators, tuple(found), tile.store, before), reductions, tile.within, step, emit))]
+    return [opened(_accumulating(TileAccumulators(number, accumulators, tuple(found), tile.store, before), reductions, tile, step, emit))]
 
 
-def _accumulating(held: TileAccumulators, reductions: Sequence[For], within: tuple[Guard, ...], step: Step, emit: Emitter) -> list[Code]:
+def _accumulating(held: TileAccumulators, reductions: Sequence[For], tile: Tile, step: Step, emit: Emitter) -> list[Code]:
     code: list[Code] = []
     for name, (fixed, lanes) in zip(held.names, held.places, strict=True):
         code += accumulator(emit, name, emit.writer.at(fixed, lanes), held.store, held.before)
     text = step.ahead(held, emit)
-    openings, within = _openings(reductions, len(held.places) * (1 + len(pieces(held.store.value))), within, emit)
+    openings, within = _openings(reductions, len(held.places) * (1 + len(pieces(held.store.value))), tile.within, emit)
     inside = emit.where(within, lambda: step.each(held, emit) if text is None else [*text.inside])
+    inside = [*_fetches(tile, reductions, len(held.places), emit), *inside]
     for (loop, end), lines in reversed(openings):
         inside = [*lines, *emit.loop(loop, inside, end)]
     code += [*text.before, *inside, *text.after] if text is not None else inside
     for name, (fixed, lanes) in zip(held.names, held.places, strict=True):
         code.append(f"{emit.writer.at(fixed, lanes).place(held.store.buffer, held.store.index)} = {name};")
     return code
+
+
+def _fetches(tile: Tile, reductions: Sequence[For], accumulators: int, emit: Emitter) -> list[str]:
+    """What a step fetches ahead: nothing outside the reduction loops, or without a system, whose processors have small caches or none."""
+    if not reductions or not emit.machine.dialect.hosted:
+        return []
+    loops = (*tile.enclosing, *tile.around, *reductions)
+    return [line for panel in panels(tile.store, loops, tile.spatial) if (line := fetch(panel, accumulators, emit))]
 
 
 def accumulator(emit: Emitter, name: str, writer: Writer, store: Store, before: Sequence[Var]) -> list[Code]:
