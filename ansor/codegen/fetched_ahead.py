@@ -27,9 +27,11 @@ LEAST_BYTES = 1 << 16
 """Of a constant: smaller ones are read in no time."""
 LEAST_ACCUMULATORS = 6
 """With fewer, a step has so little to do that asking costs more than it saves."""
-LEAST_WORK = 32
-"""Vectors that are multiplied for each line of constants. With fewer, memory is what the tile waits for: there is no time to spread its work over. A product
-with 16 took a tenth longer when it fetched ahead."""
+LEAST_WORK = 12
+"""Vectors that are multiplied for each line of constants. With fewer, memory is what the tile waits for: there is no time to spread its work over."""
+FIRST_CACHE = 32
+"""With so many, lines are fetched into the first cache, otherwise into the second. The first cache waits for few lines at a time: when it fetched one line for
+16 vectors, products took a tenth longer, and into the second cache a twentieth less."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,8 @@ def _panel(read: Access, loops: Sequence[For], tile: Sequence[For]) -> Panel | N
 def fetch(panel: Panel, accumulators: int, emit: Emitter) -> str:
     """The C statement of one step that fetches its part of the next panel; '' if it does not pay. accumulators: of the tile."""
     steps, lines = int(product(loop.var.extent for loop in (*panel.passes, *panel.steps))), -(-panel.size // LINE)
-    if accumulators < LEAST_ACCUMULATORS or accumulators * steps < LEAST_WORK * lines or steps < lines:
+    work = accumulators * steps // lines
+    if accumulators < LEAST_ACCUMULATORS or work < LEAST_WORK or steps < lines:
         return ""
     done = Linear()
     for loop in (*panel.passes, *panel.steps):
@@ -83,4 +86,4 @@ def fetch(panel: Panel, accumulators: int, emit: Emitter) -> str:
     place = f"(const char *)&{panel.access.buffer.name}[{emit.writer.index(panel.first)}]"
     shift = (steps // lines).bit_length() - 1  # a division by another number would take longer than what it saves
     line = f"(({emit.writer.index(done)}) >> {shift})" if shift else f"({emit.writer.index(done)})"
-    return f"__builtin_prefetch({place} + {line} * {LINE} + {panel.size}, 0, 3);"
+    return f"__builtin_prefetch({place} + {line} * {LINE} + {panel.size}, 0, {3 if work >= FIRST_CACHE else 2});"
