@@ -14,16 +14,11 @@ from ansor.codegen.values import Lanes, Writer, combined, depends, mentions
 from ansor.ir.intrinsics import Intrinsic
 from ansor.ir.linear import Var
 from ansor.ir.loops import Access, For, Store
-from ansor.support.bfloat16 import BFLOAT16, dtype_named
+from ansor.support.bfloat16 import BFLOAT16
 from ansor.te.dtypes import BYTES
 from ansor.te.expr import Binary, Cast, Expr, Select
 
 Place = tuple[dict[Var, int], Lanes | None]
-
-LINE = 64
-AHEAD = 8192
-"""Bytes ahead of what is read at which constants are fetched. Networks do not keep their weights in the caches, and processors fetch ahead by themselves only
-up to the end of a page of 4 KB. Two pages are about what a core reads while memory answers once."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +123,6 @@ class _Tile:
     def _product(self, name: str, writer: Writer, count: int) -> None:
         call = dot_function(self.helpers, self.inner.intrinsic, count)
         columns = _columns(self.inner, writer, count)
-        if columns not in self.loaded and (place := _streamed(self.inner, writer, count)):
-            self.lines.inside.append(f"__builtin_prefetch((const char *)&{place} + {AHEAD}, 0, 2);")
         b = self._load(columns, count)
         if self.inner.intrinsic.offset and self.inner.sums is None and b not in self.offsets:
             # Every element of a is too large by the offset: the excess is summed separately, once for all rows of the tile.
@@ -251,18 +244,6 @@ def _columns(inner: InnerProduct, writer: Writer, count: int) -> str:
             return _widened(helpers, intrinsic, expr.dtype, f"{interleaved_function(helpers, expr.dtype, count, size)}({', '.join(rows)})", count)
     elements = (element(lane, k) for lane in range(count) for k in range(size))
     return _widened(helpers, intrinsic, expr.dtype, f"({bytes_}){{{', '.join(elements)}}}", count)
-
-
-def _streamed(inner: InnerProduct, writer: Writer, count: int) -> str:
-    """Where a group of `b` in each lane is read, if that is a cache line of constants in the order in which they are read; '' otherwise."""
-    expr, size = inner.b, inner.intrinsic.group
-    if not isinstance(expr, Access) or expr.buffer.scope != "constant" or count * size * dtype_named(expr.dtype).itemsize != LINE:
-        return ""
-    if (memory_step(expr, inner.lanes), memory_step(expr, inner.group)) != (size, 1):
-        return ""
-    assert writer.lanes is not None
-    first = writer.at({inner.group: 0, inner.lanes: int(writer.lanes.start.const)}, None)
-    return f"{expr.buffer.name}[{first.index(first.flat(expr.buffer, expr.index))}]"
 
 
 def _widened(helpers: Helpers, intrinsic: Intrinsic, dtype: str, text: str, count: int) -> str:

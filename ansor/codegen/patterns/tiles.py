@@ -18,7 +18,7 @@ from ansor.codegen.chunks import chunks
 from ansor.codegen.dialect import C_TYPES, literal
 from ansor.codegen.edges import ANY_LENGTH, Edge, edges, guards_by
 from ansor.codegen.emitter import Counts, Emitter, opened
-from ansor.codegen.fetched_ahead import fetch, panels
+from ansor.codegen.fetched_ahead import constants, fetches
 from ansor.codegen.patterns.base import names, widest
 from ansor.codegen.patterns.plain_loops import PlainLoops
 from ansor.codegen.pieces import pieces
@@ -203,7 +203,7 @@ def _accumulating(held: TileAccumulators, reductions: Sequence[For], tile: Tile,
     text = step.ahead(held, emit)
     openings, within = _openings(reductions, len(held.places) * (1 + len(pieces(held.store.value))), tile.within, emit)
     inside = emit.where(within, lambda: step.each(held, emit) if text is None else [*text.inside])
-    inside = [*_fetches(tile, reductions, len(held.places), emit), *inside]
+    inside = [*_fetches(tile, reductions, step.group, len(held.places), emit), *inside]
     for (loop, end), lines in reversed(openings):
         inside = [*lines, *emit.loop(loop, inside, end)]
     code += [*text.before, *inside, *text.after] if text is not None else inside
@@ -212,12 +212,13 @@ def _accumulating(held: TileAccumulators, reductions: Sequence[For], tile: Tile,
     return code
 
 
-def _fetches(tile: Tile, reductions: Sequence[For], accumulators: int, emit: Emitter) -> list[str]:
+def _fetches(tile: Tile, reductions: Sequence[For], group: tuple[Var, ...], accumulators: int, emit: Emitter) -> list[str]:
     """What a step fetches ahead: nothing outside the reduction loops, or without a system, whose processors have small caches or none."""
     if not reductions or not emit.machine.dialect.hosted:
         return []
     loops = (*tile.enclosing, *tile.around, *reductions)
-    return [line for panel in panels(tile.store, loops, tile.spatial) if (line := fetch(panel, accumulators, emit))]
+    inside = (*(loop.var for loop in tile.spatial), *group)
+    return [line for read in constants(tile.store, inside) for line in fetches(read, loops, accumulators, emit)]
 
 
 def accumulator(emit: Emitter, name: str, writer: Writer, store: Store, before: Sequence[Var]) -> list[Code]:
