@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,9 +35,9 @@ class Result:
     error: float
     own: float
     sum: float
-    limit: float
     trials: int
     ready: tuple[float, ...] = ()
+    limit: float = math.nan
 
 
 def of_json(fields: dict[str, object]) -> Result:

@@ -8,7 +8,7 @@
 
 Each network runs in a separate process. A finished one is a line in the results file; with the same settings it is not run again. Ratios are taken turn by
 turn: median, and the range of the middle 80 %; above 1, ours is faster. `error`: largest difference from PyTorch's output over its largest element.
-`own`: share of a call's time that is spent in our kernels. `sum`: total time of the parts of a call (each step, and checking and copying inputs and results),
+`own`: share of a call's time outside PyTorch's steps. `sum`: total time of the parts of a call (each step, and checking and copying inputs and results),
 which are timed within calls in the same turns, over the time of a call. `limit`: time of a call over what it would be if every kernel ran at the roofline of
 the measured peak, with the algorithm of fewest operations (`ansor bench` prints it for each group): how much faster a call could be at most.
 `ready`: seconds of `ansor.compile`, the first time (tuning included, if any) and once more in a new process. `trials` are those of the whole network. Weights
@@ -98,8 +98,8 @@ def run(name: str, given: argparse.Namespace, out: Console) -> Result:
     theirs = sum(one for (step, _), one in zip(network.steps, parts.steps, strict=True) if step.startswith("torch "))
     ratios = {side: ratio(times["ours"], times[side]) for side in RIVALS}
     return Result(
-        name, settings_of(given), {side: one.median for side, one in times.items()}, ratios, error, 1 - theirs / sum(parts.steps),
-        parts.total / times["ours"].median, times["ours"].median / limit, sum(state.trials for state in states), (ready,),
+        name, settings_of(given), {side: one.median for side, one in times.items()}, ratios, error, 1 - theirs / parts.total,
+        parts.total / times["ours"].median, sum(state.trials for state in states), (ready,), times["ours"].median / limit,
     )  # fmt: skip
 
 
@@ -142,8 +142,8 @@ def show(results: Sequence[Result], given: argparse.Namespace, out: Console) -> 
     for side, title in zip(RIVALS, ("PyTorch eager", "ONNX Runtime"), strict=True):
         each, most = [one.ratios[side].median for one in results], [one.ratios[side].median * one.limit for one in results]
         out.print(
-            f"{title}: ours is {geomean(each):.2f} times as fast (geometric mean of {len(each)}), minimum {min(each):.2f}; at the limit {geomean(most):.2f}, "
-            f"minimum {min(most):.2f}"
+            f"{title}: ours is {geomean(each):.2f} times as fast (geometric mean of {len(each)}), minimum {min(each):.2f}; at the roofline it would be "
+            f"{geomean(most):.2f}, minimum {min(most):.2f}"
         )
     out.print(machine_line())
 

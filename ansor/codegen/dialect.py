@@ -96,7 +96,7 @@ class Dialect:
 
     index: the C type of loop variables and places in buffers, of `index_bits` bits; with 16 bits, of loop variables only. alignment: of every
     buffer, in bytes. pool: whether entry points take a thread pool; otherwise they take only arguments and workspace, and nothing runs in parallel.
-    by_element: whether instructions can multiply a vector by one element of another. hosted: whether there is a math library.
+    by_element: whether instructions can multiply a vector by one element of another. hosted: whether there is an operating system, with a math library.
     apart: whether loop nests may be compiled alone, each as a function that is never inlined; only without a pool.
     """
 

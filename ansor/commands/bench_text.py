@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ansor.commands.group_times import GroupTime, limit_of
+from ansor.commands.step_times import CALL_PART
 from ansor.measure.interleaved import Ratio
 from ansor.measure.peak import Peak
 from ansor.networks.runtimes import TITLES
@@ -79,10 +80,14 @@ def _sides_table(sides: Sequence[Side]) -> Table:
 def _groups_table(groups: Sequence[GroupTime]) -> Table:
     shown = _table("group", ["uses", "time", "share", "GFLOP/s", "of limit"])
     total = sum(one.seconds for one in groups)
-    for one in groups[:SHOWN]:
+    own = [one for one in groups if one.name != CALL_PART]
+    for one in own[:SHOWN]:
         shown.add_row(*_row(_clipped(one.name), one, total))
-    if rest := groups[SHOWN:]:
+    if rest := own[SHOWN:]:
         shown.add_row(*_row(f"{counted(len(rest), 'more group')}", _together(rest), total))
+    for one in groups:
+        if one.name == CALL_PART:
+            shown.add_row(*_row(one.name, one, total))
     return shown
 
 

@@ -39,7 +39,7 @@ class GroupTime:
 
 
 def group_times(steps: Sequence[str], call: CallSeconds, states: Sequence[TaskState], peak: Peak | None) -> list[GroupTime]:
-    """The times of each group, slowest first, and of what is in no step (`CALL_PART`). steps: the names of a call's steps."""
+    """The times of each group, and of inputs and results (`CALL_PART`), slowest first. steps: the names of a call's steps."""
     known = {state.task.name: state for state in states}
     uses: dict[str, list[float]] = defaultdict(list)
     for name, one in zip(steps, call.steps, strict=True):
@@ -49,8 +49,8 @@ def group_times(steps: Sequence[str], call: CallSeconds, states: Sequence[TaskSt
 
 
 def limit_of(groups: Sequence[GroupTime]) -> float:
-    """Seconds of a call if every group ran at its limit; a group without a limit counts with its measured time."""
-    return sum(one.seconds if one.limit is None else one.limit for one in groups)
+    """Seconds of a call if every group ran at its limit. One without a limit, or faster than it because its data were in caches, counts as measured."""
+    return sum(one.seconds if one.limit is None else min(one.seconds, one.limit) for one in groups)
 
 
 def _group(name: str, times: Sequence[float], state: TaskState | None, peak: Peak | None) -> GroupTime:

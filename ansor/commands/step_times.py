@@ -1,4 +1,4 @@
-"""The time of a network's call by part: measured kernels, other kernels, steps in PyTorch, and copying inputs and results."""
+"""The time of a network's call by part: measured kernels, other kernels, steps in PyTorch, and checking and copying inputs and results."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ class Part:
 
 @dataclass(frozen=True)
 class StepTimes:
-    """A call's steps by kind: `measured` kernels have a recorded time, `others` have none, `torch` are steps in PyTorch. rest: seconds of checking and copying
-    inputs and results."""
+    """A call's steps by kind: `measured` kernels have a recorded time, `others` have none, `torch` are steps in PyTorch.
+
+    rest: seconds of checking and copying inputs and results.
+    """
 
     measured: Part
     others: Part

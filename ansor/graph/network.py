@@ -153,7 +153,7 @@ class CompiledNetwork(Locked):
         return self.called(args, kwargs, _in_order)
 
     def called(self, args: tuple[object, ...], kwargs: dict[str, object], run: Callable[[Sequence[Step]], None]) -> object:
-        """A call in which `run` runs what `runs` lists."""
+        """Like a call, but `run` is given `runs` and must run each of them once, in order; for timing. Raises what a call raises."""
         leaves = self._call.arrays_of(args, kwargs)
         if self._watched is not None:
             change = self._watched.change()

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Protocol, runtime_checkable
 
 from ansor.graph.export import CallArguments
 from ansor.graph.network import CompiledNetwork, Step
@@ -16,18 +15,10 @@ MOST_CALLS = 512
 """The most calls whose times are remembered: of twice as many, every second one."""
 
 
-@runtime_checkable
-class TimedSteps(Protocol):
-    """Several steps that run as one."""
-
-    def timed(self) -> list[float]:
-        """Run them; returns the seconds of each."""
-        ...
-
-
 @dataclass(frozen=True)
 class CallSeconds:
-    """Where the seconds of a call go: to each of the network's steps, and to the rest, which is checking and copying inputs and results."""
+    """Where the seconds of a call go: to each of the network's steps, and to the rest, which is checking and copying inputs and results. Taking the times is in
+    neither."""
 
     steps: Sequence[float]
     rest: float
@@ -39,7 +30,7 @@ class CallSeconds:
 
 
 class StepClock:
-    """Makes calls of a network, and remembers where the seconds of all of them went. Mutable."""
+    """Calls a network and records how long each part of each call took. Mutable."""
 
     def __init__(self, network: CompiledNetwork, arguments: CallArguments, clock: Clock = time.perf_counter) -> None:
         self._network, self._arguments, self._clock = network, arguments, clock
@@ -49,9 +40,17 @@ class StepClock:
     def __call__(self) -> None:
         """One call."""
         steps: list[float] = []
+        within = 0.0
+
+        def run(runs: Sequence[Step]) -> None:
+            nonlocal within
+            begin = self._clock()
+            steps.extend(_seconds(runs, self._clock))
+            within = self._clock() - begin
+
         begin = self._clock()
-        self._network.called(*self._arguments, lambda runs: steps.extend(_seconds(runs, self._clock)))
-        found = CallSeconds(steps, self._clock() - begin - sum(steps))
+        self._network.called(*self._arguments, run)
+        found = CallSeconds(steps, self._clock() - begin - within)
         if self._count % self._every == 0:
             self._calls.append(found)
         self._count += 1
@@ -80,8 +79,9 @@ def low(times: Sequence[float]) -> float:
 
 def _seconds(runs: Sequence[Step], clock: Clock) -> Iterator[float]:
     for step in runs:
-        if isinstance(step, TimedSteps):
-            yield from step.timed()
+        timed = getattr(step, "timed", None)  # of several steps that run as one: their seconds
+        if timed is not None:
+            yield from timed()
         else:
             start = clock()
             step()

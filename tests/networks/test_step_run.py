@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import weakref
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from torch import nn
 import ansor
 from ansor.errors import OutOfRangeError
 from ansor.graph.network import CompiledNetwork
-from ansor.graph.step_seconds import MOST_CALLS, StepClock
+from ansor.graph.step_seconds import MOST_CALLS, CallSeconds, StepClock
 from ansor.graph.tasks import extract
 from ansor.networks.network_kernel import NetworkKernel
 from ansor.networks.step_run import StepRun, joined
@@ -159,3 +160,30 @@ def test_a_mixed_network_has_a_time_for_each_step() -> None:
     for _ in range(5 * MOST_CALLS):
         steps()
     assert len(steps.seconds.steps) == len(network.steps) and len(steps._calls) < 2 * MOST_CALLS
+
+
+class FakeCall:
+    """A network whose clock only its parts advance: 3 s before the steps, 4 s after them; a step of 2 s, and two of 5 and 6 s that run as one."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+    def timed(self) -> list[float]:
+        self.wait(5.0 + 6.0 + 0.5)  # half a second to take the times
+        return [5.0, 6.0]
+
+    def called(self, args: tuple[object, ...], kwargs: dict[str, object], run: Callable[[Sequence[object]], None]) -> None:
+        self.wait(3.0)
+        run([lambda: self.wait(2.0), self])
+        self.wait(4.0)
+
+
+def test_what_is_in_no_step_is_the_rest_without_the_time_of_the_clock() -> None:
+    call = FakeCall()
+    steps = StepClock(call, ((), {}), lambda: call.now)  # type: ignore[arg-type]  # only `called` is used
+    steps()
+    steps()
+    assert steps.seconds == CallSeconds([2.0, 5.0, 6.0], 7.0) and steps.seconds.total == 20.0

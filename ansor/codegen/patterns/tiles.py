@@ -18,10 +18,10 @@ from ansor.codegen.chunks import chunks
 from ansor.codegen.dialect import C_TYPES, literal
 from ansor.codegen.edges import ANY_LENGTH, Edge, edges, guards_by
 from ansor.codegen.emitter import Counts, Emitter, opened
-from ansor.codegen.fetched_ahead import constants, fetches
 from ansor.codegen.patterns.base import names, widest
 from ansor.codegen.patterns.plain_loops import PlainLoops
 from ansor.codegen.pieces import pieces
+from ansor.codegen.prefetch import constants, prefetches
 from ansor.codegen.tensorized import TileText
 from ansor.codegen.tree import Code
 from ansor.codegen.values import Lanes, Writer, contiguous, vectorizable
@@ -203,7 +203,7 @@ def _accumulating(held: TileAccumulators, reductions: Sequence[For], tile: Tile,
     text = step.ahead(held, emit)
     openings, within = _openings(reductions, len(held.places) * (1 + len(pieces(held.store.value))), tile.within, emit)
     inside = emit.where(within, lambda: step.each(held, emit) if text is None else [*text.inside])
-    inside = [*_fetches(tile, reductions, step.group, len(held.places), emit), *inside]
+    inside = [*_prefetches(tile, reductions, step, emit), *inside]
     for (loop, end), lines in reversed(openings):
         inside = [*lines, *emit.loop(loop, inside, end)]
     code += [*text.before, *inside, *text.after] if text is not None else inside
@@ -212,13 +212,16 @@ def _accumulating(held: TileAccumulators, reductions: Sequence[For], tile: Tile,
     return code
 
 
-def _fetches(tile: Tile, reductions: Sequence[For], group: tuple[Var, ...], accumulators: int, emit: Emitter) -> list[str]:
-    """What a step fetches ahead: nothing outside the reduction loops, or without a system, whose processors have small caches or none."""
+def _prefetches(tile: Tile, reductions: Sequence[For], step: Step, emit: Emitter) -> list[str]:
+    """Prefetches of one step, the same in shorter tiles. None outside the reduction loops, and none on bare-metal targets, whose caches are small or absent."""
     if not reductions or not emit.machine.dialect.hosted:
         return []
+    whole = places(tile.spatial, {}, tile.store, step.lanes(widest(tile.store, emit.machine.vector_bytes)))
     loops = (*tile.enclosing, *tile.around, *reductions)
-    inside = (*(loop.var for loop in tile.spatial), *group)
-    return [line for read in constants(tile.store, inside) for line in fetches(read, loops, accumulators, emit)]
+    shared = max((k for k, loop in enumerate(loops, 1) if emit.machine.parallel and loop.parallel), default=0)  # among threads
+    inside = (*(loop.var for loop in tile.spatial), *step.group)
+    found = [line for read in constants(tile.store, inside) for line in prefetches(read, loops[:shared], loops[shared:], len(whole), emit)]
+    return list(dict.fromkeys(found))
 
 
 def accumulator(emit: Emitter, name: str, writer: Writer, store: Store, before: Sequence[Var]) -> list[Code]:
