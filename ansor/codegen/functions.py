@@ -110,9 +110,7 @@ def _parallel_loops(node: Node, machine: Machine) -> tuple[tuple[For, ...], tupl
     return tuple(found), body
 
 
-def _written(
-    node: Node, enclosing: tuple[For, ...], machine: Machine, patterns: Sequence[Pattern], sums: Mapping[Store, Access]
-) -> WrittenNest:
+def _written(node: Node, enclosing: tuple[For, ...], machine: Machine, patterns: Sequence[Pattern], sums: Mapping[Store, Access]) -> WrittenNest:
     loops, store = chain(node)
     if store is None:
         assert isinstance(node, For)

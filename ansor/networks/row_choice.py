@@ -125,7 +125,7 @@ def _recorded_way(whole: ExtractedGraph, target: Target, records: str | Path) ->
 
 
 def _stretch_of(way: str, possible: Sequence[Stretch]) -> Stretch | None:
-    """The stretch that a way to run a network divides; None if that is none, or none of the possible ones."""
+    """The possible stretch that `way` says to divide; None if it names no stretch, or one that is no longer possible."""
     return next((one for one in possible if WAY.format(one.first, one.end, one.rows) == way), None)
 
 

@@ -214,13 +214,13 @@ def _accumulating(held: TileAccumulators, reductions: Sequence[For], tile: Tile,
 
 def _prefetches(tile: Tile, reductions: Sequence[For], step: Step, emit: Emitter) -> list[str]:
     """Prefetches of one step, the same in shorter tiles. None outside the reduction loops, and none on bare-metal targets, whose caches are small or absent."""
-    if not reductions or not emit.machine.dialect.hosted:
+    reads = constants(tile.store, (*(loop.var for loop in tile.spatial), *step.group))
+    if not reads or not reductions or not emit.machine.dialect.hosted:
         return []
     whole = places(tile.spatial, {}, tile.store, step.lanes(widest(tile.store, emit.machine.vector_bytes)))
     loops = (*tile.enclosing, *tile.around, *reductions)
     shared = max((k for k, loop in enumerate(loops, 1) if emit.machine.parallel and loop.parallel), default=0)  # among threads
-    inside = (*(loop.var for loop in tile.spatial), *step.group)
-    found = [line for read in constants(tile.store, inside) for line in prefetches(read, loops[:shared], loops[shared:], len(whole), emit)]
+    found = [line for read in reads for line in prefetches(read, loops[:shared], loops[shared:], len(whole), emit)]
     return list(dict.fromkeys(found))
 
 
