@@ -22,12 +22,16 @@ from ansor.cost_model.cache_sets import FirstCache
 from ansor.cost_model.index_division import index_divisions
 from ansor.cost_model.nest import Nest
 from ansor.cost_model.register_tile import Tile, register_tile
-from ansor.ir.columns import Flag, Row, ceil, choose, larger, log, log2, negated, row
+from ansor.ir.columns import Flag, Int, Row, ceil, choose, larger, log, log2, negated, row
+from ansor.ir.intrinsics import Block
 from ansor.ir.loops import Loops
 from ansor.schedule.legality import accumulators, registers_for
 from ansor.schedule.machine import Machine
 from ansor.targets.hardware import Caches
 from ansor.targets.prior import Issue, Prior
+
+RESULT = 2.0
+"""Products of blocks in the time in which a block of results is loaded and stored."""
 
 
 class Core(Machine, Protocol):
@@ -103,19 +107,37 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
     """Cycles of a statement's arithmetic and loads if all data are in the first cache, of all threads together."""
     issue, overhead, reduction = core.prior.issue, core.prior.overhead, core.prior.reduction
     divisions = overhead.division * index_divisions(statement.nest)
+    intrinsic = statement.nest.path[-1].intrinsic if statement.nest.path else None
+    if intrinsic is not None and intrinsic.block is not None:
+        return block_cycles(statement.nest, intrinsic.block) + divisions
     work = tile.work.arithmetic / issue.arithmetic + tile.work.choices + overhead.call * tile.work.calls
     if statement.nest.store.combiner is None:
         return tile.bodies * larger(larger(work, tile.loads / issue.loads), tile.vectors) + tile.runs + divisions
     most = row(accumulators(registers_for(statement.nest.path, statement.nest.store, core)))
     spills = overhead.spill * larger(tile.vectors - most, 0.0)
     running = choose(tile.vectors > 1, larger(reduction.together // tile.vectors, 1.0), reduction.running)
-    chain = issue.latency + (issue.late if statement.nest.path[-1].intrinsic else 0.0)
+    chain = issue.latency + (issue.late if intrinsic else 0.0)
     latency = choose(tile.partial > 1, chain / running, chain) / runs_at_once(tile, issue)
     body = larger(larger(work, tile.loads / issue.loads), latency) + spills
     if issue.each:
         body = body + issue.each * (tile.vectors + tile.loads)
     folded = reduction.fold * log2(tile.partial)
     return tile.bodies * body + divisions + tile.runs * (overhead.result * tile.vectors + overhead.loop + folded * tile.vectors)
+
+
+def block_cycles(nest: Nest, block: Block) -> Row:
+    """Cycles of products of blocks, and of loading and storing their results: for each block as many as it can have rows, however many it has."""
+    lanes, depth = nest.path[-2].var.extent, nest.path[-3].var.extent
+    rows: Int = 1
+    held: Row = 1.0
+    outside = [loop for loop in reversed(nest.path[:-3]) if loop.stage == nest.store.stage]
+    while outside and outside[0].kind != "reduce":
+        rows = rows * outside.pop(0).var.extent
+    while outside and outside[0].kind == "reduce":
+        held = held * row(outside.pop(0).var.extent)
+    blocks = row(-(-rows // block.rows) * -(-lanes // block.rows))
+    products = nest.iterations * blocks / row(rows * lanes * depth * nest.path[-1].var.extent)
+    return block.rows * (products + RESULT * products / held)
 
 
 def runs_at_once(tile: Tile, issue: Issue) -> Row:

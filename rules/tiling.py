@@ -37,10 +37,24 @@ class Tiled:
 
 @dataclass(frozen=True)
 class Inner:
-    """What one instruction computes inside the tiles: a vector along one axis, a group of another."""
+    """What one instruction computes inside the tiles: a vector along one axis, a group of another, or as many groups as fit a block."""
 
     intrinsic: Intrinsic
     match: Match
+
+    @property
+    def groups(self) -> int:
+        """Groups of a block: the most that divide the axis; 1 for an instruction on vectors."""
+        if self.intrinsic.block is None:
+            return 1
+        count = self.match.group.extent // self.intrinsic.group
+        return next(groups for groups in range(min(count, self.intrinsic.block.groups), 0, -1) if count % groups == 0)
+
+    def splits(self, stage: str) -> list[Step]:
+        """Split off what one instruction sums; for a block, its groups from the elements of each."""
+        axis, size = self.match.group.name, self.intrinsic.group
+        whole = Split(stage, axis, (self.groups * size,), 2)
+        return [whole] if self.intrinsic.block is None else [whole, Split(stage, f"{axis}_1", (size,), 2)]
 
 
 def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: bool = False, uneven: int | None = UNEVEN, inner: Inner | None = None) -> Tiled:
@@ -53,7 +67,8 @@ def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: boo
     packed constant has (output channels) come last in every level, so that vectors run along them; but only for a `private` tile, which is stored in
     the order of its loops, while a whole tensor is stored as declared. For axes of at least `uneven` elements, innermost lengths need not divide; with
     None, all lengths divide. With `inner`, its group is split off first and becomes the innermost loop, and the vectors run along its lanes:
-    for i_0, j_0, i_1, j_1, k_0_0, i_2, j_2, k_0_1, i_3, j_3, k_1.
+    for i_0, j_0, i_1, j_1, k_0_0, i_2, j_2, k_0_1, i_3, j_3, k_1. If the instruction multiplies blocks, k_1 is all that a block sums, in groups:
+    for i_0, j_0, i_1, j_1, k_0_0, i_2, j_2, k_0_1, i_3, k_1_0, j_3, k_1_1.
     """
     state = sketch.state
     letters = _checked(structure)
@@ -66,8 +81,8 @@ def tile(sketch: Sketch, stage: str, structure: str = STRUCTURE, *, private: boo
     for axis in axes:
         count, label, extent, even = letters.count(_letter(axis)), axis.name, axis.extent, uneven is None or axis.extent < uneven
         if inner is not None and axis is inner.match.group:
-            label, extent, even = f"{axis.name}_0", axis.extent // inner.intrinsic.group, True  # a group is never partial
-            steps.append(Split(stage, axis.name, (inner.intrinsic.group,), 2))
+            label, extent, even = f"{axis.name}_0", axis.extent // (inner.groups * inner.intrinsic.group), True  # a group is never partial
+            steps += inner.splits(stage)
         if axis.name in whole or count == 1:
             parts[axis.name] = [label]
             continue
@@ -101,7 +116,10 @@ def _ordered(stage: str, order: tuple[str, ...], parts: dict[str, list[str]], in
     if inner is None:
         return [Reorder(stage, order)]
     lanes, group = parts[inner.match.lanes.name][-1], f"{inner.match.group.name}_1"
-    return [Reorder(stage, (*order, group)), Tensorize(stage, lanes, group, inner.intrinsic.name)]
+    if inner.intrinsic.block is None:
+        return [Reorder(stage, (*order, group)), Tensorize(stage, lanes, group, inner.intrinsic.name)]
+    others = tuple(loop for loop in order if loop != lanes)
+    return [Reorder(stage, (*others, f"{group}_0", lanes, f"{group}_1")), Tensorize(stage, lanes, f"{group}_1", inner.intrinsic.name)]
 
 
 def _checked(structure: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import platform
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -54,6 +55,7 @@ _V3 = _V1 | {"avx2"}
 _V4 = _V3 | {"avx512bw", "avx512vl"}
 _VNNI = _V4 | {"avx512vnni"}
 _BF16 = _VNNI | {"avx512bf16"}
+TILES = frozenset({"amx-bf16", "amx-int8"})
 _DOT = frozenset({"dotprod"})
 PROCESSORS = {
     "x86-64": Processor(16, 16, 32, 256, 4096, _V1),
@@ -68,7 +70,7 @@ PROCESSORS = {
     "skylake-avx512": Processor(64, 32, 32, 1024, 16384, _V4),
     "cascadelake": Processor(64, 32, 32, 1024, 16384, _VNNI),
     "icelake-server": Processor(64, 32, 48, 1280, 32768, _VNNI),
-    "sapphirerapids": Processor(64, 32, 48, 2048, 65536, _BF16 | {"avxvnni"}),
+    "sapphirerapids": Processor(64, 32, 48, 2048, 65536, _BF16 | {"avxvnni"} | TILES),
     "alderlake": Processor(32, 16, 48, 1280, 16384, _V3 | {"avxvnni"}),
     "znver1": Processor(32, 16, 32, 512, 8192, _V3),
     "znver2": Processor(32, 16, 32, 512, 16384, _V3),
@@ -83,7 +85,9 @@ PROCESSORS = {
     "apple-m1": Processor(16, 32, 128, 4096, 0, _DOT),
 }
 
-CPUINFO_NAMES = {"avx512_vnni": "avx512vnni", "avx512_bf16": "avx512bf16", "avx_vnni": "avxvnni", "asimddp": "dotprod"}
+CPUINFO_NAMES = {
+    "avx512_vnni": "avx512vnni", "avx512_bf16": "avx512bf16", "avx_vnni": "avxvnni", "amx_int8": "amx-int8", "amx_bf16": "amx-bf16", "asimddp": "dotprod",
+}  # fmt: skip
 
 OPTIONS = (
     MCPU,
@@ -127,7 +131,7 @@ def _detected() -> tuple[Processor, int]:
     """This machine's core and its cache line in bytes. What the system does not report comes from a plain processor of its kind."""
     flags = _cpu_flags(Path("/proc/cpuinfo"))
     core, line = vectors_of(platform.machine(), flags), 64
-    core = replace(core, features=core.features | features_of(flags))
+    core = replace(core, features=(core.features | features_of(flags)) - (frozenset() if tiles_allowed() else TILES))
     for (level, kind), (kib, bytes_in_line) in caches_of(Path("/sys/devices/system/cpu/cpu0/cache")).items():
         if kind != "Instruction" and level in (1, 2, 3):
             core = replace(core, **{f"l{level}": kib})  # type: ignore[arg-type]  # l1, l2 or l3
@@ -144,6 +148,14 @@ def vectors_of(machine: str, flags: frozenset[str]) -> Processor:
     if {"avx2", "fma"} <= flags:
         return PROCESSORS["x86-64-v3"]
     return PROCESSORS["x86-64"]
+
+
+def tiles_allowed() -> bool:
+    """Whether this process may use AMX's registers, which Linux gives to a process that asks; a sandbox may refuse."""
+    if platform.system() != "Linux" or platform.machine() != "x86_64":
+        return False
+    arch_prctl, request_permission, tile_data = 158, 0x1023, 18
+    return bool(ctypes.CDLL(None).syscall(arch_prctl, request_permission, tile_data) == 0)
 
 
 def features_of(flags: frozenset[str]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Splits a number of elements into vectors."""
+"""Splits a number of elements into vectors, or into parts of a limited length."""
 
 from __future__ import annotations
 
@@ -12,3 +12,13 @@ def chunks(extent: int, widest: int) -> list[tuple[int, int]]:
         found.append((offset, max(lanes, 1)))
         offset += max(lanes, 1)
     return found
+
+
+def whole_first(extent: int, most: int) -> list[tuple[int, int]]:
+    """`extent` as (offset, count): parts of `most`, and the rest."""
+    return [(begin, min(most, extent - begin)) for begin in range(0, extent, most)]
+
+
+def divided(extent: int, most: int) -> list[tuple[int, int]]:
+    """`extent` as (offset, count): as few parts of at most `most` as possible, all but the last one equal."""
+    return whole_first(extent, -(-extent // -(-extent // most)))

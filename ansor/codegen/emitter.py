@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from ansor.codegen.dialect import C_TYPES, Helpers, literal
 from ansor.codegen.edges import Edge
 from ansor.codegen.machine import Machine
+from ansor.codegen.matrix_registers import Registers
 from ansor.codegen.pieces import pieces
 from ansor.codegen.tree import Block, Code, block
 from ansor.codegen.values import Writer, combined
@@ -25,12 +26,13 @@ Counts = Mapping[Var, int]
 
 @dataclass(frozen=True, eq=False)
 class Emitter:
-    """Writes for one translation unit. taken: names of tensors and loops."""
+    """Writes one function of a translation unit. taken: names of tensors and loops; registers: the matrix registers that it uses."""
 
     machine: Machine
     writer: Writer
     taken: frozenset[str]
     numbers: Iterator[int] = field(default_factory=itertools.count)
+    registers: Registers = field(default_factory=Registers)
 
     @property
     def helpers(self) -> Helpers:

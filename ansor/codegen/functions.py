@@ -158,6 +158,10 @@ def aligned(place: str, dtype: str, dialect: Dialect) -> str:
 
 def body_code(function: Function, emit: Emitter) -> list[Code]:
     """The statements of a function."""
+    return emit.registers.around(_loops(function, emit))
+
+
+def _loops(function: Function, emit: Emitter) -> list[Code]:
     if not function.parallel:
         return nest_code(function.body, emit)
     if function.strips is not None:

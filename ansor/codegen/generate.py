@@ -1,6 +1,6 @@
 """Generates C from the loops of one program, in passes over one frozen value: `PASSES`, in order. The first matching one of `PATTERNS` writes a perfect nest.
 
-    reducing, an intrinsic inside        register tile of instructions
+    reducing, an intrinsic inside        register tile of instructions, or blocks of matrix registers
     bytes copied into groups             vectors interleaved in registers
     a copy that reads across memory      square blocks, transposed in registers
     reducing along vectors               vectors of partial results, combined at the end
@@ -22,6 +22,7 @@ from ansor.codegen.emitter import Emitter
 from ansor.codegen.functions import Function, WrittenNest, body_code, function_code, function_of, names_in, nest_code, used_by
 from ansor.codegen.machine import Machine
 from ansor.codegen.patterns.base import Pattern
+from ansor.codegen.patterns.block_tile import BLOCK_TILE
 from ansor.codegen.patterns.interleaved_copy import INTERLEAVED_COPY
 from ansor.codegen.patterns.intrinsic_tile import INTRINSIC_TILE
 from ansor.codegen.patterns.plain_loops import PLAIN_LOOPS
@@ -45,7 +46,8 @@ from ansor.te.dtypes import BYTES
 __all__ = ["PASSES", "PATTERNS", "Draft", "Machine", "draft_of", "generate"]
 
 PATTERNS: tuple[Pattern, ...] = (
-    INTRINSIC_TILE,  # first: schedules request it explicitly
+    BLOCK_TILE,  # these two first: schedules request them explicitly
+    INTRINSIC_TILE,
     INTERLEAVED_COPY,
     TRANSPOSED_COPY,  # before rows: a row of it would gather each vector element by element
     VECTOR_REDUCTION,  # before tiles: its innermost loop is a reduction

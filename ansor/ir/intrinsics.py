@@ -17,6 +17,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from math import isqrt
 
 from ansor.errors import TargetError
 from ansor.ir import access
@@ -38,6 +39,23 @@ class CText:
     code: tuple[tuple[int, str], ...]
 
 
+@dataclass(frozen=True)
+class Block:
+    """What an instruction on matrix registers multiplies at once: `rows` rows of `a`, the lanes of `b`, and `groups` groups one after the other.
+
+    Fewer of each take as long. registers: how many matrix registers there are, for operands and results.
+    """
+
+    rows: int
+    groups: int
+    registers: int
+
+    @property
+    def held(self) -> int:
+        """Blocks of rows, and of columns, whose products all fit into registers with these operands."""
+        return isqrt(self.registers + 1) - 1
+
+
 @dataclass(frozen=True, eq=False)
 class Intrinsic:
     """One instruction.
@@ -46,6 +64,7 @@ class Intrinsic:
     widened: elements become int16 before they are multiplied (two fill a lane); otherwise they stay int8 (four fill a lane).
     offset: added to each element of `a` by flipping its sign bit, because the instruction takes it as unsigned; `offset * sum(b)` is subtracted at the end.
     plain: with an offset, the same instruction for an `a` that is unsigned to begin with; it sums `b` ahead of the tiles.
+    block: for an instruction on matrix registers, which loads its operands from memory itself. Its C text is the name of a function on such registers.
     """
 
     name: str
@@ -55,6 +74,7 @@ class Intrinsic:
     widened: bool = False
     offset: int = 0
     plain: Intrinsic | None = None
+    block: Block | None = None
 
     def __str__(self) -> str:
         return self.name

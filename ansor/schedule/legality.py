@@ -13,13 +13,17 @@ from numpy.typing import NDArray
 
 from ansor.errors import ScheduleError
 from ansor.ir.columns import MANY_AT_ONCE, Flag, Int, choose, larger, negated, product
-from ansor.ir.loops import For, Loops, Store, stores
+from ansor.ir.loops import Access, For, Loops, Store, stores
 from ansor.schedule.machine import Limit, Machine
 from ansor.schedule.memory import fits_memories
 from ansor.te.dtypes import BYTES
-from ansor.te.expr import computed
+from ansor.te.expr import Binary, Cast, computed
+from ansor.te.fold import walk
 
 MAX_STATEMENTS = 4096
+FEWEST_ROWS = 6
+"""Rows of a block in matrix registers: with fewer, it is no faster than instructions on vectors."""
+
 BESIDE = 2
 """Registers kept for operands where a group of registers holds one vector: what products read is narrower than their sums, and one factor is a scalar."""
 
@@ -59,11 +63,11 @@ def fits_registers(loops: Loops, machine: Machine) -> Flag:
 
 
 def fills_instructions(loops: Loops, machine: Machine) -> Flag:
-    """True when the vectors around an intrinsic fill whole instructions, at least of its narrowest form."""
+    """True when the vectors around an intrinsic fill whole instructions, at least of its narrowest form, and blocks of rows fill and fit its registers."""
     result: Flag = True
     for path, store, _ in _statements(loops, machine.vector_bytes):
         if store.combiner is not None:
-            result = result & _fills_lanes(path)
+            result = result & _fills_lanes(path) & _fits_blocks(path, store)
     return result
 
 
@@ -187,6 +191,22 @@ def offsets(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int:
 def _fills_lanes(path: tuple[For, ...]) -> Flag:
     intrinsic = path[-1].intrinsic if path else None
     return True if intrinsic is None else path[-2].var.extent % min(intrinsic.lanes) == 0
+
+
+def _fits_blocks(path: tuple[For, ...], store: Store) -> Flag:
+    """Whether blocks have enough rows, and fit the registers. They load what they multiply from memory: none of it may be computed on the way."""
+    intrinsic = path[-1].intrinsic if path else None
+    if intrinsic is None or intrinsic.block is None:
+        return True
+    if not all(isinstance(node, Binary | Cast | Access) for node in walk(store.value)):
+        return False
+    rows: Int = 1
+    for loop in reversed(path[:-3]):
+        if loop.kind == "reduce" or loop.stage != store.stage:
+            break
+        rows = rows * loop.var.extent
+    held = intrinsic.block.held
+    return (rows >= FEWEST_ROWS) & (rows <= held * intrinsic.block.rows) & (path[-2].var.extent <= held * max(intrinsic.lanes))
 
 
 def _memory_step(store: Store, loop: For) -> Int:

@@ -123,10 +123,21 @@ def test_products_are_those_of_exact_numbers_but_for_float32_and_one_rounding(sh
 
 @pytest.mark.parametrize("constant", [True, False])
 def test_the_untuned_pick_uses_the_instruction(constant: bool) -> None:
-    picked = ansor.auto_schedule(dense(64, 128, 96, constant), target="cpu -threads=1 -vector-bytes=64 -mattr=+avx512bf16,+avx512vl", trials=0)
+    features = "+avx512bf16,+avx512vl,-amx-bf16"
+    picked = ansor.auto_schedule(dense(64, 128, 96, constant), target=f"cpu -threads=1 -vector-bytes=64 -mattr={features}", trials=0)
     assert f"ANSOR_{NAME}_16(acc" in picked.source
     task = ansor.SearchTask(dense, (64, 128, 96, constant), "cpu -mcpu=cascadelake -threads=1")
     assert not any(hasattr(step, "intrinsic") for sketch in ansor.SketchPolicy(task).generate_sketches() for step in sketch.steps)
+
+
+def test_the_untuned_pick_uses_matrix_registers() -> None:
+    """Plain C if this machine has none."""
+    tensors = dense(64, 128, 96)
+    kernel = ansor.auto_schedule(tensors, target="cpu -threads=1 -vector-bytes=64 -num-registers=32 -mattr=+amx-bf16", trials=0)
+    assert "ANSOR_amx_dpbf16_dot(0, 4, 6);" in kernel.source
+    given = drawn(tensors)
+    (exact,) = evaluate(tensors[-1:], dict(zip(["x", "w", "bias"], given, strict=True)), "float64")
+    assert (np.abs(np.asarray(kernel(*given)).astype(np.float64) - exact) <= np.abs(exact) / 256 + 1e-5 * np.abs(exact).max()).all()
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

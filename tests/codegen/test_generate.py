@@ -1,7 +1,7 @@
 """Generated C as text: what a person reads, and what must be in it."""
 
 from ansor import te
-from ansor.codegen.chunks import chunks
+from ansor.codegen.chunks import chunks, divided, whole_first
 from ansor.codegen.dialect import Dialect
 from ansor.codegen.generate import PASSES, Machine, draft_of, generate
 from ansor.ir.dag import Dag
@@ -83,6 +83,13 @@ def test_a_loop_to_unroll_says_so() -> None:
 def test_tails_are_halves() -> None:
     assert chunks(23, 8) == [(0, 8), (8, 8), (16, 4), (20, 2), (22, 1)]
     assert chunks(3, 1) == [(0, 1), (1, 1), (2, 1)]
+
+
+def test_parts_are_whole_or_equal() -> None:
+    assert whole_first(40, 16) == [(0, 16), (16, 16), (32, 8)]
+    assert divided(40, 16) == [(0, 14), (14, 14), (28, 12)]
+    assert divided(28, 16) == [(0, 14), (14, 14)]
+    assert divided(5, 16) == [(0, 5)]
 
 
 def uneven() -> Sketch:

@@ -13,7 +13,7 @@ from ansor.cost_model.features import extract
 from ansor.cost_model.register_tile import register_tile
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import ComputeAt, Parallel, Reorder, Split, Step
+from ansor.schedule.steps import ComputeAt, Pack, Parallel, Reorder, Split, Step, Tensorize
 from ansor.search.derive import spaces
 from ansor.targets.base import Target, parse_target
 from ansor.targets.prior import Prior
@@ -141,3 +141,22 @@ def test_a_core_that_waits_takes_longer() -> None:
     loops = Sketch(Dag(workloads.matmul(64, 64, 64))).lower_row(())
     waiting = replace(TARGET, prior=replace(TARGET.prior, issue=replace(TARGET.prior.issue, arithmetic=1.0, latency=8.0, window=8.0)))
     assert estimated_cycles(loops, 1, waiting)[0] > estimated_cycles(loops, 1, TARGET)[0]
+
+
+def blocks(rows: int, columns: int, tiles: int) -> float:
+    """Cycles of instructions of a product of 64 x 64 x 64, in tiles of some size, of which `tiles` cover it."""
+    a, b = te.placeholder((64, 64), "uint8", name="a"), te.placeholder((64, 64), "int8", name="b", constant=True)
+    split = (Split("c", "i", (rows,), 2), Split("c", "j", (columns,), 2), Split("c", "k", (64,), 2), Split("c", "k_1", (4,), 2))
+    order = Reorder("c", ("i_0", "j_0", "k_0", "i_1", "k_1_0", "j_1", "k_1_1"))
+    steps = (Pack("c", "b"), *split, order, Tensorize("c", "j_1", "k_1_1", "amx_u8s8"))
+    loops = Sketch(Dag([a, b, te.nn.matmul(a, b, out_dtype="int32", name="c")])).then(*steps).lower_row(())
+    target = parse_target("cpu -mcpu=sapphirerapids -threads=1")
+    (statement,) = statements_of(loops, first_cache(target))
+    return float(np.asarray(estimate(statement, target).instructions)) / tiles
+
+
+def test_blocks_take_as_long_however_full_they_are() -> None:
+    one = blocks(16, 16, 16)
+    assert one == 16 * 3  # a product, and twice as long to load and store its results
+    assert blocks(8, 16, 32) == one
+    assert blocks(32, 32, 4) == 4 * one

@@ -9,7 +9,7 @@ import pytest
 
 from ansor import te
 from ansor.errors import TargetError
-from ansor.ir.intrinsics import Intrinsic, available, declare, intrinsic_named, matched
+from ansor.ir.intrinsics import Block, Intrinsic, available, declare, intrinsic_named, matched
 from ansor.targets.base import find_intrinsic
 from ansor.targets.cpu import FEATURES, INTRINSICS
 from ansor.targets.neon import MATRICES
@@ -111,3 +111,8 @@ def test_a_name_stands_for_one_intrinsic() -> None:
     with pytest.raises(TargetError, match="asked to declare the intrinsic 'avx512_dpbusd_s8s8', which exists already"):
         declare([replace(SIGNED, features=frozenset())])
     assert find_intrinsic("abacus") is None
+
+
+@pytest.mark.parametrize(("registers", "held"), [(8, 2), (7, 1), (15, 3), (3, 1)])
+def test_registers_hold_products_of_blocks_with_their_operands(registers: int, held: int) -> None:
+    assert Block(16, 16, registers).held == held

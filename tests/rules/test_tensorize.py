@@ -7,7 +7,7 @@ import pytest
 from ansor import te
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import Tensorize
+from ansor.schedule.steps import Split, Tensorize
 from ansor.search.derive import derive_sketches
 from ansor.targets.base import Target, parse_target
 from ansor.te import nn
@@ -79,3 +79,55 @@ def test_operands_that_are_not_constant_are_copied_or_not() -> None:
     found = sketches(product(constant=False))
     copied = {("PackInside(stage='C_local', tensor='B')" in str(sketch)) for sketch in found}
     assert copied == {True, False}
+
+
+# matrix registers -------------------------------------------------------------------------------------------------------------------------------------
+
+AMX = parse_target("cpu -mcpu=sapphirerapids -threads=1")
+
+
+def test_an_instruction_on_matrix_registers_computes_rows_columns_and_sixteen_groups() -> None:
+    plain = sketches(product("uint8", k=256), AMX)[0]
+    assert str(plain) == """\
+Pack(stage='C', tensor='B')
+Split(stage='C', loop='i', lengths='C.i', parts=4)
+Split(stage='C', loop='j', lengths='C.j', parts=4)
+Split(stage='C', loop='k', lengths=(64,), parts=2)
+Split(stage='C', loop='k_1', lengths=(4,), parts=2)
+Split(stage='C', loop='k_0', lengths='C.k', parts=2)
+Reorder(stage='C', loops=('i_0', 'j_0', 'i_1', 'j_1', 'k_0_0', 'i_2', 'j_2', 'k_0_1', 'i_3', 'k_1_0', 'j_3', 'k_1_1'))
+Tensorize(stage='C', lanes='j_3', group='k_1_1', intrinsic='amx_u8s8')"""
+
+
+@pytest.mark.parametrize(("k", "groups"), [(256, 16), (64, 16), (40, 10), (72, 9), (16, 4)])
+def test_a_block_sums_as_many_groups_as_divide_the_reduction(k: int, groups: int) -> None:
+    found = sketches(product("uint8", k=k), AMX)[0]
+    assert Split("C", "k", (4 * groups,), 2) in found.steps
+
+
+@pytest.mark.parametrize(
+    ("tensors", "expected"),
+    [
+        (product("uint8", n=5), {"avx512_dpbusd_u8s8"}),
+        (product("uint8", k=12), {"avx512_dpbusd_u8s8"}),
+        (product("uint8", constant=False), {"amx_u8s8", "avx512_dpbusd_u8s8"}),
+    ],
+    ids=["few rows", "few groups", "an operand that is not packed"],
+)
+def test_where_blocks_would_be_nearly_empty_vectors_are_used(tensors: list[Tensor], expected: set[str]) -> None:
+    assert intrinsics(sketches(tensors, AMX)) == expected
+
+
+def test_registers_load_no_operand_that_is_computed_where_it_is_read() -> None:
+    x, y = te.placeholder((32, 64), "uint8", name="A"), te.placeholder((64, 64), "int8", name="B", constant=True)
+    shifted = te.compute((32, 64), lambda i, k: x[i, k] + te.const(1, "uint8"), name="shifted")
+    found = sketches([x, y, nn.matmul(shifted, y, out_dtype="int32", name="C")], AMX)
+    copied = [sketch for sketch in found if "tensor='shifted'" in str(sketch)]
+    assert intrinsics(copied) == {"amx_u8s8"}
+    assert intrinsics([sketch for sketch in found if sketch not in copied]) == {"avx512_dpbusd_u8s8"}
+
+
+def test_padding_is_written_first() -> None:
+    x, y = te.placeholder((1, 8, 8, 64), "uint8", name="A"), te.placeholder((3, 3, 64, 32), "int8", name="B", constant=True)
+    found = sketches([x, y, nn.conv2d(x, y, padding=1, out_dtype="int32", data_layout="NHWC", kernel_layout="HWIO")], AMX)
+    assert intrinsics(found) == {"amx_u8s8"}

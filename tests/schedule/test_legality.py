@@ -14,7 +14,7 @@ from ansor.schedule.legality import legal, legal_rows, offsets, register_tile, v
 from ansor.schedule.machine import Limit
 from ansor.schedule.memory import local_bytes
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import ComputeAt, Parallel, Reorder, Split, Step, Tensorize, Unroll, Vectorize
+from ansor.schedule.steps import ComputeAt, ComputeInline, Parallel, Reorder, Split, Step, Tensorize, Unroll, Vectorize
 from ansor.targets import cpu
 from ansor.targets.base import CodeGenerator, Kind, parse_target, register_kind
 from ansor.tasks.recording import recorded
@@ -134,3 +134,27 @@ def test_a_limit_that_branches_on_a_number_is_named() -> None:
     sketch = Sketch(Dag(matmul(64, 64, 64))).then(Split("C", "i", "C.i", 2), choices=[tile_choice("C.i", 64, 1)])
     with pytest.raises(ScheduleError, match="'short loops'.*not if, and, max"):
         recorded(sketch, parse_target("short"))
+
+
+def blocks(rows: int, columns: int) -> tuple[Step, ...]:
+    """A product in tiles of matrix registers."""
+    split = (Split("c", "i", (rows,), 2), Split("c", "j", (columns,), 2), Split("c", "k", (64,), 2), Split("c", "k_1", (4,), 2))
+    return (*split, Reorder("c", ("i_0", "j_0", "k_0", "i_1", "k_1_0", "j_1", "k_1_1")), Tensorize("c", "j_1", "k_1_1", "amx_u8s8"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "fits"),
+    [(32, 32, True), (16, 16, True), (8, 32, True), (4, 32, False), (64, 16, False), (16, 64, False), (32, 24, False)],
+)
+def test_blocks_have_to_fill_and_fit_matrix_registers(rows: int, columns: int, fits: bool) -> None:
+    a, b = te.placeholder((64, 64), "uint8", name="a"), te.placeholder((64, 192), "int8", name="b", constant=True)
+    loops = Sketch(Dag([a, b, te.nn.matmul(a, b, out_dtype="int32", name="c")])).then(*blocks(rows, columns)).lower_row(())
+    assert legal(loops, parse_target("cpu -mcpu=sapphirerapids -threads=1")) == fits
+
+
+def test_blocks_load_no_operand_that_is_computed_on_the_way() -> None:
+    a, b = te.placeholder((64, 64), "uint8", name="a"), te.placeholder((64, 64), "int8", name="b", constant=True)
+    shifted = te.compute((64, 64), lambda i, k: te.min(a[i, k], te.const(9, "uint8")), name="shifted")
+    product = te.nn.matmul(shifted, b, out_dtype="int32", name="c")
+    loops = Sketch(Dag([a, b, product])).then(ComputeInline("shifted"), *blocks(16, 16)).lower_row(())
+    assert legal(loops, parse_target("cpu -mcpu=sapphirerapids -threads=1")) is False

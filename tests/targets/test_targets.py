@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 from argparse import Namespace
@@ -19,6 +20,7 @@ from ansor.ir.loops import Loops
 from ansor.schedule.legality import legal
 from ansor.schedule.machine import Limit
 from ansor.schedule.sketch import Sketch
+from ansor.targets import cpu
 from ansor.targets.base import Bounds, Kind, Option, Target, find_kind, kind_names, parse_target, register_kind
 from ansor.targets.cpu import PROCESSORS, caches_of, features_of, vectors_of
 from ansor.tasks.task import SearchTask
@@ -91,7 +93,7 @@ def test_every_listed_processor_parses() -> None:
         ("cpu -cache-line=48", "is a power of two, at least 8"),
         ("cpu -cc='gcc", "close the quotation"),
         ("cpu -mattr=avx2", "-mattr=avx2; -mattr (instructions that it has or lacks) is +NAME or -NAME"),
-        ("cpu -mattr=+sse9", "of avx2, avx512bf16, avx512bw"),
+        ("cpu -mattr=+sse9", "of amx-bf16, amx-int8, avx2, avx512bf16, avx512bw"),
     ],
 )
 def test_mistakes_say_what_there_is(text: str, words: str) -> None:
@@ -211,6 +213,23 @@ def test_caches_are_read_from_files(tmp_path: Path) -> None:
 def test_features_have_the_names_of_compilers() -> None:
     assert features_of(frozenset({"fpu", "avx2", "avx512_vnni", "avx_vnni", "avx512_bf16"})) == {"avx2", "avx512vnni", "avxvnni", "avx512bf16"}
     assert features_of(frozenset({"asimddp", "i8mm", "fp"})) == {"dotprod", "i8mm"}
+
+
+def test_a_process_that_may_not_use_matrix_registers_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = frozenset({"avx512f", "avx512vl", "avx512dq", "avx512bw", "avx512_vnni", "amx_tile", "amx_int8", "amx_bf16"})
+    monkeypatch.setattr(cpu, "_cpu_flags", lambda path: flags)
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    for allowed in (True, False):
+        monkeypatch.setattr(cpu, "tiles_allowed", lambda allowed=allowed: allowed)
+        core, _ = cpu._detected.__wrapped__()
+        assert core.features & cpu.TILES == (cpu.TILES if allowed else frozenset())
+        assert "avx512vnni" in core.features
+
+
+def test_only_linux_on_x86_has_matrix_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(cpu.tiles_allowed(), bool)
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    assert not cpu.tiles_allowed()
 
 
 def test_features_are_added_and_taken_away() -> None:

@@ -60,7 +60,7 @@ class Instruction:
 
 def _match(nest: Nest) -> IntrinsicTile | PlainLoops | None:
     inner = inner_product(nest.loops, nest.store)
-    if inner is None:
+    if inner is None or inner.intrinsic.block is not None:
         return None
     tile = tile_of(nest.loops[:-1], nest.store, nest.loops[-1:], nest.enclosing)
     return IntrinsicTile(tile, replace(inner, sums=nest.sums)) if isinstance(tile, Tile) else tile

@@ -75,9 +75,14 @@ def tile_start(loops: Sequence[For]) -> int:
     return k if any(loop.kind == "reduce" for loop in loops[k:]) else max(len(loops) - 1, 0)
 
 
-def tile_of(loops: Sequence[For], store: Store, group: tuple[For, ...] = (), enclosing: tuple[For, ...] = ()) -> Tile | PlainLoops:
-    """The tile of a reducing nest; plain loops, with `group` inside, if its guards are not ends of its loops. enclosing: the loops around the nest."""
-    count = tile_start(loops)
+def tile_of(
+    loops: Sequence[For], store: Store, group: tuple[For, ...] = (), enclosing: tuple[For, ...] = (), start: int | None = None
+) -> Tile | PlainLoops:  # fmt: skip
+    """The tile of a reducing nest; plain loops, with `group` inside, if its guards are not ends of its loops.
+
+    enclosing: the loops around the nest; start: where the tile begins, by default at `tile_start`.
+    """
+    count = tile_start(loops) if start is None else start
     around, inside = list(loops[:count]), list(loops[count:])
     while True:
         reductions = [loop for loop in inside if loop.kind == "reduce"]
