@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def test_an_instruction_is_its_declaration(intrinsic: Intrinsic, flags: tuple[st
     np.testing.assert_array_equal(acc, expected)
 
 
-def numbers(shape: tuple[int, int], dtype: str, rng: np.random.Generator) -> NDArray[np.generic]:
+def numbers(shape: tuple[int, int], dtype: str, rng: np.random.Generator) -> NDArray[Any]:
     """Rows of four bytes: groups, or one result."""
     if dtype == "bfloat16":
         halves = rng.integers(-8, 9, (*shape, 2)).astype(np.float32).view(np.uint32) >> 16
@@ -76,9 +77,8 @@ def numbers(shape: tuple[int, int], dtype: str, rng: np.random.Generator) -> NDA
     return rng.integers(limits.min, limits.max, (*shape, 4), endpoint=True).astype(dtype)
 
 
-def product(a: NDArray[np.generic], b: NDArray[np.generic]) -> NDArray[np.generic]:
+def product(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """Sums of products over groups and what is in them."""
-    if a.dtype == np.uint16:
-        one, other = ((part.astype(np.uint32) << 16).view(np.float32) for part in (a, b))
-        return np.einsum("rgq,glq->rl", one, other)
-    return np.einsum("rgq,glq->rl", a.astype(np.int32), b.astype(np.int32))
+    one, other = ((part.astype(np.uint32) << 16).view(np.float32) if a.dtype == np.uint16 else part.astype(np.int32) for part in (a, b))
+    found: NDArray[Any] = np.einsum("rgq,glq->rl", one, other)
+    return found
