@@ -10,6 +10,7 @@ do not move with the loop (roofline of the innermost loop, cache footprints as i
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -22,15 +23,16 @@ from ansor.cost_model.cache_sets import FirstCache
 from ansor.cost_model.index_division import index_divisions
 from ansor.cost_model.nest import Nest
 from ansor.cost_model.register_tile import Tile, register_tile
-from ansor.ir.columns import Flag, Int, Row, ceil, choose, larger, log, log2, negated, row
+from ansor.ir.columns import Flag, Row, ceil, choose, larger, log, log2, negated, product, row
 from ansor.ir.intrinsics import Block
 from ansor.ir.loops import Loops
+from ansor.schedule.blocks import blocks_of
 from ansor.schedule.legality import accumulators, registers_for
 from ansor.schedule.machine import Machine
 from ansor.targets.hardware import Caches
 from ansor.targets.prior import Issue, Prior
 
-RESULT = 2.0
+RESULT_PRODUCTS = 2.0
 """Products of blocks in the time in which a block of results is loaded and stored."""
 
 
@@ -127,17 +129,15 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
 
 def block_cycles(nest: Nest, block: Block) -> Row:
     """Cycles of products of blocks, and of loading and storing their results: for each block as many as it can have rows, however many it has."""
-    lanes, depth = nest.path[-2].var.extent, nest.path[-3].var.extent
-    rows: Int = 1
-    held: Row = 1.0
-    outside = [loop for loop in reversed(nest.path[:-3]) if loop.stage == nest.store.stage]
-    while outside and outside[0].kind != "reduce":
-        rows = rows * outside.pop(0).var.extent
-    while outside and outside[0].kind == "reduce":
-        held = held * row(outside.pop(0).var.extent)
-    blocks = row(-(-rows // block.rows) * -(-lanes // block.rows))
-    products = nest.iterations * blocks / row(rows * lanes * depth * nest.path[-1].var.extent)
-    return block.rows * (products + RESULT * products / held)
+    found = blocks_of(nest.path, nest.store)
+    if found is None:
+        return nest.iterations  # it will not be written in blocks
+    inner = [loop for loop in reversed(nest.path[:-3]) if loop.stage == nest.store.stage]
+    rows = list(itertools.takewhile(lambda loop: loop.kind != "reduce", inner))
+    steps = product(loop.var.extent for loop in itertools.takewhile(lambda loop: loop.kind == "reduce", inner[len(rows) :]))
+    tile = product(loop.var.extent for loop in (*rows, *nest.path[-3:]))
+    products = nest.iterations * row(found.down * found.along) / row(tile)
+    return block.rows * (products + RESULT_PRODUCTS * products / row(steps))
 
 
 def runs_at_once(tile: Tile, issue: Issue) -> Row:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 
 from ansor.ir import access
 from ansor.ir.intrinsics import matched
@@ -12,15 +11,13 @@ from ansor.rules.base import Derived
 from ansor.rules.multi_level_tiling_with_fusion import MultiLevelTilingWithFusion
 from ansor.rules.registry import register
 from ansor.rules.tiling import STRUCTURE, UNEVEN, Inner, tile
-from ansor.schedule.legality import FEWEST_ROWS
 from ansor.schedule.questions import needs_tiling
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.state import Stage, State
 from ansor.targets.base import Target
+from ansor.te.expr import Axis
 from ansor.te.fold import walk
-
-FEWEST_GROUPS = 4
-"""Groups of a block: with fewer, it is no faster than instructions on vectors."""
+from ansor.te.tensor import Tensor
 
 
 @register("tensorize")
@@ -66,11 +63,18 @@ def _inner(state: State, stage: Stage, target: Target, uneven: int | None) -> In
 
 
 def _fills_blocks(state: State, stage: Stage, inner: Inner) -> bool:
-    """Whether an instruction on matrix registers pays: it loads both operands from memory, in its own order, and takes as long for a small block."""
-    a, b = inner.match.a, inner.match.b
-    if b.name not in stage.packed.names or (a.name in state and a.name not in stage.packed.names and access.is_strictly_inlineable(a)):
+    """Whether an instruction on matrix registers pays: it loads both operands from memory, in its own order, and takes as long for a small block. Rows that are
+    neighbours in a tile fill a block together: those of the last axis that is not of columns."""
+    compute, block, (a, b) = stage.tensor.compute, inner.intrinsic.block, (inner.match.a, inner.match.b)
+    assert compute is not None and block is not None
+    if b.name not in stage.packed.names or inner.groups < block.least_groups:
         return False
-    assert stage.tensor.compute is not None
-    read, other = ({id(node) for read in access.reads(stage.tensor) if read.tensor is one for index in read.indices for node in walk(index)} for one in (a, b))
-    rows = prod(axis.extent for axis in stage.tensor.compute.axes if id(axis) in read and id(axis) not in other)
-    return rows >= FEWEST_ROWS and inner.groups >= FEWEST_GROUPS
+    if a.name in state and a.name not in stage.packed.names and access.is_strictly_inlineable(a):
+        return False
+    rows = [axis for axis in compute.axes if axis is not inner.match.lanes and axis.extent > 1]
+    return bool(rows) and rows[-1].extent >= block.least_rows and _indexes(stage, a, rows[-1]) and not _indexes(stage, b, rows[-1])
+
+
+def _indexes(stage: Stage, tensor: Tensor, axis: Axis) -> bool:
+    """Whether an axis of a stage is in the index of a tensor that it reads."""
+    return any(node is axis for read in access.reads(stage.tensor) if read.tensor is tensor for index in read.indices for node in walk(index))

@@ -151,11 +151,13 @@ def vectors_of(machine: str, flags: frozenset[str]) -> Processor:
 
 
 def tiles_allowed() -> bool:
-    """Whether this process may use AMX's registers, which Linux gives to a process that asks; a sandbox may refuse."""
+    """Whether Linux lets processes use AMX's registers. Sandboxes and old versions do not. It is only asked here; generated code asks for them when it runs,
+    since signal stacks have to be larger then."""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         return False
-    arch_prctl, request_permission, tile_data = 158, 0x1023, 18
-    return bool(ctypes.CDLL(None).syscall(arch_prctl, request_permission, tile_data) == 0)
+    arch_prctl, what_is_there, tile_data, found = 158, 0x1021, 18, ctypes.c_uint64(0)
+    done = ctypes.CDLL(None).syscall(arch_prctl, what_is_there, ctypes.byref(found))
+    return bool(done == 0 and found.value >> tile_data & 1)
 
 
 def features_of(flags: frozenset[str]) -> frozenset[str]:

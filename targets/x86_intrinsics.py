@@ -47,22 +47,25 @@ _BF16 = Intrinsic(
 )  # fmt: skip
 """Two products of bfloat16, added to a float32."""
 
-_TILES = Block(rows=16, groups=16, registers=8)
+_TILES = Block(rows=16, groups=16, registers=8, least_rows=6, least_groups=4)
+_AMX = "defined(__AMX_TILE__) && defined(__AMX_INT8__) && defined(__AMX_BF16__)"  # all processors with AMX have these; so one function may use several
 
 
-def _amx(a: str, b: str, function: str, feature: str, group: int = 4, result: str = "int32") -> Intrinsic:
-    """A product of blocks in AMX's registers: sixteen rows of 64 bytes each."""
-    declaration = inner_product(a, b, 16, group, result)
-    code = CText("immintrin.h", f"defined(__AMX_TILE__) && defined(__{feature.upper().replace('-', '_')}__)", ((16, function),))
-    name = "amx_dpbf16" if result == "float32" else f"amx_{_SHORT[a]}{_SHORT[b]}"
-    return Intrinsic(name, declaration, frozenset({feature}), code, block=_TILES)
+def _amx(a: str, b: str, function: str) -> Intrinsic:
+    """A product of blocks of bytes in AMX's registers: sixteen rows of 64 bytes each."""
+    code = CText("immintrin.h", _AMX, ((16, function),))
+    return Intrinsic(f"amx_{_SHORT[a]}{_SHORT[b]}", inner_product(a, b, 16, 4), frozenset({"amx-int8"}), code, block=_TILES)
 
 
-_BYTES = {("uint8", "int8"): "_tile_dpbusd", ("int8", "uint8"): "_tile_dpbsud", ("int8", "int8"): "_tile_dpbssd", ("uint8", "uint8"): "_tile_dpbuud"}
+_AMX_BF16 = Intrinsic(
+    "amx_dpbf16", inner_product("bfloat16", "bfloat16", 16, 2, "float32"), frozenset({"amx-bf16"}),
+    CText("immintrin.h", _AMX, ((16, "_tile_dpbf16ps"),)), block=_TILES,
+)  # fmt: skip
+_AMX_BYTES = {("uint8", "int8"): "_tile_dpbusd", ("int8", "uint8"): "_tile_dpbsud", ("int8", "int8"): "_tile_dpbssd", ("uint8", "uint8"): "_tile_dpbuud"}
 
 INTRINSICS = (
-    *(_amx(a, b, function, "amx-int8") for (a, b), function in _BYTES.items()),
-    _amx("bfloat16", "bfloat16", "_tile_dpbf16ps", "amx-bf16", 2, "float32"),
+    *(_amx(a, b, function) for (a, b), function in _AMX_BYTES.items()),
+    _AMX_BF16,
     *_dots("avx512_dpbusd", "dpbusd_epi32", *_VNNI),
     *_dots("avx_dpbusd", "dpbusd_avx_epi32", *_AVX_VNNI),
     *_madds("avx512_pmaddwd", "avx512bw", "defined(__AVX512BW__)", (16, 8, 4)),

@@ -22,15 +22,22 @@ Shape = dict[int, tuple[int, int]]
 """(rows, bytes of a row) of each register that is used."""
 
 ALLOWED = """\
-/* Linux gives a process matrix registers when it asks for them: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA). */
+/* Linux gives a process matrix registers if it asks for them, by arch_prctl (158) with ARCH_REQ_XCOMP_PERM (0x1023) and XFEATURE_XTILEDATA (18). */
 #if defined(__AMX_TILE__) && defined(__linux__) && defined(__x86_64__)
-#define ANSOR_ASK(result) __asm__ volatile("syscall" : "+a"(result) : "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory")
-static inline void ansor_allow_tiles(void) { static int asked; long result = 158; if (!asked) ANSOR_ASK(result); asked = 1; }
+#define ANSOR_REFUSED "ansor: Linux refused this process the matrix registers of AMX; build the program with -mattr=-amx-int8,-amx-bf16\\n"
+static inline long ansor_system(long n, long a, long b, long c) {ask}
+static inline void ansor_allow_tiles(void) {allow}
 #else
 #define ansor_allow_tiles()
 #endif"""
 
-# gcc does not know that a register is loaded from memory, and may move stores past that.
+_ASK = '{ __asm__ volatile("syscall" : "+a"(n) : "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory"); return n; }'
+_ALLOW = (
+    "{ static int asked; if (asked) return; asked = 1; if (!ansor_system(158, 0x1023, 18, 0)) return; "
+    "ansor_system(1, 2, (long)ANSOR_REFUSED, sizeof ANSOR_REFUSED - 1); __builtin_trap(); }"
+)
+
+# gcc does not know that a register is loaded from memory, and may move stores from before that to after it. It knows that results are stored.
 INTRINSICS = """\
 #include <{header}>
 #define {name}_begin(shape) ansor_allow_tiles(); _tile_loadconfig(shape)
@@ -72,38 +79,43 @@ _OF_BFLOAT16 = (
 
 @dataclass
 class Registers:
-    """The shapes that a function uses, by their names; it begins with the first. prefix: of its macros."""
+    """The shapes that a function uses, by their names, collected while its body is written. macros: their prefix."""
 
-    prefix: str = ""
+    macros: str = ""
     shapes: dict[str, Shape] = field(default_factory=dict)
 
-    def named(self, shape: Shape, prefix: str, own: Callable[[str], str]) -> tuple[str, str]:
-        """The name of the first shape that has these registers, and of the first of all. own: makes a name unique."""
-        self.prefix = prefix
+    @property
+    def first(self) -> str:
+        """The shape that the function begins with."""
+        return next(iter(self.shapes), "")
+
+    def named(self, shape: Shape, macros: str, own: Callable[[str], str]) -> str:
+        """The name of the first shape that has these registers. own: makes a name unique."""
+        self.macros = macros
         name = next((name for name, known in self.shapes.items() if shape.items() <= known.items()), "")
         if not name:
             name = own(f"shape{len(self.shapes)}")
             self.shapes[name] = shape
-        return name, next(iter(self.shapes))
+        return name
 
     def around(self, body: Sequence[Code]) -> list[Code]:
         """The statements of a function, with registers at hand if they use any."""
         if not self.shapes:
             return list(body)
         texts = [shape_text(name, shape) for name, shape in self.shapes.items()]
-        return [*texts, f"{self.prefix}_begin({next(iter(self.shapes))});", *body, f"{self.prefix}_end();"]
+        return [*texts, f"{self.macros}_begin({self.first});", *body, f"{self.macros}_end();"]
 
 
 def macros(helpers: Helpers, intrinsic: Intrinsic) -> str:
     """The prefix of the instruction's macros, which are plain C if the compiler does not have it for the processor."""
     name = f"ANSOR_{intrinsic.name}"
     left, right = intrinsic.operands
-    there = INTRINSICS.format(name=name, header=intrinsic.c.header, function=intrinsic.text(max(intrinsic.lanes)))
     types = {"result": C_TYPES[intrinsic.result], "left": C_TYPES[left], "right": C_TYPES[right]}
-    plain = _PLAIN.format(name=name, group=intrinsic.group, sum=_OF_BFLOAT16 if left == BFLOAT16 else _OF_BYTES, **types)
-    missing = PLAIN.format(name=name, moved=_MOVED.format(name=name), plain=plain)
-    helpers.instructions.setdefault("ansor_allow_tiles", ALLOWED)
-    helpers.instructions.setdefault(name, "\n".join([f"#if {intrinsic.c.macro}", there, "#else", missing, "#endif"]))
+    sums = _PLAIN.format(name=name, group=intrinsic.group, sum=_OF_BFLOAT16 if left == BFLOAT16 else _OF_BYTES, **types)
+    instructions = INTRINSICS.format(name=name, header=intrinsic.c.header, function=intrinsic.text(max(intrinsic.lanes)))
+    plain = PLAIN.format(name=name, moved=_MOVED.format(name=name), plain=sums)
+    helpers.instructions.setdefault("ansor_allow_tiles", ALLOWED.format(ask=_ASK, allow=_ALLOW))
+    helpers.instructions.setdefault(name, "\n".join([f"#if {intrinsic.c.macro}", instructions, "#else", plain, "#endif"]))
     return name
 
 

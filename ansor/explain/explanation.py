@@ -271,9 +271,10 @@ def _caches(target: Target) -> tuple[tuple[str, int], ...]:
 
 
 def _register_tile(statement: Statement, target: Target) -> RegisterTile | None:
-    """The register tile; None for a statement without a reduction."""
+    """The register tile; None for a statement without a reduction, or in matrix registers."""
     path, store, size = statement.nest.path, statement.nest.store, target.vector_bytes
-    if store.combiner is None:
+    intrinsic = path[-1].intrinsic if path else None
+    if store.combiner is None or (intrinsic is not None and intrinsic.block is not None):
         return None
     registers = _int(legality.registers_for(path, store, target))
     held = _int(legality.register_tile(path, store, size))

@@ -43,12 +43,15 @@ class CText:
 class Block:
     """What an instruction on matrix registers multiplies at once: `rows` rows of `a`, the lanes of `b`, and `groups` groups one after the other.
 
-    Fewer of each take as long. registers: how many matrix registers there are, for operands and results.
+    Fewer of each take as long. registers: how many matrix registers there are, for operands and results. least_rows, least_groups: with fewer, an instruction
+    on vectors is as fast.
     """
 
     rows: int
     groups: int
     registers: int
+    least_rows: int = 1
+    least_groups: int = 1
 
     @property
     def held(self) -> int:

@@ -13,17 +13,14 @@ from numpy.typing import NDArray
 
 from ansor.errors import ScheduleError
 from ansor.ir.columns import MANY_AT_ONCE, Flag, Int, choose, larger, negated, product
-from ansor.ir.loops import Access, For, Loops, Store, stores
+from ansor.ir.loops import For, Loops, Store, stores
+from ansor.schedule.blocks import blocks_of
 from ansor.schedule.machine import Limit, Machine
 from ansor.schedule.memory import fits_memories
 from ansor.te.dtypes import BYTES
-from ansor.te.expr import Binary, Cast, computed
-from ansor.te.fold import walk
+from ansor.te.expr import computed
 
 MAX_STATEMENTS = 4096
-FEWEST_ROWS = 6
-"""Rows of a block in matrix registers: with fewer, it is no faster than instructions on vectors."""
-
 BESIDE = 2
 """Registers kept for operands where a group of registers holds one vector: what products read is narrower than their sums, and one factor is a scalar."""
 
@@ -63,11 +60,27 @@ def fits_registers(loops: Loops, machine: Machine) -> Flag:
 
 
 def fills_instructions(loops: Loops, machine: Machine) -> Flag:
-    """True when the vectors around an intrinsic fill whole instructions, at least of its narrowest form, and blocks of rows fill and fit its registers."""
+    """True when the vectors around an intrinsic fill whole instructions, at least of its narrowest form."""
     result: Flag = True
     for path, store, _ in _statements(loops, machine.vector_bytes):
         if store.combiner is not None:
-            result = result & _fills_lanes(path) & _fits_blocks(path, store)
+            result = result & _fills_lanes(path)
+    return result
+
+
+def fits_blocks(loops: Loops, machine: Machine) -> Flag:
+    """True when the blocks of a tile fit the matrix registers with their operands, and have rows and columns enough."""
+    result: Flag = True
+    for path, store, _ in _statements(loops, machine.vector_bytes):
+        intrinsic = path[-1].intrinsic if path else None
+        if store.combiner is None or intrinsic is None or intrinsic.block is None:
+            continue
+        found = blocks_of(path, store)
+        if found is None:
+            return False
+        block = intrinsic.block
+        result = result & (found.run >= block.least_rows) & (found.down <= block.held) & (found.along <= block.held)
+        result = result & (path[-2].var.extent >= max(intrinsic.lanes) // 2)
     return result
 
 
@@ -90,6 +103,7 @@ def parallel_once(loops: Loops, machine: Machine) -> Flag:
 LIMITS = (
     Limit("registers", fits_registers),
     Limit("whole instructions", fills_instructions),
+    Limit("blocks", fits_blocks),
     Limit("code", bounded_code),
     Limit("parallel once", parallel_once),
     Limit("memories", fits_memories),
@@ -190,23 +204,7 @@ def offsets(path: tuple[For, ...], store: Store, vector_bytes: int) -> Int:
 
 def _fills_lanes(path: tuple[For, ...]) -> Flag:
     intrinsic = path[-1].intrinsic if path else None
-    return True if intrinsic is None else path[-2].var.extent % min(intrinsic.lanes) == 0
-
-
-def _fits_blocks(path: tuple[For, ...], store: Store) -> Flag:
-    """Whether blocks have enough rows, and fit the registers. They load what they multiply from memory: none of it may be computed on the way."""
-    intrinsic = path[-1].intrinsic if path else None
-    if intrinsic is None or intrinsic.block is None:
-        return True
-    if not all(isinstance(node, Binary | Cast | Access) for node in walk(store.value)):
-        return False
-    rows: Int = 1
-    for loop in reversed(path[:-3]):
-        if loop.kind == "reduce" or loop.stage != store.stage:
-            break
-        rows = rows * loop.var.extent
-    held = intrinsic.block.held
-    return (rows >= FEWEST_ROWS) & (rows <= held * intrinsic.block.rows) & (path[-2].var.extent <= held * max(intrinsic.lanes))
+    return True if intrinsic is None or intrinsic.block is not None else path[-2].var.extent % min(intrinsic.lanes) == 0
 
 
 def _memory_step(store: Store, loop: For) -> Int:

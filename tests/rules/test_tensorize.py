@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from ansor import te
 from ansor.ir.dag import Dag
+from ansor.schedule.legality import legal_rows
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import Split, Tensorize
 from ansor.search.derive import derive_sketches
@@ -131,3 +133,19 @@ def test_padding_is_written_first() -> None:
     x, y = te.placeholder((1, 8, 8, 64), "uint8", name="A"), te.placeholder((3, 3, 64, 32), "int8", name="B", constant=True)
     found = sketches([x, y, nn.conv2d(x, y, padding=1, out_dtype="int32", data_layout="NHWC", kernel_layout="HWIO")], AMX)
     assert intrinsics(found) == {"amx_u8s8"}
+
+
+@pytest.mark.parametrize("columns", [16, 17, 20, 24, 33, 36, 50])
+def test_any_number_of_columns_has_programs(columns: int) -> None:
+    found = derive_sketches(Dag(product("uint8", n=64, m=columns, k=64)), AMX.rules, AMX)
+    assert intrinsics(found) == {"amx_u8s8"}
+    for sketch in found:
+        rows = np.stack([np.random.default_rng(0).integers(0, size, 400) for size in sketch.sizes], axis=1)
+        assert legal_rows(sketch.lower_rows(rows), AMX, len(rows)).any()
+
+
+@pytest.mark.parametrize(("size", "expected"), [(5, "avx512_dpbusd_u8s8"), (7, "amx_u8s8")])
+def test_narrow_images_have_few_rows_for_blocks(size: int, expected: str) -> None:
+    x, y = te.placeholder((1, size, size, 64), "uint8", name="A"), te.placeholder((3, 3, 64, 32), "int8", name="B", constant=True)
+    found = sketches([x, y, nn.conv2d(x, y, padding=1, out_dtype="int32", data_layout="NHWC", kernel_layout="HWIO")], AMX)
+    assert intrinsics(found) == {expected}

@@ -144,12 +144,30 @@ def blocks(rows: int, columns: int) -> tuple[Step, ...]:
 
 @pytest.mark.parametrize(
     ("rows", "columns", "fits"),
-    [(32, 32, True), (16, 16, True), (8, 32, True), (4, 32, False), (64, 16, False), (16, 64, False), (32, 24, False)],
+    [(32, 32, True), (16, 16, True), (8, 32, True), (4, 32, False), (64, 16, False), (16, 64, False), (32, 24, True), (32, 4, False)],
 )
 def test_blocks_have_to_fill_and_fit_matrix_registers(rows: int, columns: int, fits: bool) -> None:
     a, b = te.placeholder((64, 64), "uint8", name="a"), te.placeholder((64, 192), "int8", name="b", constant=True)
     loops = Sketch(Dag([a, b, te.nn.matmul(a, b, out_dtype="int32", name="c")])).then(*blocks(rows, columns)).lower_row(())
     assert legal(loops, parse_target("cpu -mcpu=sapphirerapids -threads=1")) == fits
+
+
+def test_rows_of_an_image_with_a_border_fill_no_block_together() -> None:
+    """A tile of 4 by 4 has rows of four, one of 4 by 8 rows of eight; without a border, and as wide as the image, all rows are one run."""
+    target = parse_target("cpu -mcpu=sapphirerapids -threads=1")
+    assert [legal(convolution(3, *tile).lower_row(()), target) for tile in ((4, 4), (2, 8), (4, 8), (1, 16))] == [False, True, False, True]
+    assert [legal(convolution(1, *tile).lower_row(()), target) for tile in ((4, 4), (2, 8), (2, 16), (1, 16))] == [False, True, True, True]
+
+
+def convolution(taps: int, height: int, width: int) -> Sketch:
+    x, w = te.placeholder((1, 15 + taps, 15 + taps, 64), "uint8", name="a"), te.placeholder((taps, taps, 64, 32), "int8", name="b", constant=True)
+    dag = Dag([x, w, te.nn.conv2d(x, w, data_layout="NHWC", kernel_layout="HWIO", out_dtype="int32", name="c")])
+    stage = Sketch(dag).state["c"]
+    n, h, v, o, *reduced = (axis.name for axis in stage.axes)
+    *windows, c = reduced
+    split = (Split("c", h, (height,), 2), Split("c", v, (width,), 2), Split("c", c, (64,), 2), Split("c", f"{c}_1", (4,), 2))
+    order = (n, f"{h}_0", f"{v}_0", *windows, f"{c}_0", f"{h}_1", f"{v}_1", f"{c}_1_0", o, f"{c}_1_1")
+    return Sketch(dag).then(*split, Reorder("c", order), Tensorize("c", o, f"{c}_1_1", "amx_u8s8"))
 
 
 def test_blocks_load_no_operand_that_is_computed_on_the_way() -> None:

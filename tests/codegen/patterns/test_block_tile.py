@@ -13,6 +13,7 @@ from ansor.support.bfloat16 import BFLOAT16
 from ansor.targets.base import parse_target
 from ansor.te.tensor import Tensor
 from tests.codegen.patterns.forms import body, forms
+from tests.codegen.tiles_here import PLAIN, REFUSED
 from tests.programs import QUICK, Bench, Program, case_of
 
 TARGET = parse_target("cpu -mcpu=sapphirerapids -threads=1")
@@ -103,7 +104,7 @@ def programs() -> list[Program]:
     shapes = [(32, 32, 128), (28, 32, 64), (50, 32, 64), (33, 48, 192), (7, 16, 64), (64, 40, 96), (20, 23, 128), (100, 100, 128)]
     found += [program(product(n=n, m=m, k=k), steps(rows=min(n, 32), columns=min(m, 32), depth=k if k < 64 else 32)) for n, m, k in shapes]
     found += [program(product(n=n, m=m, k=k, constant=False), steps(rows=16, columns=16, constant=False)) for n, m, k in shapes if k % 64 == 0]
-    return [*found, program(product(n=40, m=40), outside())]
+    return [*found, program(product(n=40, m=40), outside()), *convolutions()]
 
 
 def outside() -> list[Step]:
@@ -112,8 +113,23 @@ def outside() -> list[Step]:
     return [*found[:-2], Reorder("c", ("k_0", "j_0", "i_0", "i_1", "k_1_0", "j_1", "k_1_1")), found[-1]]
 
 
+def convolutions() -> list[Program]:
+    """Rows of an image are evenly spaced, but an image may have a border: then each row of it is a block."""
+    x, w = te.placeholder((2, 9, 9, 32), "uint8", name="a"), te.placeholder((3, 3, 32, 16), "int8", name="b", constant=True)
+    found = []
+    for strides, size in ((1, 7), (2, 4)):
+        y = te.nn.conv2d(x, w, strides=strides, data_layout="NHWC", kernel_layout="HWIO", out_dtype="int32", name="c")
+        axes = y.compute.axes if y.compute is not None else ()
+        (n, h, v, o), (kh, kw, c) = [axis.name for axis in axes], [axis.name for axis in (y.compute.reduce_axes if y.compute is not None else ())]
+        split = (Split("c", h, (2,), 2), Split("c", c, (32,), 2), Split("c", f"{c}_1", (4,), 2))
+        order = (n, f"{h}_0", kh, kw, f"{c}_0", f"{h}_1", v, f"{c}_1_0", o, f"{c}_1_1")
+        found.append(program([x, w, y], [Pack("c", "b"), *split, Reorder("c", order), Tensorize("c", o, f"{c}_1_1", "amx_u8s8")]))
+        assert f"{{1, {'0, ' * 15}64, 0, 0, 0, 64, 0, 0, 0, 32, 0, 32, 0, 64, {'0, ' * 19}{size}, 0, {size}, 0, {size}, {size}, 8, " in found[-1].source.text
+    return found
+
+
 @pytest.mark.compiler
-@pytest.mark.parametrize("flags", [(), ("-mno-amx-tile",)], ids=["as here", "plain"])
+@pytest.mark.parametrize("flags", [pytest.param(("-march=native",), marks=REFUSED), PLAIN], ids=["as here", "plain"])
 def test_programs_compute_what_they_declare(flags: tuple[str, ...], bench: Bench) -> None:
     found = programs()
     assert all("_dot(0, 4, 6)" in one.source.text for one in found)
