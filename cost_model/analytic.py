@@ -26,7 +26,7 @@ from ansor.cost_model.register_tile import Tile, register_tile
 from ansor.ir.columns import Flag, Row, ceil, choose, larger, log, log2, negated, product, row
 from ansor.ir.intrinsics import Block
 from ansor.ir.loops import Loops
-from ansor.schedule.blocks import blocks_of
+from ansor.schedule.blocks import blocks_of, row_loops
 from ansor.schedule.legality import accumulators, registers_for
 from ansor.schedule.machine import Machine
 from ansor.targets.hardware import Caches
@@ -132,9 +132,9 @@ def block_cycles(nest: Nest, block: Block) -> Row:
     found = blocks_of(nest.path, nest.store)
     if found is None:
         return nest.iterations  # it will not be written in blocks
-    inner = [loop for loop in reversed(nest.path[:-3]) if loop.stage == nest.store.stage]
-    rows = list(itertools.takewhile(lambda loop: loop.kind != "reduce", inner))
-    steps = product(loop.var.extent for loop in itertools.takewhile(lambda loop: loop.kind == "reduce", inner[len(rows) :]))
+    rows = row_loops(nest.path, nest.store)
+    around = reversed(nest.path[: len(nest.path) - 3 - len(rows)])
+    steps = product(loop.var.extent for loop in itertools.takewhile(lambda loop: loop.kind == "reduce" and loop.stage == nest.store.stage, around))
     tile = product(loop.var.extent for loop in (*rows, *nest.path[-3:]))
     products = nest.iterations * row(found.down * found.along) / row(tile)
     return block.rows * (products + RESULT_PRODUCTS * products / row(steps))

@@ -55,8 +55,10 @@ _V3 = _V1 | {"avx2"}
 _V4 = _V3 | {"avx512bw", "avx512vl"}
 _VNNI = _V4 | {"avx512vnni"}
 _BF16 = _VNNI | {"avx512bf16"}
-TILES = frozenset({"amx-bf16", "amx-int8"})
 _DOT = frozenset({"dotprod"})
+TILES = frozenset({"amx-bf16", "amx-int8"})
+"""Features that need the registers of AMX, which the system has to allow."""
+
 PROCESSORS = {
     "x86-64": Processor(16, 16, 32, 256, 4096, _V1),
     "x86-64-v2": Processor(16, 16, 32, 256, 4096, _V1),

@@ -38,7 +38,7 @@ _ALLOW = (
 )
 
 # gcc does not know that a register is loaded from memory, and may move stores from before that to after it. It knows that results are stored.
-INTRINSICS = """\
+INSTRUCTIONS = """\
 #include <{header}>
 #define {name}_begin(shape) ansor_allow_tiles(); _tile_loadconfig(shape)
 #define {name}_shape(shape) _tile_loadconfig(shape)
@@ -79,7 +79,10 @@ _OF_BFLOAT16 = (
 
 @dataclass
 class Registers:
-    """The shapes that a function uses, by their names, collected while its body is written. macros: their prefix."""
+    """The shapes that a function uses, by their names, collected while its body is written.
+
+    macros: the prefix of those that it begins and ends with, which are the same for all instructions on these registers.
+    """
 
     macros: str = ""
     shapes: dict[str, Shape] = field(default_factory=dict)
@@ -112,7 +115,7 @@ def macros(helpers: Helpers, intrinsic: Intrinsic) -> str:
     left, right = intrinsic.operands
     types = {"result": C_TYPES[intrinsic.result], "left": C_TYPES[left], "right": C_TYPES[right]}
     sums = _PLAIN.format(name=name, group=intrinsic.group, sum=_OF_BFLOAT16 if left == BFLOAT16 else _OF_BYTES, **types)
-    instructions = INTRINSICS.format(name=name, header=intrinsic.c.header, function=intrinsic.text(max(intrinsic.lanes)))
+    instructions = INSTRUCTIONS.format(name=name, header=intrinsic.c.header, function=intrinsic.text(max(intrinsic.lanes)))
     plain = PLAIN.format(name=name, moved=_MOVED.format(name=name), plain=sums)
     helpers.instructions.setdefault("ansor_allow_tiles", ALLOWED.format(ask=_ASK, allow=_ALLOW))
     helpers.instructions.setdefault(name, "\n".join([f"#if {intrinsic.c.macro}", instructions, "#else", plain, "#endif"]))

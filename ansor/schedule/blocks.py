@@ -32,13 +32,13 @@ def blocks_of(path: Sequence[For], store: Store) -> Blocks | None:
     operands = _operands(store, path[-2].var)
     if operands is None:
         return None
-    run, runs = _rows(_around(path, store), operands, store)
+    run, runs = _rows(row_loops(path, store), operands, store)
     along = -(-path[-2].var.extent // max(intrinsic.lanes))
     return Blocks(run, runs * -(-run // intrinsic.block.rows), along)
 
 
-def _around(path: Sequence[For], store: Store) -> list[For]:
-    """The loops over rows, innermost first: around groups, up to the next reduction."""
+def row_loops(path: Sequence[For], store: Store) -> list[For]:
+    """The loops over rows, innermost first: around the groups of a block, up to the next reduction."""
     found: list[For] = []
     for loop in reversed(path[:-3]):
         if loop.kind == "reduce" or loop.stage != store.stage:

@@ -22,7 +22,7 @@ def convolution(taps: int, strides: int = 1) -> Dag:
     return Dag([x, w, te.nn.conv2d(x, w, strides=strides, data_layout="NHWC", kernel_layout="HWIO", out_dtype="int32", name="c")])
 
 
-def tiled(dag: Dag, height: int, width: int) -> Sketch:
+def tiled_image(dag: Dag, height: int, width: int) -> Sketch:
     n, h, v, o, *windows, c = (axis.name for axis in Sketch(dag).state["c"].axes)
     split = (Pack("c", "b"), Split("c", h, (height,), 2), Split("c", v, (width,), 2), Split("c", c, (64,), 2), Split("c", f"{c}_1", (4,), 2))
     order = (n, f"{h}_0", f"{v}_0", *windows, f"{c}_0", f"{h}_1", f"{v}_1", f"{c}_1_0", o, f"{c}_1_1")
@@ -40,7 +40,7 @@ def numbers(found: Blocks | None) -> tuple[object, object, object]:
 )
 def test_rows_that_are_evenly_spaced_are_a_run(taps: int, strides: int, height: int, width: int, run: int, down: int) -> None:
     """Two rows of an image are, if it has no border and tiles are as wide as it; with strides, every second row is left out."""
-    sketch = tiled(convolution(taps, strides), height, width)
+    sketch = tiled_image(convolution(taps, strides), height, width)
     ((path, store),) = stores(sketch.lower_row(()).body)
     assert numbers(blocks_of(path, store)) == (run, down, 2)
     text = AMX.emit(sketch.lower_row(()), "f").text

@@ -19,6 +19,7 @@ from ansor.targets import cpu
 from ansor.targets.base import CodeGenerator, Kind, parse_target, register_kind
 from ansor.tasks.recording import recorded
 from ansor.zoo.operators import matmul
+from tests.schedule.test_blocks import convolution, tiled_image
 
 AVX2 = parse_target("cpu -mcpu=haswell -threads=1")  # 16 registers of 8 floats
 AVX512 = parse_target("cpu -mcpu=znver4 -threads=1")  # 32 registers of 16 floats
@@ -155,19 +156,8 @@ def test_blocks_have_to_fill_and_fit_matrix_registers(rows: int, columns: int, f
 def test_rows_of_an_image_with_a_border_fill_no_block_together() -> None:
     """A tile of 4 by 4 has rows of four, one of 4 by 8 rows of eight; without a border, and as wide as the image, all rows are one run."""
     target = parse_target("cpu -mcpu=sapphirerapids -threads=1")
-    assert [legal(convolution(3, *tile).lower_row(()), target) for tile in ((4, 4), (2, 8), (4, 8), (1, 16))] == [False, True, False, True]
-    assert [legal(convolution(1, *tile).lower_row(()), target) for tile in ((4, 4), (2, 8), (2, 16), (1, 16))] == [False, True, True, True]
-
-
-def convolution(taps: int, height: int, width: int) -> Sketch:
-    x, w = te.placeholder((1, 15 + taps, 15 + taps, 64), "uint8", name="a"), te.placeholder((taps, taps, 64, 32), "int8", name="b", constant=True)
-    dag = Dag([x, w, te.nn.conv2d(x, w, data_layout="NHWC", kernel_layout="HWIO", out_dtype="int32", name="c")])
-    stage = Sketch(dag).state["c"]
-    n, h, v, o, *reduced = (axis.name for axis in stage.axes)
-    *windows, c = reduced
-    split = (Split("c", h, (height,), 2), Split("c", v, (width,), 2), Split("c", c, (64,), 2), Split("c", f"{c}_1", (4,), 2))
-    order = (n, f"{h}_0", f"{v}_0", *windows, f"{c}_0", f"{h}_1", f"{v}_1", f"{c}_1_0", o, f"{c}_1_1")
-    return Sketch(dag).then(*split, Reorder("c", order), Tensorize("c", o, f"{c}_1_1", "amx_u8s8"))
+    assert [legal(tiled_image(convolution(3), *tile).lower_row(()), target) for tile in ((4, 4), (2, 8), (4, 8), (1, 16))] == [False, True, False, True]
+    assert [legal(tiled_image(convolution(1), *tile).lower_row(()), target) for tile in ((4, 4), (2, 8), (2, 16), (1, 16))] == [False, True, True, True]
 
 
 def test_blocks_load_no_operand_that_is_computed_on_the_way() -> None:

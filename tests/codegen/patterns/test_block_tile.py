@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ansor import te
+from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import Pack, PackInside, Reorder, Split, Step, Tensorize
 from ansor.support.bfloat16 import BFLOAT16
@@ -119,8 +120,7 @@ def convolutions() -> list[Program]:
     found = []
     for strides, size in ((1, 7), (2, 4)):
         y = te.nn.conv2d(x, w, strides=strides, data_layout="NHWC", kernel_layout="HWIO", out_dtype="int32", name="c")
-        axes = y.compute.axes if y.compute is not None else ()
-        (n, h, v, o), (kh, kw, c) = [axis.name for axis in axes], [axis.name for axis in (y.compute.reduce_axes if y.compute is not None else ())]
+        n, h, v, o, kh, kw, c = (axis.name for axis in Sketch(Dag([x, w, y])).state["c"].axes)
         split = (Split("c", h, (2,), 2), Split("c", c, (32,), 2), Split("c", f"{c}_1", (4,), 2))
         order = (n, f"{h}_0", kh, kw, f"{c}_0", f"{h}_1", v, f"{c}_1_0", o, f"{c}_1_1")
         found.append(program([x, w, y], [Pack("c", "b"), *split, Reorder("c", order), Tensorize("c", o, f"{c}_1_1", "amx_u8s8")]))
