@@ -16,11 +16,11 @@ from math import prod
 import numpy as np
 import torch
 import torch.nn.functional as f
-from numpy.typing import NDArray
 
 from ansor.graph.fuse import Group
 from ansor.graph.ir import ELEMENTWISE, Array, Graph, Node
 from ansor.graph.memory import aligned
+from ansor.graph.network_memory import NetworkMemory
 from ansor.graph.scalar_functions import FORMULAS, OF_ONE, PAIRS
 from ansor.graph.tasks import ExtractedGraph
 from ansor.support.bfloat16 import BFLOAT16, tensor_of
@@ -69,18 +69,18 @@ class LibraryKernel:
         for step in self._steps:  # raises now for a node without a form
             _function(step.node, [tensors[k] for k in step.reads])
 
-    def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8], like: Callable[[], object] | None = None) -> Callable[[], object]:
+    def prepare(self, arrays: Sequence[Array], memory: NetworkMemory, like: Callable[[], object] | None = None) -> Callable[[], object]:
         """See `GroupKernel.prepare`."""
         values: list[Tensor] = [tensor_of(array) for array in arrays[: self._inputs]]
         constant = [tensor if known else None for tensor, known in zip(values, self._constant, strict=True)] + [None] * len(self._steps)
         result = tensor_of(arrays[self._inputs])
         values += [result] * len(self._steps)
-        room = torch.from_numpy(workspace)
+        room = torch.from_numpy(memory.workspace)
         calls: list[tuple[Function, tuple[int, ...], int, Tensor | None]] = []
         for step in self._steps:
             out = result if step.place == _IN_RESULT else _room(room, step) if step.place >= 0 else None
             calls.append((_function(step.node, [constant[k] for k in step.reads]), step.reads, step.writes, out))
-        held = (arrays, workspace)  # tensors made of arrays keep these alive, unless they are part of larger memory
+        held = (arrays, memory.workspace)  # tensors made of arrays keep these alive, unless they are part of larger memory
 
         def run(_held: object = held) -> None:
             now = list(values)

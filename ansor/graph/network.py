@@ -19,7 +19,6 @@ from typing import NoReturn, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from ansor.errors import ModelError
 from ansor.graph.call_shape import CallShape
@@ -31,6 +30,7 @@ from ansor.graph.indices import IndexCheck, index_checks
 from ansor.graph.ir import Array, Graph, Value
 from ansor.graph.kernels import GroupKernel
 from ansor.graph.memory import ALIGNMENT, Buffer, Plan, planned
+from ansor.graph.network_memory import NetworkMemory
 from ansor.graph.row_parts import Stretch
 from ansor.graph.tasks import ExtractedGraph, Placed
 from ansor.graph.torch_call import TorchCall
@@ -71,9 +71,9 @@ class CompiledNetwork(Locked):
         super().__init__()
         plan = plan_memory(extracted)
         self.arena_bytes = plan.size
-        arrays = _Arrays(extracted.graph, plan)
-        workspace = _aligned_bytes(max((kernel.workspace_bytes for kernel in kernels), default=0))
-        self.steps = tuple(_steps(extracted, kernels, arrays, workspace))
+        memory = NetworkMemory(max((kernel.workspace_bytes for kernel in kernels), default=0))
+        arrays = _Arrays(extracted.graph, plan, memory)
+        self.steps = tuple(_steps(extracted, kernels, arrays, memory))
         self._run = tuple(step for _, step in self.steps)
         self._inputs = [_place(name, arrays) for name in extracted.graph.inputs]
         outputs = extracted.graph.outputs
@@ -85,7 +85,7 @@ class CompiledNetwork(Locked):
         self.writer: Writer | None = None
         self.stretch: Stretch | None = None
         self.kernels = tuple(kernels)
-        self._arena, self._workspace = arrays.arena, workspace  # prepared calls may hold bare addresses of them
+        self._arena, self._workspace = arrays.arena, memory.workspace  # prepared calls may hold bare addresses of them
 
     def __repr__(self) -> str:
         torch_steps = sum(name.startswith("torch ") for name, _ in self.steps)
@@ -319,9 +319,9 @@ class _Arrays:
     It is dropped once the network is made: kernels hold the constants that they need, and packed ones are not needed in their original form.
     """
 
-    def __init__(self, graph: Graph, plan: Plan) -> None:
-        self._graph, self._plan, self._storage = graph, plan, storage(graph)
-        self.arena = _aligned_bytes(plan.size)
+    def __init__(self, graph: Graph, plan: Plan, memory: NetworkMemory) -> None:
+        self._graph, self._plan, self._storage, self._memory = graph, plan, storage(graph), memory
+        self.arena = memory.zeros((plan.size,), "uint8")
         self._constants: dict[str, Array] = {}
         self.loose = {name: Loose(value) for name, value in graph.values.items() if not in_memory(value.dtype)}
 
@@ -333,7 +333,7 @@ class _Arrays:
         value, (root, skipped) = self._graph.value(name), self._storage[name]
         if root in self._graph.constants:
             if root not in self._constants:
-                self._constants[root] = _aligned_copy(self._graph.constants[root])
+                self.place_constants([name])[0].work()
             return self._constants[root].reshape(value.shape)
         begin = self._plan.offsets[root] + skipped
         return self.arena[begin : begin + _bytes(value)].view(value.dtype).reshape(value.shape)
@@ -342,7 +342,7 @@ class _Arrays:
         """Makes room for aligned copies of all constants among these arrays. The jobs copy them."""
         roots = [root for root in dict.fromkeys(self._storage[name][0] for name in names) if root in self._graph.constants]
         given = {root: self._graph.constants[root] for root in roots}
-        self._constants |= {root: _aligned_like(array) for root, array in given.items()}
+        self._constants |= {root: self._memory.zeros(array.shape, array.dtype) for root, array in given.items()}
         return [_Job(array.nbytes, partial(np.copyto, self._constants[root], array)) for root, array in given.items()]
 
     def constant(self, name: str) -> Array:
@@ -365,11 +365,11 @@ def _results(jobs: Sequence[_Job]) -> list[Step | None]:
         return [futures[place].result() for place in range(len(jobs))]
 
 
-def _steps(extracted: ExtractedGraph, kernels: Sequence[GroupKernel], arrays: _Arrays, workspace: NDArray[np.uint8]) -> Iterator[tuple[str, Step]]:
+def _steps(extracted: ExtractedGraph, kernels: Sequence[GroupKernel], arrays: _Arrays, memory: NetworkMemory) -> Iterator[tuple[str, Step]]:
     """The name and the prepared call of each group, in order. Groups that run one kernel with the same constants share their packed forms."""
     copies = arrays.place_constants(_unpacked(extracted, kernels))
     first = {packs: placed for placed in reversed(extracted.placed) if (packs := _packs(kernels, placed))}
-    packing = [_packing(kernels, placed, arrays, workspace) for placed in first.values()]
+    packing = [_packing(kernels, placed, arrays, memory) for placed in first.values()]
     packed = dict(zip(first, _results([*copies, *packing])[len(copies) :], strict=True))  # on all cores; below, calls share them
     for placed in extracted.placed:
         if placed.task is None:
@@ -377,7 +377,7 @@ def _steps(extracted: ExtractedGraph, kernels: Sequence[GroupKernel], arrays: _A
             continue
         kernel, like = kernels[placed.task], packed.get(_packs(kernels, placed))
         given = _given(kernel, placed, arrays)
-        prepared = kernel.prepare(given, workspace) if like is None else kernel.prepare(given, workspace, like)
+        prepared = kernel.prepare(given, memory) if like is None else kernel.prepare(given, memory, like)
         checks = index_checks(extracted.graph, placed.group, arrays)
         yield extracted.tasks[placed.task].name, CheckedStep(checks, prepared) if checks else prepared
 
@@ -401,28 +401,12 @@ def _packs(kernels: Sequence[GroupKernel], placed: Placed) -> tuple[object, ...]
     return placed.task, *(placed.arrays[number] for number in sorted(kernels[placed.task].packed))
 
 
-def _packing(kernels: Sequence[GroupKernel], placed: Placed, arrays: _Arrays, workspace: NDArray[np.uint8]) -> _Job:
+def _packing(kernels: Sequence[GroupKernel], placed: Placed, arrays: _Arrays, memory: NetworkMemory) -> _Job:
     """Packs the constants of a group."""
     assert placed.task is not None
     kernel = kernels[placed.task]
     given = _given(kernel, placed, arrays)
-    return _Job(sum(given[number].nbytes for number in kernel.packed), partial(kernel.prepare, given, workspace))
-
-
-def _aligned_bytes(size: int) -> NDArray[np.uint8]:
-    memory = np.zeros(size + ALIGNMENT, dtype=np.uint8)
-    begin = -memory.ctypes.data % ALIGNMENT
-    return memory[begin : begin + size]
-
-
-def _aligned_like(array: Array) -> Array:
-    return _aligned_bytes(array.nbytes).view(array.dtype).reshape(array.shape)
-
-
-def _aligned_copy(array: Array) -> Array:
-    memory = _aligned_like(array)
-    np.copyto(memory, array)
-    return memory
+    return _Job(sum(given[number].nbytes for number in kernel.packed), partial(kernel.prepare, given, memory))
 
 
 def _call_of(group: Group) -> TorchCall:

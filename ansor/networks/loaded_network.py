@@ -17,9 +17,9 @@ from ansor.codegen.library_cache import kept_library
 from ansor.codegen.pool_library import bring_pool, shared_pool
 from ansor.codegen.toolchain import find_compiler
 from ansor.errors import ArgumentError, ArgumentTypeError, CacheError, MeasureError, ModelError, OutOfRangeError, ToolchainError
+from ansor.graph.network_memory import NetworkMemory
 from ansor.graph.plan import ARENA, NetworkPlan, Place, PlacedArray, nest, out_of_range
 from ansor.measure.machine_identity import processor_identity
-from ansor.measure.result_memory import aligned_empty
 from ansor.networks.plan_code import ENTRY
 from ansor.networks.saved_network import SavedNetwork, read
 from ansor.networks.saving import built
@@ -79,7 +79,8 @@ class LoadedNetwork(Locked):
         self._run = library[ENTRY]
         self._run.restype, self._run.argtypes = ctypes.c_int64, [ctypes.c_void_p] * 5
         room = self.plan.room
-        self._arena, self._workspace = aligned_empty((room.arena,), "uint8"), aligned_empty((room.workspace,), "uint8")
+        memory = NetworkMemory(room.workspace)
+        self._arena, self._workspace = memory.zeros((room.arena,), "uint8"), memory.workspace
         self._constants: Array = np.frombuffer(saved.constants, np.uint8)  # keeps the mapped file
         if self._constants.nbytes != room.constants:
             raise ValueError(f"it has {self._constants.nbytes} bytes of constants instead of {room.constants}")

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ansor.codegen.source import Argument, CSource
 from ansor.errors import ModelError
+from ansor.graph.network_memory import NetworkMemory
 from ansor.measure.kernel import Kernel
-from ansor.measure.result_memory import aligned_empty
 
 Array = NDArray[np.generic]
 
@@ -52,12 +52,12 @@ class NetworkKernel:
         self.workspace_bytes = kernel.code.workspace_bytes
         self.packed = _packed(kernel.code)
 
-    def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8], like: Callable[[], object] | None = None) -> PreparedCall:
+    def prepare(self, arrays: Sequence[Array], memory: NetworkMemory, like: Callable[[], object] | None = None) -> PreparedCall:
         """See `GroupKernel.prepare`."""
-        used = _arrays(self.kernel.code, arrays, like)
+        used = _arrays(self.kernel.code, arrays, memory, like)
         addresses = [array.ctypes.data for array in used]
-        place = workspace.ctypes.data
-        return PreparedCall(self.kernel, used, self.kernel.prepared(addresses, place, (workspace, *used)), self.kernel.address, place)
+        place = memory.workspace.ctypes.data
+        return PreparedCall(self.kernel, used, self.kernel.prepared(addresses, place, (memory.workspace, *used)), self.kernel.address, place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +77,9 @@ class WrittenKernel:
         """See `GroupKernel.packed`."""
         return _packed(self.code)
 
-    def prepare(self, arrays: Sequence[Array], workspace: NDArray[np.uint8], like: Callable[[], object] | None = None) -> PreparedCall:
+    def prepare(self, arrays: Sequence[Array], memory: NetworkMemory, like: Callable[[], object] | None = None) -> PreparedCall:
         """See `GroupKernel.prepare`."""
-        return PreparedCall(self, _arrays(self.code, arrays, like), self._refuse)
+        return PreparedCall(self, _arrays(self.code, arrays, memory, like), self._refuse)
 
     def _refuse(self) -> NoReturn:
         raise ModelError(f"asked to run {self.name}, which was only written as C; build the exported files")
@@ -89,14 +89,14 @@ def _packed(code: CSource) -> frozenset[int]:
     return frozenset(number for number, argument in enumerate(code.arguments) if not argument.as_given)
 
 
-def _arrays(code: CSource, arrays: Sequence[Array], like: Callable[[], object] | None) -> tuple[Array, ...]:
+def _arrays(code: CSource, arrays: Sequence[Array], memory: NetworkMemory, like: Callable[[], object] | None) -> tuple[Array, ...]:
     """The arrays that a kernel gets: packed constants in its layout, in memory of their own, or in that of another call of the kernel."""
     packed = like.arrays if isinstance(like, PreparedCall) else [None] * len(arrays)
     rows = zip(code.arguments, arrays, packed, strict=True)
-    return tuple(array if argument.as_given else _physical(argument, array) if known is None else known for argument, array, known in rows)
+    return tuple(array if argument.as_given else _physical(argument, array, memory) if known is None else known for argument, array, known in rows)
 
 
-def _physical(argument: Argument, array: Array) -> Array:
-    room = aligned_empty((argument.physical_size,), argument.physical_dtype)
+def _physical(argument: Argument, array: Array, memory: NetworkMemory) -> Array:
+    room = memory.zeros((argument.physical_size,), argument.physical_dtype)
     argument.put_physical(array, room)
     return room

@@ -13,6 +13,7 @@ from ansor.algorithms.convolution import find_convolution
 from ansor.algorithms.winograd import F2, F4, METHODS, Method, rewritten
 from ansor.codegen.c_toolchain import CToolchain
 from ansor.codegen.toolchain import find_compiler
+from ansor.graph.network_memory import NetworkMemory
 from ansor.ir.dag import Dag
 from ansor.ir.evaluate import evaluate
 from ansor.measure.kernel import Kernel
@@ -147,7 +148,7 @@ def test_a_kernel_takes_the_weights_as_declared(tmp_path: Path) -> None:
 
     arrays = [aligned(value) for value in (*values.values(), np.zeros(expected.shape, np.float32))]
     group = NetworkKernel(kernel)
-    group.prepare(arrays, np.asarray(aligned_empty((max(1, group.workspace_bytes),), "uint8"), np.uint8))()
+    group.prepare(arrays, NetworkMemory(group.workspace_bytes))()
     assert np.array_equal(arrays[-1], bound)
 
 

@@ -125,10 +125,10 @@ def test_memory_is_reused_and_aligned() -> None:
     class Checking(ReferenceKernel):
         workspace_bytes = 100
 
-        def prepare(self, arrays, workspace, like=None):  # type: ignore[no-untyped-def]
-            assert workspace.nbytes >= 100
-            assert all(array.ctypes.data % 64 == 0 and array.flags.c_contiguous for array in (*arrays, workspace))
-            return super().prepare(arrays, workspace)
+        def prepare(self, arrays, memory, like=None):  # type: ignore[no-untyped-def]
+            assert memory.workspace.nbytes >= 100
+            assert all(array.ctypes.data % 64 == 0 and array.flags.c_contiguous for array in (*arrays, memory.workspace))
+            return super().prepare(arrays, memory)
 
     network = CompiledNetwork(extracted, [Checking(task.tensors) for task in extracted.tasks])
     assert network.arena_bytes == 2048 and [name for name, _ in network.steps] == ["dense_1x256x256_bias"] * 10

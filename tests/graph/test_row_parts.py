@@ -141,10 +141,10 @@ class Packing(ReferenceKernel):
     def packed(self) -> frozenset[int]:  # type: ignore[override]
         return frozenset(number for number, tensor in enumerate(self._tensors) if tensor.constant)
 
-    def prepare(self, arrays, workspace, like=None):  # type: ignore[no-untyped-def]
+    def prepare(self, arrays, memory, like=None):  # type: ignore[no-untyped-def]
         if self.packed:
             Packing.calls.append("packs" if like is None else "shares")
-        return super().prepare(arrays, workspace)
+        return super().prepare(arrays, memory)
 
 
 def test_parts_share_packed_constants() -> None:

@@ -35,8 +35,8 @@ class Counting(ReferenceKernel):
 
     runs = 0
 
-    def prepare(self, arrays, workspace, like=None):  # type: ignore[no-untyped-def]
-        run = super().prepare(arrays, workspace)
+    def prepare(self, arrays, memory, like=None):  # type: ignore[no-untyped-def]
+        run = super().prepare(arrays, memory)
 
         def counted() -> None:
             Counting.runs += 1
