@@ -47,7 +47,7 @@ class NetworkMemory:
         """The next bytes of the present chunk, or of a new one."""
         with self._lock:
             if size > self._left.nbytes:
-                self._left = _in_large_pages(max(size, CHUNK))
+                self._left = _chunk(size)
             room, self._left = self._left[:size], self._left[aligned(size) :]
         return room
 
@@ -58,13 +58,14 @@ def _of_its_own(size: int) -> Bytes:
     return memory[begin : begin + size]
 
 
-def _in_large_pages(size: int) -> Bytes:
-    """Bytes from a multiple of a large page on. The array keeps the mapping."""
-    if not hasattr(mmap, "MADV_HUGEPAGE"):  # not Linux
-        return _of_its_own(size)
-    mapping = mmap.mmap(-1, size + LARGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError):  # a kernel without large pages
-        mapping.madvise(mmap.MADV_HUGEPAGE)
-    memory = np.frombuffer(mapping, np.uint8)
-    begin = -memory.ctypes.data % LARGE_PAGE
-    return memory[begin : begin + size]
+def _chunk(size: int) -> Bytes:
+    """At least `CHUNK` bytes in large pages, which the array keeps mapped; just `size` bytes where there are none, or too little address space."""
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):
+            room = max(size, CHUNK)
+            mapping = mmap.mmap(-1, room + LARGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            mapping.madvise(mmap.MADV_HUGEPAGE)
+            memory = np.frombuffer(mapping, np.uint8)
+            begin = -memory.ctypes.data % LARGE_PAGE
+            return memory[begin : begin + room]
+    return _of_its_own(size)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import mmap
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -93,3 +95,23 @@ def test_other_systems_use_ordinary_memory(monkeypatch: pytest.MonkeyPatch) -> N
     memory = NetworkMemory()
     arrays = [memory.zeros((LEAST,), "uint8") for _ in range(3)]
     assert are_apart(arrays) and all(address(one) % ALIGNMENT == 0 for one in arrays)
+
+
+LIMITED = f"""
+import resource
+from ansor.graph.network_memory import NetworkMemory
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + {CHUNK // 2}, used + {CHUNK // 2}))
+print(NetworkMemory({LEAST}).zeros(({LARGE_PAGE},), "uint8").nbytes)
+try:
+    NetworkMemory({CHUNK})
+except MemoryError:
+    print("too large")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_limit_of_address_space_is_kept() -> None:
+    """A small network needs no whole chunk, and one that is too large is told as other arrays are."""
+    done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, check=False)
+    assert done.stdout.split("\n")[:2] == [str(LARGE_PAGE), "too large"], done.stderr
