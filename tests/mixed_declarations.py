@@ -1,8 +1,9 @@
 """More random declarations, for what `tests.declarations` omits: every dtype and conversion, wrap-around, guarded and data-dependent reads, awkward
-indices, the operator library, and names that C does not like.
+indices, and names that C does not like.
 
-`any_case(draw)` draws from both. A random expression carries a bound of its magnitude, so that what it computes is exact in its dtype and defined in C:
-signed 32 and 64 bit arithmetic stays in range, floats that are compared or truncated are small multiples of powers of two.
+`any_case(draw)` draws from these, and from `tests.declarations`, `tests.integer_declarations` and `tests.operator_declarations`. A random expression carries a
+bound of its magnitude, so that what it computes is exact in its dtype and defined in C: signed 32 and 64 bit arithmetic stays in range, floats that are
+compared or truncated are small multiples of powers of two.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from ansor.te.interval import interval
 from ansor.te.tensor import Tensor, declared
 from tests.declarations import KINDS as PLAIN_KINDS
 from tests.declarations import Array, Case, Draw, Given, random_case
+from tests.integer_declarations import INTEGER_KINDS
+from tests.operator_declarations import OPERATOR_KINDS
 
 DTYPES = ("float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
 NARROW = {"int8": 128, "uint8": 255, "int16": 32768}
@@ -448,165 +451,8 @@ def names_apart(draw: Draw, n: int, m: int) -> Given:
     return Given([x, te.compute((n, m), lambda i, j: first[i, j] + first[n - 1 - i, j], name=label)], {})
 
 
-def quantized(draw: Draw) -> Given:
-    """Integer products accumulated wide or narrow, rescaled, clipped and narrowed."""
-    n, m, k = draw.extent(7), draw.pick([3, 8, 16, 19]), draw.pick([1, 4, 5, 16])
-    source, weight = draw.pick(["int8", "uint8"]), draw.pick(["int8", "int8", "uint8"])
-    wide = draw.pick(["int32", "int16", "int8", "int64", "uint8"])
-    a, b = te.placeholder((n, k), source, name="a"), te.placeholder((k, m), weight, name="b", constant=draw.chance(50))
-    rng = np.random.default_rng(draw.integer(0, 99))
-    limits = {"int8": (-128, 128), "uint8": (0, 256)}
-    values: dict[str, Array] = {t.name: np.asarray(rng.integers(*limits[t.dtype], t.shape)).astype(t.dtype) for t in (a, b)}
-    r = te.reduce_axis((0, k), name="r")
-    c = te.compute((n, m), lambda i, j: te.sum(a[i, r].astype(wide) * b[r, j].astype(wide), axis=r), name="c")
-    outputs = [c]
-    if draw.chance(70):
-        scaled = te.compute((n, m), lambda i, j: te.floordiv(c[i, j], 4) if draw_wide(wide) else c[i, j] + 1, name="scaled")
-        clipped = te.compute((n, m), lambda i, j: te.max(te.min(scaled[i, j], 100), 3).astype("uint8"), name="clipped")
-        outputs = [clipped] if draw.chance(60) else [c, clipped]
-    return Given([a, b, *outputs], values)
-
-
-def draw_wide(dtype: str) -> bool:
-    """Whether a dtype is one in which products were accumulated without wrapping."""
-    return dtype in ("int32", "int64")
-
-
-def nn_conv(draw: Draw) -> Given:
-    """te.nn convolutions: groups, dilation, asymmetric padding, transposed, one to three dimensions, both layouts."""
-    groups = draw.integer(1, 3)
-    ci, co = groups * draw.integer(1, 3), groups * draw.integer(1, 4)
-    last = draw.chance(50)
-    form = draw.integer(0, 4)
-    rank = 2 if form in (0, 3) else draw.integer(1, 2)
-    sizes = [draw.integer(3, 6) for _ in range(rank)]
-    taps = [draw.integer(1, 3) for _ in range(rank)]
-    data = te.placeholder((1, *sizes, ci) if last else (1, ci, *sizes), name="data")
-    layout = ("NWC" if last else "NCW") if rank == 1 else ("NHWC" if last else "NCHW")
-    stride = draw.integer(1, 2)
-    if form >= 3:
-        weight = te.placeholder((*taps, ci, co // groups) if last else (ci, co // groups, *taps), name="weight", constant=draw.chance(70))
-        transposed = te.nn.conv1d_transpose if rank == 1 else te.nn.conv2d_transpose
-        out = transposed(data, weight, stride, draw.integer(0, min(taps) // 2), output_padding=draw.integer(0, stride - 1), groups=groups, data_layout=layout)
-    else:
-        weight = te.placeholder((*taps, ci // groups, co) if last else (co, ci // groups, *taps), name="weight", constant=draw.chance(70))
-        convolution = te.nn.conv1d if rank == 1 else te.nn.conv2d
-        dilation = draw.integer(1, 2) if max(taps) < 3 else 1
-        out = convolution(data, weight, stride, "SAME" if draw.chance(30) else draw.integer(0, 1), dilation, groups, data_layout=layout)
-    if draw.chance(40):
-        out = te.nn.relu(out)
-    return Given([data, weight, out], {})
-
-
-def nn_pool(draw: Draw) -> Given:
-    """te.nn pooling: averages with and without padding counted, ceil mode, dilation, adaptive, global."""
-    last = draw.chance(50)
-    channels, sizes = draw.pick([1, 3, 8, 17]), (draw.integer(3, 8), draw.integer(3, 8))
-    data = te.placeholder((1, *sizes, channels) if last else (1, channels, *sizes), name="data")
-    layout = "NHWC" if last else "NCHW"
-    kind = draw.pick(["max", "avg"])
-    form = draw.integer(0, 3)
-    if form == 0:
-        out = te.nn.adaptive_pool(data, (draw.integer(1, 4), draw.integer(1, 4)), kind, layout)
-    elif form == 1:
-        out = te.nn.global_pool(data, kind, layout)
-    else:
-        taps = draw.integer(1, 3)
-        out = te.nn.pool2d(data, taps, draw.integer(1, 2), 1, draw.integer(0, taps // 2), kind, draw.chance(50), layout, draw.chance(50))
-    return Given([data, out], {})
-
-
-def nn_norm(draw: Draw) -> Given:
-    """te.nn normalisations over one or several axes."""
-    n, m = draw.extent(5), draw.pick([2, 5, 16, 20])
-    x = te.placeholder((n, m), name="x")
-    form = draw.integer(0, 4)
-    if form == 0:
-        return Given([x, te.nn.softmax(x, axis=draw.pick([0, 1, -1]))], {})
-    if form == 1:
-        return Given([x, te.nn.log_softmax(x)], {})
-    if form == 2:
-        gamma, beta = te.placeholder((m,), name="gamma", constant=True), te.placeholder((m,), name="beta", constant=True)
-        return Given([x, gamma, beta, te.nn.layer_norm(x, gamma, beta)], {})
-    if form == 3:
-        return Given([x, te.nn.l2_normalize(x)], {})
-    return Given([x, te.nn.norm(x)], {})
-
-
-def nn_shape(draw: Draw) -> Given:
-    """te.nn copies: joined, padded, reshaped, transposed, sliced, broadcast, taken."""
-    n, m = draw.extent(6), draw.extent(8)
-    dtype = draw.pick(["float32", "int32", "int8", "bool", "float64"])
-    x, y = te.placeholder((n, m), dtype, name="x"), te.placeholder((n, 3), dtype, name="y")
-    form = draw.integer(0, 6)
-    if form == 0:
-        return Given([x, y, te.nn.concatenate([x, y, x], axis=1)], {})
-    if form == 1:
-        return Given([x, te.nn.pad(x, (draw.integer(0, 2), 1), (0, draw.integer(0, 3)))], {})
-    if form == 2:
-        return Given([x, te.nn.reshape(te.nn.transpose(x), (n * m,))], {})
-    if form == 3:
-        return Given([x, te.nn.reshape(te.nn.pad(x, (1, 1), (1, 1)), ((m + 2) * (n + 2), 1))], {})
-    if form == 4:
-        index = te.placeholder((4,), "int64", name="index")
-        values: dict[str, Array] = {"index": np.asarray(np.random.default_rng(1).integers(0, n, 4), dtype=np.int64)}
-        return Given([x, index, te.nn.take(x, index, 0)], values)
-    if form == 5:
-        flat = te.nn.flatten(te.nn.concatenate([x, x], axis=0))
-        return Given([x, te.nn.expand_dims(flat, 1)], {})
-    return Given([x, y, te.nn.concatenate([te.nn.pad(x, (0, 1), (0, 1)), te.nn.pad(y, (0, 1), (0, 0))], axis=1)], {})
-
-
-def nn_dense(draw: Draw) -> Given:
-    """te.nn dense, batched products and capsules, with what usually follows."""
-    form = draw.integer(0, 2)
-    if form == 0:
-        n, m, k = draw.extent(6), draw.pick([3, 8, 16]), draw.extent(9)
-        x, w, bias = te.placeholder((n, k), name="x"), te.placeholder((m, k), name="w", constant=True), te.placeholder((m,), name="bias", constant=True)
-        out = te.nn.dense(x, w, bias)
-        return Given([x, w, bias, te.nn.relu(out) if draw.chance(50) else out], {})
-    if form == 1:
-        batch, n, m, k = draw.extent(3), draw.extent(5), draw.extent(6), draw.extent(7)
-        x, y = te.placeholder((batch, n, k), name="x"), te.placeholder((batch, m, k), name="y")
-        return Given([x, y, te.nn.batch_matmul(x, y)], {})
-    data = te.placeholder((1, 4, 4, 2, 2, 3), name="data")
-    weight = te.placeholder((2, 2, 2, 3, 3, 2), name="weight", constant=draw.chance(50))
-    return Given([data, weight, te.nn.capsule_conv2d(data, weight, draw.integer(1, 2), draw.integer(0, 1))], {})
-
-
-def inner_products(draw: Draw) -> Given:
-    """Sums of products of 8-bit integers, over the whole of their range: what instructions compute in groups."""
-    a, b = draw.pick(["int8", "uint8"]), draw.pick(["int8", "uint8"])
-    group, columns = draw.pick([2, 4, 8, 12, 16]), draw.pick([4, 8, 17, 20, 24, 40])
-    form = draw.integer(0, 3)
-    if form == 0:
-        x, w = te.placeholder((1, 4, 3, group), a, name="x"), te.placeholder((3, 3, group, columns), b, name="w", constant=draw.chance(60))
-        result = te.nn.conv2d(x, w, padding=draw.integer(0, 1) + 1, data_layout="NHWC", out_dtype="int32", name="c")
-    elif form == 1:
-        x, w = te.placeholder((draw.extent(6), group), a, name="x"), te.placeholder((columns, group), b, name="w", constant=draw.chance(40))
-        result = te.nn.dense(x, w, out_dtype="int32", name="c")
-    elif form == 2:
-        x, w = te.placeholder((2, draw.extent(4), group), a, name="x"), te.placeholder((2, columns, group), b, name="w")
-        result = te.nn.batch_matmul(x, w, out_dtype="int32", name="c")
-    else:
-        x, w = te.placeholder((draw.extent(9), group), a, name="x"), te.placeholder((group, columns), b, name="w", constant=draw.chance(50))
-        result = te.nn.matmul(x, w, out_dtype="int32", name="c")
-    if draw.chance(40):
-        result = te.nn.relu(result)
-    rng = np.random.default_rng(draw.integer(0, 1000))
-    return Given([x, w, result], {tensor.name: _whole_range(rng, tensor) for tensor in (x, w)})
-
-
-def _whole_range(rng: np.random.Generator, tensor: Tensor) -> Array:
-    limits = np.iinfo(tensor.dtype)
-    values = np.asarray(rng.integers(limits.min, limits.max, tensor.shape, endpoint=True)).astype(tensor.dtype)
-    values[tuple(0 for _ in tensor.shape)] = limits.min
-    return values
-
-
 MIXED_KINDS: dict[str, Callable[[Draw], Given]] = {
-    "expressions": expressions, "guarded_products": guarded_products, "two_readers": two_readers, "names": names, "quantized": quantized,
-    "inner_products": inner_products,
-    "nn_conv": nn_conv, "nn_pool": nn_pool, "nn_norm": nn_norm, "nn_shape": nn_shape, "nn_dense": nn_dense,
+    "expressions": expressions, "guarded_products": guarded_products, "two_readers": two_readers, "names": names,
+    **INTEGER_KINDS, **OPERATOR_KINDS,
 }  # fmt: skip
 ALL_KINDS: dict[str, Callable[[Draw], Given]] = {**PLAIN_KINDS, **MIXED_KINDS}
