@@ -37,9 +37,12 @@ def pytest_configure(config: pytest.Config) -> None:
     kept_picks.ENABLED = kept_data.ENABLED = False  # one test must not find what another one kept
     if worker := os.environ.get("PYTEST_XDIST_WORKER", ""):
         # Measurements exclude each other by a lock in the cache folder. Two workers of one run need not wait for each other: no test asserts times.
-        own, compilers = cache_part(f"tests-{worker}"), cache_part("zig")
-        with contextlib.suppress(FileExistsError):
-            (own / "zig").symlink_to(compilers)  # building the C library of each target system takes 40 s of processor time
+        own = cache_part(f"tests-{worker}")
+        # Building the C library of each target system takes 40 s of processor time, the harness of each board 2 s. Nothing makes room among libraries, so those
+        # of tests are apart from the user's.
+        for part, shared in (("zig", "zig"), ("libraries", "tests-libraries")):
+            with contextlib.suppress(FileExistsError):
+                (own / part).symlink_to(cache_part(shared))
         os.environ["ANSOR_CACHE"] = str(own)
     if sys.dont_write_bytecode:  # otherwise the hundreds of processes that tests start would each compile what they import: they share a folder instead
         folder = tempfile.mkdtemp(prefix="ansor-tests-bytecode-")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -61,6 +62,12 @@ class Case:
     dag: Dag
     inputs: dict[str, Array]
     expected: dict[str, Array]
+
+    @cached_property
+    def precise(self) -> dict[str, Array]:
+        """The outputs, those of float32 declarations from double precision. Computed once for all programs of the declaration."""
+        found = evaluate(self.dag.outputs, self.inputs, "float64")
+        return {tensor.name: value for tensor, value in zip(self.dag.outputs, found, strict=True)}
 
     def check(self, found: dict[str, Array], what: object) -> None:
         """AssertionError unless the outputs are as expected."""

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import cast
 
@@ -91,7 +91,7 @@ SANITIZED = ("-std=gnu99", "-O0", "-g1", "-w", "-fsanitize=address,undefined", "
 
 @dataclass(frozen=True)
 class Program:
-    """One program. `case` has the inputs and the expected outputs."""
+    """One program. `case` has the inputs and the expected outputs. Its loops and its text are made once: they are asked for several times."""
 
     case: Case
     sketch: Sketch
@@ -99,12 +99,12 @@ class Program:
     target: Target
     entry: str
 
-    @property
+    @cached_property
     def loops(self) -> Loops:
         """Its loop nests."""
         return self.sketch.lower_row(self.row, self.entry)
 
-    @property
+    @cached_property
     def source(self) -> CSource:
         """Its C text."""
         return generate(self.loops, self.target.machine, self.entry)
@@ -208,13 +208,7 @@ def interpreted(program: Program, limit: int = 1 << 30) -> str | None:
     loops = program.loops
     if iterations(loops.body) > limit:
         return None
-    return _verdict(program.case, interpreter.run(loops, program.case.inputs), _expected(program.case))
-
-
-def _expected(case: Case) -> dict[str, Array]:
-    """The outputs, those of float32 declarations from double precision."""
-    found = evaluate(case.dag.outputs, case.inputs, "float64")
-    return {tensor.name: value for tensor, value in zip(case.dag.outputs, found, strict=True)}
+    return _verdict(program.case, interpreter.run(loops, program.case.inputs), program.case.precise)
 
 
 def _verdict(case: Case, found: dict[str, Array], expected: dict[str, Array]) -> str:
@@ -292,7 +286,7 @@ class Bench:
                     call.run(1)
                     damage = call.trespass()
                     outputs = {argument.name: call.output(argument.name) for argument in call.arguments if argument.role == "output"}
-                    problem = damage.text if damage else _verdict(programs[k].case, outputs, _expected(programs[k].case))
+                    problem = damage.text if damage else _verdict(programs[k].case, outputs, programs[k].case.precise)
                     report(cast(Message, {"problem": problem}))
 
             outcome = isolated(harness, body, timeout=timeout)
@@ -380,7 +374,7 @@ def sanitized_problems(programs: Sequence[Program], folder: Path, gcc: str, time
         data = (folder / "outputs").read_bytes()
         for k in done:
             found, data = _outputs(programs[k], data)
-            problems[k] = _verdict(programs[k].case, found, _expected(programs[k].case))
+            problems[k] = _verdict(programs[k].case, found, programs[k].case.precise)
         begin += len(done)
         if run.returncode:
             problems[begin] = f"code {run.returncode}: {run.stderr[:3000]}"

@@ -19,8 +19,8 @@ from ansor.networks.background import TuningRequest
 from ansor.networks.background_tuner import Job, main, tuned
 from ansor.networks.compiling import compiled
 from ansor.support import kept_data
-from ansor.support.settings import cache_part
 from ansor.torch_backend import backend
+from tests.networks.caches import with_compilers
 
 pytestmark = [pytest.mark.compiler, pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")]
 OPTIONS: dict[str, Any] = {"tune": "background", "minutes": 1, "threads": 1, "library": False}
@@ -29,9 +29,7 @@ OPTIONS: dict[str, Any] = {"tune": "background", "minutes": 1, "threads": 1, "li
 @pytest.fixture
 def requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TuningRequest]]:
     """The requests to background tuners, none of which runs."""
-    for part in ("zig", "libraries", "kernels"):
-        (tmp_path / part).symlink_to(cache_part(part))
-    monkeypatch.setenv("ANSOR_CACHE", str(tmp_path))
+    monkeypatch.setenv("ANSOR_CACHE", str(with_compilers(tmp_path)))
     monkeypatch.setattr(kept_data, "ENABLED", True)
     found: list[TuningRequest] = []
     monkeypatch.setattr(background, "tune", found.append)

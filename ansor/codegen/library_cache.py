@@ -10,7 +10,7 @@ from pathlib import Path
 from ansor.errors import CacheError
 from ansor.support import settings
 from ansor.support.notices import log
-from ansor.support.safe_files import keep, kept, private_folder
+from ansor.support.safe_files import PRIVATE_FILE, keep, kept, private_folder
 
 FOLDER = "libraries"
 SUFFIX = ".so"
@@ -20,8 +20,8 @@ _checked: dict[Path, tuple[Path, tuple[int, ...]]] = {}
 """For each note whose library had the right digest in this process: the library, and the `stat` of both at that time."""
 
 
-def kept_library(name: str, build: Callable[[Path], None], suffix: str = SUFFIX) -> Path:
-    """The library of that name; if there is none, or it is damaged, `build` is called with the path to write. `suffix`: of its file's name.
+def kept_library(name: str, build: Callable[[Path], None], suffix: str = SUFFIX, mode: int = PRIVATE_FILE) -> Path:
+    """The library of that name; if there is none, or it is damaged, `build` is called with the path to write. `suffix`, `mode`: of its file.
 
     A read-only cache folder is searched, and missing libraries are kept among the temporary files. Raises CacheError if it cannot be kept, and
     what `build` raises.
@@ -41,7 +41,7 @@ def kept_library(name: str, build: Callable[[Path], None], suffix: str = SUFFIX)
         with tempfile.TemporaryDirectory(prefix="cc-", dir=note.parent) as scratch:
             made = Path(scratch) / f"made{suffix}"
             build(made)
-            library = keep(note, suffix, made.read_bytes())
+            library = keep(note, suffix, made.read_bytes(), mode)
     except OSError as error:
         raise CacheError(f"the library {note} cannot be stored ({error}); free some space, or set ANSOR_CACHE to another folder") from error
     _checked[note] = library, _signature(note, library)

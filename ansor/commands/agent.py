@@ -10,10 +10,10 @@ from pathlib import Path
 
 from ansor.errors import DeviceError
 from ansor.measure.agent.address import PUSHED, SSH_OPTIONS, ssh_destination
-from ansor.measure.agent.build import EXECUTABLE, built_agent, system_named
+from ansor.measure.agent.build import built_agent, system_named
 from ansor.measure.agent.key import made_key, read_key
 from ansor.support import settings
-from ansor.support.safe_files import write_whole
+from ansor.support.safe_files import PRIVATE_PROGRAM, write_whole
 from ansor.support.text import clip
 
 SSH_SECONDS = 120.0
@@ -27,7 +27,7 @@ def run_agent(given: argparse.Namespace) -> int:
 def _build(given: argparse.Namespace) -> int:
     agent = built_agent(given.system)
     place = Path(given.output)
-    write_whole(place, agent.read_bytes(), EXECUTABLE | 0o055)
+    write_whole(place, agent.read_bytes(), PRIVATE_PROGRAM | 0o055)
     print(f"{place}: {place.stat().st_size} bytes, needs only Linux; copy it to the board, or let `ansor agent push HOST` do both")
     return 0
 

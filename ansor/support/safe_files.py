@@ -19,6 +19,7 @@ from pathlib import Path
 from ansor.errors import CacheError
 
 PRIVATE_FILE = 0o600
+PRIVATE_PROGRAM = 0o700
 PRIVATE_FOLDER = 0o700
 DIGITS = 16
 """Digits of the digest in a file's name."""
@@ -106,8 +107,10 @@ def make_folder(folder: Path) -> None:
         sync_folder(one.parent)
 
 
-def keep(note: Path, suffix: str, content: bytes) -> Path:
+def keep(note: Path, suffix: str, content: bytes, mode: int = PRIVATE_FILE) -> Path:
     """Write a file that only this user can read, and then the note with its digest. Returns the file's path, which is next to the note, and named after both.
+
+    mode: the file's permissions, from the moment that it is there: another process may have kept the same file, and be about to run it.
 
     Processes that keep different contents under one note do not disturb each other: the note belongs to one of the files, and each file is complete. Removes a
     folder, link, pipe or device in place of either. Raises OSError.
@@ -116,7 +119,7 @@ def keep(note: Path, suffix: str, content: bytes) -> Path:
     path = _place(note, suffix, found)
     _remove_unless_file(path)
     _remove_unless_file(note)
-    write_whole(path, content, PRIVATE_FILE)
+    write_whole(path, content, mode)
     write_whole(note, f"{found}\n".encode(), PRIVATE_FILE)
     return path
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 from pathlib import Path
 
@@ -12,8 +11,8 @@ from ansor.codegen.library_cache import kept_library
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS, Compiled, compile_files, find_compiler
 from ansor.codegen.trial.program import link_flags
 from ansor.errors import ToolchainError
+from ansor.support.safe_files import PRIVATE_PROGRAM
 
-EXECUTABLE = 0o700
 FOLDER = Path(__file__).parent
 SOURCE = FOLDER / "agent.c"
 SYSTEMS = {
@@ -59,10 +58,7 @@ def built_agent(system: str = "") -> Path:
         if not compiled.ok:
             raise ToolchainError(f"{compiler.version} cannot build the agent for {name}: {in_brief(compiled.text)}")
 
-    found = kept_library(f"agent-{name}-{key}", build)
-    if not os.access(found, os.X_OK):
-        found.chmod(EXECUTABLE)
-    return found
+    return kept_library(f"agent-{name}-{key}", build, mode=PRIVATE_PROGRAM)
 
 
 def build_small(source: Path, system: str, place: Path) -> Compiled:

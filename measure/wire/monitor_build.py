@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,8 @@ from ansor.codegen.complaints import in_brief
 from ansor.codegen.library_cache import kept_library
 from ansor.codegen.toolchain import FIRST_CALL_SECONDS, compile_files, find_compiler
 from ansor.errors import ToolchainError
+from ansor.support.safe_files import PRIVATE_PROGRAM
 
-EXECUTABLE = 0o700
 FOLDER = Path(__file__).parent / "monitor"
 HOST_FLAGS = ("-std=gnu11", "-O1", "-DMONITOR_HOSTED", "-fno-sanitize=all", "-w")
 BARE_FLAGS = (
@@ -110,7 +109,4 @@ def _built(name: str, sources: Sequence[str], flags: Sequence[str], script: str 
         if not compiled.ok:
             raise ToolchainError(f"{compiler.version} cannot build the {name}: {in_brief(compiled.text)}")
 
-    found = kept_library(f"{name}-{key}", build)
-    if not os.access(found, os.X_OK):
-        found.chmod(EXECUTABLE)
-    return found
+    return kept_library(f"{name}-{key}", build, mode=PRIVATE_PROGRAM)

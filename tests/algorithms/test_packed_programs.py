@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ SKETCHES = 4
 class Alone(Program):
     """A program without threads, called as those with threads are."""
 
-    @property
+    @cached_property
     def source(self) -> CSource:
         one, parameters = self.target.emit(self.loops, self.entry), "(void *const *args, unsigned char *workspace"
         return replace(one, text=one.text.replace(f"{self.entry}{parameters})", f"{self.entry}{parameters}, void *parallel_for, void *pool)"))

@@ -289,7 +289,7 @@ def _cut(place: Path, size: int) -> None:
 
 @pytest.mark.compiler
 @pytest.mark.parametrize("share", [0.0, 0.5])
-def test_a_real_library_that_was_cut_is_built_and_loaded_again(share: float) -> None:
+def test_a_real_library_that_was_cut_is_built_and_loaded_again(cache: Path, share: float) -> None:
     place = cached_library(find_compiler(), "test-cut", TEXT)
     _cut(place, int(share * place.stat().st_size))
     again = cached_library(find_compiler(), "test-cut", TEXT)
@@ -298,7 +298,7 @@ def test_a_real_library_that_was_cut_is_built_and_loaded_again(share: float) -> 
 
 @pytest.mark.compiler
 @pytest.mark.parametrize("size", [0, 6000])
-def test_a_thread_pool_that_was_cut_does_not_crash_the_next_process(size: int) -> None:
+def test_a_thread_pool_that_was_cut_does_not_crash_the_next_process(cache: Path, size: int) -> None:
     place = pool_library(find_compiler())
     _cut(place, size)
     program = "from ansor.codegen.pool_library import shared_pool; assert shared_pool(2).handle"

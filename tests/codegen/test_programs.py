@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,7 @@ class Spoiled(Program):
 
     statement: str
 
-    @property
+    @cached_property
     def source(self) -> CSource:
         good = super().source
         return replace(good, text=good.text.replace("parallel_for, void *pool) {", "parallel_for, void *pool) {\n  " + self.statement, 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import signal
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,6 +26,7 @@ from tests.farm_cluster import Cluster, child_of
 from tests.pretended_device import job
 
 TARGET = parse_target("cpu -threads=1")
+LOOK_SECONDS = 0.002  # between two looks at what goes on: the processes that are waited for need the processor
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +63,7 @@ def test_jobs_come_back_once_whatever_dies(cluster: Cluster, tmp_path: Path) -> 
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(outcomes, f"farm://{cluster.url}?key=slow", [job(tmp_path, str(number + 1)) for number in range(120)], said)
         while not cluster.ran("one") or not cluster.ran("two"):
-            pass
+            time.sleep(LOOK_SECONDS)
         os.kill(child_of(watchers[0]), signal.SIGKILL)
         stopped = child_of(watchers[1])
         os.kill(stopped, signal.SIGSTOP)
@@ -95,7 +97,7 @@ def test_a_throttled_device_is_found_and_its_results_are_not_mixed_in(cluster: C
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(outcomes, f"farm://{cluster.url}?key=clocked", [job(tmp_path, str(number + 1)) for number in range(100)], said)
         while len(cluster.ran("hot")) < 5:
-            pass
+            time.sleep(LOOK_SECONDS)
         (cluster.folder / "hot.throttled").touch()
         found = running.result(timeout=100)
     assert costs(found) == [float(number + 1) for number in range(100)]  # twice that where it was slow
@@ -168,7 +170,7 @@ def test_a_worker_that_was_cut_off_comes_back_and_its_late_answer_does_not_count
     try:
         futures = [queue.submit(job(tmp_path, str(number + 1))) for number in range(40)]
         while not cluster.ran("off"):
-            pass
+            time.sleep(LOOK_SECONDS)
         stopped = child_of(watchers[0])
         os.kill(stopped, signal.SIGSTOP)
         assert costs([one.result(timeout=300).outcome for one in futures]) == [float(number + 1) for number in range(40)]
@@ -194,7 +196,7 @@ def test_two_runs_share_a_farm_evenly(cluster: Cluster, tmp_path: Path) -> None:
     try:
         futures = [[queue.submit(one) for one in several] for queue, several in zip(queues, jobs, strict=True)]
         while not any(all(one.done() for one in several) for several in futures):
-            pass
+            time.sleep(LOOK_SECONDS)
         done = sorted(sum(one.done() for one in several) for several in futures)
         assert done[1] == 100 and done[0] >= 50
     finally:

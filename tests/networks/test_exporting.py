@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -92,17 +93,36 @@ def test_look_ups_and_whole_numbers_of_made_up_inputs(tmp_path: Path) -> None:
     assert subprocess.run([folder / "test", folder], capture_output=True, text=True).stdout == "native: an index is out of range\n"
 
 
+@dataclass(frozen=True)
+class Exported:
+    """A model, its example and the folder of its files."""
+
+    model: nn.Module
+    example: torch.Tensor
+    folder: Path
+
+    def copied(self, place: Path) -> Path:
+        """A copy of the folder, to build in."""
+        return Path(shutil.copytree(self.folder, place / "net"))
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    """A network for several instruction sets."""
+    model, example = images(), torch.randn(1, 3, 8, 8)
+    return Exported(model, example, ansor.export(model, (example,), tmp_path_factory.mktemp("several") / "net", isas=ISAS))
+
+
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_several_instruction_sets_under_sanitizers(compiler: str, tmp_path: Path) -> None:
-    folder = ansor.export(images(), (torch.randn(1, 3, 8, 8),), tmp_path / "net", isas=ISAS)
+def test_several_instruction_sets_under_sanitizers(compiler: str, several: Exported, tmp_path: Path) -> None:
+    folder = several.copied(tmp_path)
     found = said(built(folder, [need_compiler(compiler), *SANITIZED]), folder).split("\n")
     assert found[-2:] == ["c99: right", ""] and set(found[:-2]) <= {f"{isa}: right" for isa in ISAS}
     assert "vector_size" not in "".join(path.read_text() for path in (folder / "kernels" / "c99").glob("*.c"))
 
 
-def test_an_instruction_set_gives_the_bytes_of_the_network_compiled_for_it(tmp_path: Path) -> None:
-    model, example = images(), torch.randn(1, 3, 8, 8)
-    folder = ansor.export(model, (example,), tmp_path / "net", isas=ISAS)
+def test_an_instruction_set_gives_the_bytes_of_the_network_compiled_for_it(several: Exported, tmp_path: Path) -> None:
+    model, example, folder = several.model, several.example, several.copied(tmp_path)
     sizes = [int(re.findall(rf"{name}_BYTES (\d+)", (folder / "network.h").read_text())[0]) for name in ("ARENA", "WORKSPACE")]
     library = Library(folder, ISAS)
     assert list(library.variants) == ["x86-64-v4", "x86-64-v3", "c99"]

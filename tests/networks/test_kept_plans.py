@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ from ansor.networks import compiling, kept_plans, library_choice
 from ansor.networks.network_kernel import NetworkKernel
 from ansor.run import kept_picks
 from ansor.support import kept_data
+from ansor.support.settings import environment_with
+from tests.networks.caches import with_compilers
 
 pytestmark = [pytest.mark.torch, pytest.mark.compiler]
 ONE = "cpu -threads=1"
@@ -47,8 +50,10 @@ def cache(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return own_cache
 
 
-def start(word: str, seed: int = 0) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-W", "ignore", "-c", PROGRAM, word, str(seed)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(folder: Path, word: str, seed: int = 0) -> subprocess.Popen[str]:
+    """A process with that cache folder."""
+    command, environment = [sys.executable, "-W", "ignore", "-c", PROGRAM, word, str(seed)], environment_with({"ANSOR_CACHE": str(folder)})
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def said(process: subprocess.Popen[str]) -> str:
@@ -57,10 +62,29 @@ def said(process: subprocess.Popen[str]) -> str:
     return out
 
 
-def test_a_second_process_chooses_nothing_and_has_the_same_network(cache: Path) -> None:
-    first = said(start("first"))
-    assert "programs were picked by the model without measuring" in first
-    assert said(start("again")) == first
+@dataclass(frozen=True)
+class Begun:
+    """A cache folder that was empty when two processes began at once to compile the same network, and what these said."""
+
+    folder: Path
+    first: str
+    second: str
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Begun:
+    folder = with_compilers(tmp_path_factory.mktemp("begun"))
+    both = [start(folder, "first"), start(folder, "first")]
+    return Begun(folder, *map(said, both))
+
+
+def test_two_processes_at_once_do_each_other_no_harm(begun: Begun) -> None:
+    assert begun.first == begun.second
+    assert "programs were picked by the model without measuring" in begun.first
+
+
+def test_a_later_process_chooses_nothing_and_has_the_same_network(begun: Begun) -> None:
+    assert said(start(begun.folder, "again")) == begun.first
 
 
 def test_kept_kernels_know_their_processor_and_the_range_of_indices(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,14 +98,8 @@ def test_kept_kernels_know_their_processor_and_the_range_of_indices(cache: Path,
     assert [(mcpu, [high for _, _, high in ranges]) for mcpu, ranges in first] == [("x86-64-v2", [9])]
 
 
-def test_weights_are_those_of_the_model_at_hand(cache: Path) -> None:
-    assert said(start("first", seed=0)) == said(start("again", seed=1))
-
-
-def test_two_processes_at_once_do_each_other_no_harm(cache: Path) -> None:
-    both = [start("first"), start("first")]
-    first, second = map(said, both)
-    assert first == second == said(start("again"))
+def test_weights_are_those_of_the_model_at_hand(begun: Begun) -> None:
+    assert said(start(begun.folder, "again", seed=1)) == begun.first
 
 
 class Compiled:

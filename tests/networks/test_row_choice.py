@@ -14,6 +14,7 @@ from ansor.graph.row_parts import Stretch, in_parts, stretches
 from ansor.graph.tasks import extract
 from ansor.networks import kept_networks, row_choice
 from ansor.networks.background_tuner import Job, tuned
+from ansor.run import kept_picks, picks_together
 from ansor.run.keywords import RunOptions
 from ansor.run.reporter import Reporter
 from ansor.run.states import TaskState
@@ -28,6 +29,20 @@ class Chain(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.softmax(1).flip(1).softmax(2).flip(2).sum(1)
+
+
+@pytest.fixture(scope="module")
+def picks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("picks")
+
+
+@pytest.fixture(autouse=True)
+def picked_once(picks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests share what was picked for the groups of `Chain`, which is not what is looked at here."""
+    monkeypatch.setattr(kept_picks, "ENABLED", True)
+    monkeypatch.setattr(kept_picks, "cache_part", lambda _: picks)
+    monkeypatch.setattr(kept_picks, "cache_folders", lambda _: [picks])
+    monkeypatch.setattr(picks_together, "jobs", lambda: 1)  # other processes would pick into another folder
 
 
 @pytest.fixture

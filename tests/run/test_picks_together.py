@@ -66,21 +66,30 @@ def states(target: str = "cpu -threads=1") -> list[TaskState]:
     return [TaskState(SearchTask(workloads.matmul, (size, 16, 16), target), 1.0) for size in SIZES]
 
 
-def programs(found: list[TaskState]) -> list[tuple[str, tuple[int, ...]]]:
+Programs = list[tuple[str, tuple[int, ...]]]
+
+
+def programs(found: list[TaskState]) -> Programs:
     return [((best := chosen(state)).sketch.name, tuple(best.row)) for state in found]
 
 
+@pytest.fixture(scope="module")
+def alone() -> Programs:
+    """What one process picks that keeps nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_picks, "ENABLED", False)
+        return programs(states())
+
+
 @pytest.mark.usefixtures("slow_here")
-def test_several_processes_pick_the_same_programs(cache: Path, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]) -> None:
+def test_several_processes_pick_the_same_programs(cache: Path, alone: Programs, started: list[subprocess.Popen[bytes]]) -> None:
     together = states()
     pick_together(together)
     assert len(started) == 2 and all(one.poll() is not None for one in started)
     assert len(list(cache.glob("*.json"))) == len(SIZES)
     here = sum(state.guess is not None for state in together)
     assert 0 < here < len(SIZES), "this process picks some of them, the others the rest"
-    found = programs(together)
-    monkeypatch.setattr(kept_picks, "ENABLED", False)
-    assert found == programs(states())
+    assert programs(together) == alone
 
 
 class _Scorer:
@@ -109,7 +118,7 @@ def test_no_process_is_started_for_few_tasks_kept_picks_one_core_or_a_scorer_of_
     ids=("ends", "never begins", "never answers"),
 )
 def test_a_process_that_ends_or_never_answers_leaves_its_tasks(
-    code: str, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
+    code: str, alone: Programs, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
     monkeypatch.setattr(picks_together, "python_command", lambda module: [sys.executable, "-c", code])
     monkeypatch.setattr(picks_together, "PATIENCE_SECONDS", 0.1)
@@ -117,7 +126,7 @@ def test_a_process_that_ends_or_never_answers_leaves_its_tasks(
     pick_together(left)
     assert len(started) == 2 and all(one.poll() is not None for one in started)
     monkeypatch.setattr(kept_picks, "ENABLED", False)
-    assert programs(left) == programs(states())
+    assert programs(left) == alone
 
 
 class _Unreadable(str):

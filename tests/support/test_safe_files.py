@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ansor.support.safe_files import keep, kept, only_ours, write_whole
+from ansor.support.safe_files import PRIVATE_PROGRAM, keep, kept, only_ours, write_whole
 from tests.power_loss import PowerLoss, every_death
 
 OLD, NEW = b"what was there before\n" * 40, b"what is written now\n" * 60
@@ -49,6 +49,19 @@ def test_what_was_kept_is_whole_or_known_not_to_be(tmp_path: Path) -> None:
         assert found is None or found.read_bytes() == NEW, how
         assert keep(note, ".so", NEW) == kept(note, ".so"), how  # the next run
     assert deaths >= 20 and broken
+
+
+def test_a_program_can_be_run_whenever_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process may have kept the same one, and be about to run it."""
+    replace, modes = os.replace, []
+
+    def replaced(old: str, new: Path) -> None:
+        modes.append((new.suffix, os.stat(old).st_mode & 0o777))
+        replace(old, new)
+
+    monkeypatch.setattr(os, "replace", replaced)
+    place = keep(tmp_path / "agent", ".so", NEW, PRIVATE_PROGRAM)
+    assert modes == [(".so", 0o700), ("", 0o600)] and kept(tmp_path / "agent", ".so") == place
 
 
 def test_of_two_contents_one_is_kept(tmp_path: Path) -> None:

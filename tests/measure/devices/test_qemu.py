@@ -138,7 +138,7 @@ def test_real_values_count_the_same_and_travel_nowhere(device: QemuDevice, machi
 ))  # fmt: skip
 def test_failures_have_kinds(body: str, kind: str, said: str) -> None:
     device = QemuDevice("qemu-aarch64", "aarch64", "cortex-a72")
-    found = device.run(job(AARCH64, body, timeout_seconds=0.3 if kind == "timeout" else 5.0))
+    found = device.run(job(AARCH64, body, timeout_seconds=0.05 if kind == "timeout" else 5.0))
     assert isinstance(found, Failure) and found.kind == kind and said in found.text, found
     assert isinstance(device.run(job(AARCH64)), Observation)  # and the next one runs
     device.close()
