@@ -84,6 +84,9 @@ def export(network: CompiledNetwork, folder: Path, target: Target, examples: Cal
 
 def export_for(extracted: ExtractedGraph, isas: Sequence[InstructionSet], threads: int, asked: RunOptions, reporter: Reporter) -> Exported:
     """Export a model for several instruction sets. The self-test expects the results of the last set's programs, which are built and run here."""
+    from ansor.graph.attention_blocks import in_blocks
+
+    extracted = in_blocks(extracted)
     constants, taken = Constants(), [programs(extracted, isa, threads, asked, reporter) for isa in isas]
     if asked.records is not None and asked.records.exists() and extracted.tasks:
         _say_origins(list(zip(isas, taken, strict=True)), threads, asked.records, reporter)
