@@ -299,7 +299,7 @@ class _Networks(Locked):
         if name and "records" in self._options:
             name = self._name(given, weights)
         if name:
-            kept_networks.keep(name, about, [_array(one) for one in weights], extracted, network)
+            kept_networks.keep(name, about, [_array(one) for one in weights], extracted, network, self._target)
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray[Any, np.dtype[np.generic]] | None:

@@ -70,7 +70,7 @@ def main() -> int:
                 errors.append(float((torch.as_tensor(blocks(x)) - wanted).abs().max() / wanted.abs().max()))
                 calls = {"blocks": partial(blocks, x), "whole": partial(whole, x), "eager": partial(model, x)}
                 times = interleaved(calls, given.turns, warm=0.05)
-            count = sum(len(one.blocks()) for one in attentions(extract(model, x).graph))
+            count = sum(len(one.blocks(given.threads)) for one in attentions(extract(model, x).graph))
             ratios = [str(ratio(times["blocks"], times[name])) for name in ("whole", "eager")]
             memory = f"{format_bytes(whole.arena_bytes)}, {format_bytes(blocks.arena_bytes)}"
             shown.add_row(str(tokens), "yes" if causal else "no", str(count), short(times["blocks"].median), *ratios, memory, f"{errors[-1]:.0e}")

@@ -21,13 +21,13 @@ from ansor.graph.ir import ELEMENTWISE, Array, Graph, Node
 from ansor.graph.memory import ALIGNMENT
 
 KEPT_BYTES = 1 << 20
-"""Scores of at most this size stay whole: they fit in the second-level cache of most processors."""
+"""Scores of at most this size for each thread stay whole: they fit in the second-level caches of most processors."""
 
 BLOCK_BYTES = 1 << 19
-"""The most bytes of the scores of a block, unless that would be fewer rows than FEWEST_ROWS. The rest of the cache is for keys and values."""
+"""The most bytes of the scores of a block for each thread, unless that would be fewer rows than FEWEST_ROWS. The rest of the caches is for keys and values."""
 
 FEWEST_ROWS = 32
-"""The fewest rows of a head in a block, which share each load of a key and a value."""
+"""The fewest rows of a head in a block for each thread, which share each load of a key and a value."""
 
 MOST_BLOCKS = 128
 """The most blocks of attention, since each is several calls."""
@@ -124,18 +124,19 @@ class Attention:
         """The second product."""
         return self.nodes[-1]
 
-    def blocks(self) -> list[Block]:
-        """What it is divided into: a single block if the scores are small, or if nothing else is possible."""
+    def blocks(self, threads: int) -> list[Block]:
+        """What it is divided into: a single block if the scores are small, or if nothing else is possible. All threads compute a block together."""
         heads, rows, columns = self.scores.shape
         whole = [Block(0, heads, 0, rows, columns)]
         if not all(in_memory(dtype) for dtype in (self.scores.dtype, *(one.dtype for operands in self.operands.values() for one in operands))):
             return whole
         row_bytes = columns * np.dtype(self.scores.dtype).itemsize
-        if heads * rows * row_bytes <= KEPT_BYTES:
+        if heads * rows * row_bytes <= KEPT_BYTES * threads:
             return whole
         # from the largest to the smallest
-        sizes = [(each, rows) for each in _divisors(heads)] + [(1, each) for each in _divisors(rows)[1:] if each >= FEWEST_ROWS]
-        small = [one for one in sizes if prod(one) * row_bytes <= BLOCK_BYTES]
+        parts = [each for each in _divisors(rows)[1:] if each >= FEWEST_ROWS * threads and (rows % threads or each % threads == 0)]
+        sizes = [(each, rows) for each in _divisors(heads)] + [(1, each) for each in parts]
+        small = [one for one in sizes if prod(one) * row_bytes <= BLOCK_BYTES * threads]
         for each, part in [*small, *reversed(sizes[: len(sizes) - len(small)])]:  # the largest of the small ones first, then the smallest of the others
             found = [Block(head, each, row, part, columns) for head in range(0, heads, each) for row in range(0, rows, part)]
             if len(found) <= MOST_BLOCKS and all(map(self._divides, found)):

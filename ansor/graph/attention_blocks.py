@@ -15,15 +15,15 @@ from ansor.graph.ir import Graph, Node, Rewriter
 from ansor.graph.tasks import ExtractedGraph, with_graph
 
 
-def in_blocks(extracted: ExtractedGraph) -> ExtractedGraph:
-    """The network with large attention in blocks."""
-    graph = attention_in_blocks(extracted.graph)
+def in_blocks(extracted: ExtractedGraph, threads: int) -> ExtractedGraph:
+    """The network with large attention in blocks, for this many threads."""
+    graph = attention_in_blocks(extracted.graph, threads)
     return extracted if graph is extracted.graph else with_graph(extracted, graph)
 
 
-def attention_in_blocks(graph: Graph) -> Graph:
+def attention_in_blocks(graph: Graph, threads: int) -> Graph:
     """The graph with large attention in blocks; the same object if there is none."""
-    divided = {found.result.name: (found, blocks) for found in attentions(graph) if len(blocks := found.blocks()) > 1}
+    divided = {found.result.name: (found, blocks) for found in attentions(graph) if len(blocks := found.blocks(threads)) > 1}
     if not divided:
         return graph
     inside = {node.name for found, _ in divided.values() for node in found.nodes}

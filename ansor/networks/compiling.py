@@ -42,7 +42,7 @@ def compiled(
 
     toolchain = check_tools(target) if whole.tasks else None
     found = partition(whole, target, asked, reporter) if divides and toolchain is not None else Partition()
-    extracted = in_blocks(whole if found.stretch is None else in_parts(whole, found.stretch).extracted)
+    extracted = in_blocks(whole if found.stretch is None else in_parts(whole, found.stretch).extracted, target.threads)
     if line := found.told(whole):
         reporter.say(line)
     name = kept_plans.name_of(extracted, target, asked, library) if toolchain is not None and on_tasks is quiet else ""

@@ -86,7 +86,7 @@ def export_for(extracted: ExtractedGraph, isas: Sequence[InstructionSet], thread
     """Export a model for several instruction sets. The self-test expects the results of the last set's programs, which are built and run here."""
     from ansor.graph.attention_blocks import in_blocks
 
-    extracted = in_blocks(extracted)
+    extracted = in_blocks(extracted, threads)
     constants, taken = Constants(), [programs(extracted, isa, threads, asked, reporter) for isa in isas]
     if asked.records is not None and asked.records.exists() and extracted.tasks:
         _say_origins(list(zip(isas, taken, strict=True)), threads, asked.records, reporter)

@@ -114,7 +114,7 @@ def as_recorded(whole: ExtractedGraph, target: Target, records: Sequence[str | P
     ways = (_recorded_way(whole, target, file) for file in records) if possible else iter(())
     found = (_stretch_of(way, possible) for way in ways if way is not None)
     stretch = next((one for one in found if one is not None), None)
-    return in_blocks(whole if stretch is None else in_parts(whole, stretch).extracted)
+    return in_blocks(whole if stretch is None else in_parts(whole, stretch).extracted, target.threads)
 
 
 def _recorded_way(whole: ExtractedGraph, target: Target, records: str | Path) -> str | None:

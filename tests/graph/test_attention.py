@@ -71,9 +71,9 @@ def network(extracted: ExtractedGraph) -> CompiledNetwork:
     return CompiledNetwork(extracted, [ReferenceKernel(task.tensors) for task in extracted.tasks])
 
 
-def blocks(model: nn.Module, *given: torch.Tensor) -> list[Block]:
+def blocks(model: nn.Module, *given: torch.Tensor, threads: int = 1) -> list[Block]:
     (found,) = attentions(extract(model, given).graph)
-    return found.blocks()
+    return found.blocks(threads)
 
 
 @given(
@@ -91,7 +91,7 @@ def test_blocks_compute_the_same(mask: str, batch: int, rows: int, width: int, b
         patch.setattr(attention, "FEWEST_ROWS", fewest)
         patch.setattr(attention, "ALIGNMENT", 1)  # NumPy needs no aligned arrays
         model = Attention(mask)
-        divided = in_blocks(extract(model, given_))
+        divided = in_blocks(extract(model, given_), 1)
         (size,) = {(one.heads, one.rows) for one in blocks(model, *given_)}
     assert len(divided.tasks) <= 6
     assert_close(network(divided)(*given_), model(*given_))
@@ -105,7 +105,7 @@ def test_a_block_is_three_kernels() -> None:
     """The addition of the mask is in the first, though it is in another shape than the product in the graph."""
     given_ = inputs()
     whole = extract(Attention("added"), given_)
-    divided = in_blocks(whole)
+    divided = in_blocks(whole, 1)
     assert [task.name for task in whole.tasks] == ["batch_matmul_6x48x16x48_div", "add_2x3x48x48", "softmax_2x3x48x48", "batch_matmul_6x48x48x16"]
     names = ["batch_matmul_1x16x16x48_div_add", "softmax_1x16x48", "batch_matmul_1x16x48x16"]
     assert [(task.name, task.weight) for task in divided.tasks] == [(name, 18) for name in names]
@@ -116,7 +116,7 @@ def test_memory_is_for_the_scores_of_one_block() -> None:
     whole = extract(Attention(), given_)
     scores, block, rest = 6 * 48 * ROW, 16 * ROW, 4 * 6 * 48 * 16 * 4
     assert network(whole).arena_bytes >= 2 * scores
-    assert network(in_blocks(whole)).arena_bytes <= 2 * block + rest + (1 << 14)
+    assert network(in_blocks(whole, 1)).arena_bytes <= 2 * block + rest + (1 << 14)
 
 
 SIZES = [(144, 8, (3, 48)), (143, 8, (2, 48)), (95, 8, (1, 48)), (47, 8, (1, 24)), (2, 8, (1, 8)), (2, 9, (1, 12)), (2, 25, (1, 48))]
@@ -129,6 +129,15 @@ def test_blocks_are_as_large_as_possible(rows: int, fewest: int, size: tuple[int
     found = blocks(Attention(), *inputs())
     assert {(one.heads, one.rows) for one in found} == {size}
     assert [(one.head, one.row) for one in found] == [(head, row) for head in range(0, 6, size[0]) for row in range(0, 48, size[1])]
+
+
+@pytest.mark.parametrize(("rows", "threads", "size"), [(48, 2, (1, 24)), (48, 3, (1, 24)), (47, 2, (1, 47)), (45, 2, (1, 15)), (16, 7, (6, 16))])
+def test_threads_compute_a_block_together(rows: int, threads: int, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has rows for its own cache, equally many if possible."""
+    monkeypatch.setattr(attention, "ALIGNMENT", 4)
+    monkeypatch.setattr(attention, "FEWEST_ROWS", 7)
+    monkeypatch.setattr(attention, "BLOCK_BYTES", 14 * ROW)
+    assert {(one.heads, one.rows) for one in blocks(Attention(), *inputs(rows=rows), threads=threads)} == {size}
 
 
 def test_there_are_not_too_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,14 +167,14 @@ def test_what_stays_whole() -> None:
     q, k, v, _ = inputs()
     for model in (Read(), Columns()):
         whole = extract(model, (q, k, v))
-        assert in_blocks(whole) is whole
+        assert in_blocks(whole, 1) is whole
     few = extract(Attention(), inputs(rows=1))
-    assert in_blocks(few) is few
+    assert in_blocks(few, 1) is few
 
 
 def test_a_mask_that_is_known_is_divided_once() -> None:
     """All heads share the parts of it, which are constants again."""
-    graph = in_blocks(extract(Attention("bias"), inputs())).graph
+    graph = in_blocks(extract(Attention("bias"), inputs()), 1).graph
     assert sorted(array.shape for array in graph.constants.values()) == [(1, 16, 48)] * 9
 
 
@@ -175,7 +184,7 @@ def test_hidden_columns_are_left_out(mask: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(attention, "STEP", 16)
     given_ = inputs()
     assert [one.columns for one in blocks(Attention(mask), *given_)] == [16, 32, 48] * 6
-    divided = in_blocks(extract(Attention(mask), given_))
+    divided = in_blocks(extract(Attention(mask), given_), 1)
     assert [task.weight for task in divided.tasks] == [6] * 9
     assert_close(network(divided)(*given_), Attention(mask)(*given_))
 
@@ -207,7 +216,7 @@ def test_columns_that_may_count_are_computed(why: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(attention, "STEP", 16)
     given_, model = inputs(), Masked(*NOT_HIDDEN[why])
     assert {one.columns for one in blocks(model, *given_)} == {48}
-    assert_close(network(in_blocks(extract(model, given_)))(*given_), model(*given_))
+    assert_close(network(in_blocks(extract(model, given_), 1))(*given_), model(*given_))
 
 
 def test_rows_of_a_batch_are_divided_again() -> None:
@@ -218,7 +227,7 @@ def test_rows_of_a_batch_are_divided_again() -> None:
     given_ = inputs()
     whole = extract(Positive("added"), given_)
     longest = max(stretches(whole, 2), key=lambda one: one.end - one.first)
-    parts = in_blocks(in_parts(whole, longest).extracted)
+    parts = in_blocks(in_parts(whole, longest).extracted, 1)
     assert max(task.weight for task in parts.tasks) == 18
     assert_close(network(parts)(*given_), Positive("added")(*given_))
 
@@ -230,7 +239,7 @@ def test_a_row_may_be_read_twice() -> None:
             return (scores * scores).softmax(-1) @ x
 
     x = torch.randn(2, 3, 48, 16) / 4
-    divided = in_blocks(extract(Squared(), x))
+    divided = in_blocks(extract(Squared(), x), 1)
     assert len(divided.placed) == 3 * 18
     assert_close(network(divided)(x), Squared()(x))
 
@@ -242,7 +251,7 @@ def test_weights_may_be_multiplied_by_themselves() -> None:
 
     x = torch.randn(6, 48, 16)
     whole = extract(weights, x)
-    assert in_blocks(whole) is whole
+    assert in_blocks(whole, 1) is whole
 
 
 def test_long_chains_before_a_product() -> None:
@@ -252,7 +261,7 @@ def test_long_chains_before_a_product() -> None:
         return x @ y
 
     whole = extract(chain, (torch.randn(2, 48, 48), torch.randn(2, 48, 48)))
-    assert in_blocks(whole) is whole
+    assert in_blocks(whole, 1) is whole
 
 
 def test_scores_may_be_the_result_of_another() -> None:
@@ -262,7 +271,7 @@ def test_scores_may_be_the_result_of_another() -> None:
             return scores.softmax(-1) @ v
 
     q, k, v, _ = inputs()
-    divided = in_blocks(extract(Twice(), (q, k, v)))
+    divided = in_blocks(extract(Twice(), (q, k, v)), 1)
     assert sum(node.op == "join" for node in divided.graph) == 1
     assert_close(network(divided)(q, k, v), Twice()(q, k, v))
 
@@ -273,7 +282,7 @@ def test_scores_may_be_the_sum_of_two_products() -> None:
             return (q @ k.transpose(-1, -2) + v @ k.transpose(-1, -2)).softmax(-1) @ v
 
     q, k, v, _ = inputs()
-    divided = in_blocks(extract(Sum(), (q, k, v)))
+    divided = in_blocks(extract(Sum(), (q, k, v)), 1)
     assert sum(node.op == "join" for node in divided.graph) == 1
     assert_close(network(divided)(q, k, v), Sum()(q, k, v))
 

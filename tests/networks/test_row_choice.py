@@ -92,7 +92,7 @@ def test_a_kept_network_has_its_stretch(saved: list[float], own_cache: Path) -> 
     rows = torch.randn(4, 16, 32)
     extracted = extract(Chain(), rows)
     net = ansor.compile(extracted, (), TARGET, library=False)
-    kept_networks.keep("chain", {}, [], extracted, net)
+    kept_networks.keep("chain", {}, [], extracted, net, TARGET)
     found = kept_networks.found("chain", TARGET, [])
     assert found is not None and found.network is not None and len(found.network.steps) == len(net.steps) == 11 and found.network.stretch == net.stretch
     assert torch.equal(found.network(rows), net(rows))  # type: ignore[arg-type]
@@ -148,7 +148,7 @@ def test_a_kept_network_is_tuned_as_it_is(saved: list[float], own_cache: Path) -
     saved[:] = [0.0] * 5
     net = ansor.compile(extracted, (), TARGET, library=False)
     assert net.stretch is None
-    kept_networks.keep("chain", {"why": "", "strides": [], "lines": []}, [], extracted, net)
+    kept_networks.keep("chain", {"why": "", "strides": [], "lines": []}, [], extracted, net, TARGET)
     saved[:] = gains  # now the tuner would divide it
     list(tuned(Job("chain", TARGET, 0.02, 1, False, 0, os.getpid())))
     found = kept_networks.found("chain", TARGET, [])
