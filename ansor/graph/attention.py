@@ -4,8 +4,8 @@
                    ▲                   ▲                     ▲
                   keys                mask                 values
 
-A block is several heads if the scores of a head are small, else some rows of one head. If a known mask hides all later tokens, as a causal one does, a block
-has the first columns only: the weights of the others are zero.
+A block is several heads if the scores of a head are small, else some rows of one head. If a known mask hides the last columns from all rows of a block, as a
+causal one does, the block has the first columns only: the weights of the others are zero.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ansor.graph.ir import ELEMENTWISE, Array, Graph, Node
 from ansor.graph.memory import ALIGNMENT
 
 KEPT_BYTES = 1 << 20
-"""Scores of at most this size for each thread stay whole: they fit in the second-level caches of most processors."""
+"""Scores of at most this size for each thread stay whole: they fit in a second-level cache of 1 or 2 MB, as processors with AVX-512 have."""
 
 BLOCK_BYTES = 1 << 19
 """The most bytes of the scores of a block for each thread, unless that would be fewer rows than FEWEST_ROWS. The rest of the caches is for keys and values."""
@@ -32,11 +32,11 @@ FEWEST_ROWS = 32
 MOST_BLOCKS = 128
 """The most blocks of attention, since each is several calls."""
 
-WIDTHS = 4
-"""How many numbers of columns the blocks of attention with a mask have, since each needs kernels of its own."""
+COLUMN_COUNTS = 4
+"""The most different numbers of columns among the blocks of attention with a mask, since each needs kernels of its own."""
 
 STEP = 64
-"""These numbers are multiples of this, which every vector divides."""
+"""These numbers are multiples of this, which all vectors divide."""
 
 HIDING = -1e29
 """Scores up to this have no weight beside any other score."""
@@ -73,7 +73,7 @@ class Operand:
     constant: Array | None
 
     def shape(self, block: Block) -> tuple[int, int, int]:
-        """Of the part that a block reads."""
+        """Of the part that a block reads. It is contiguous, because only blocks of one head have fewer columns."""
         matrices = self.matrices(block)
         assert matrices is not None
         extents = {ROWS: block.rows, COLUMNS: block.columns}
@@ -145,28 +145,27 @@ class Attention:
 
     def _narrowed(self, blocks: list[Block]) -> list[Block]:
         """The blocks without columns that a mask hides from all their rows."""
-        seen = self._seen()
+        seen = self._seen() if blocks[0].heads == 1 else None  # the first keys of several heads are not contiguous
         if seen is None:
             return blocks
         columns = self.scores.shape[2]
-        step = -(-columns // WIDTHS // STEP) * STEP
+        step = -(-columns // COLUMN_COUNTS // STEP) * STEP
         ends = [int(np.flatnonzero(seen[one.row : one.row + one.rows].any(axis=0))[-1]) + 1 for one in blocks]
         return [replace(one, columns=min(-(-end // step) * step, columns)) for one, end in zip(blocks, ends, strict=True)]
 
     def _seen(self) -> Array | None:
-        """The scores that a known mask leaves, [rows, columns]; None unless all others have no weight, whatever the queries and keys are."""
+        """The scores that a known mask leaves, [rows, columns]; None unless all others have no weight, whatever finite queries, keys and values are."""
         nodes = [node for node in self.nodes if node.op != "reshape"]
         place = next(number for number, node in enumerate(nodes) if node.op == "softmax")
         before, mask, after = nodes[1 : place - 1], nodes[place - 1], nodes[place + 1 : -1]
-        turned = self.scores.attributes["transpose_b"] and not self.result.attributes["transpose_b"]
-        if place == 1 or not turned or any(self.operands[node.name] for node in before) or not all(_keeps_zeros(node) for node in after):
+        if place == 1 or any(self.operands[node.name] for node in before):
+            return None  # other masks could make scores lower than hidden ones
+        if not self.scores.attributes["transpose_b"] or self.result.attributes["transpose_b"]:
+            return None  # the first keys, or values, are not contiguous
+        if not all(_keeps_zeros(node, self.operands[node.name]) for node in after):
             return None
         seen = _left_by(mask, self.operands[mask.name])
-        known = all(one.constant is not None for node in (mask, *after) for one in self.operands[node.name])
-        if seen is None or not known or seen.size != self.scores.shape[1] * self.scores.shape[2]:
-            return None
-        seen = seen.reshape(self.scores.shape[1:])
-        return seen if seen.any(axis=1).all() else None
+        return seen if seen is not None and seen.any(axis=1).all() else None
 
     def _divides(self, block: Block) -> bool:
         _, rows, columns = self.result.shape
@@ -175,18 +174,24 @@ class Attention:
 
 
 def _left_by(mask: Node, operands: tuple[Operand, ...]) -> Array | None:
-    """The scores that a mask leaves, in its own shape; None if it is not known, or something else."""
-    if len(operands) != 1 or operands[0].constant is None:
+    """The scores that a mask leaves, [rows, columns]; None if it is not one known matrix for all heads, or not a mask."""
+    known = len(operands) == 1 and prod(operands[0].leads) == 1 and operands[0].axes == (ROWS, COLUMNS)
+    values = operands[0].constant if known else None
+    if values is None:
         return None
+    values = values.reshape(operands[0].rows, operands[0].columns)
     if mask.op == "add":
-        return np.greater(operands[0].constant, HIDING)
-    hides = mask.op == "where" and "scalar" in mask.attributes and not mask.attributes["scalar_first"] and mask.number("scalar") <= HIDING
-    return np.not_equal(operands[0].constant, 0) if hides and mask.inputs[0] == operands[0].name else None
+        return np.logical_not(np.less_equal(values, HIDING))
+    if mask.op != "where" or mask.inputs[0] != operands[0].name or "scalar" not in mask.attributes or mask.number("scalar") > HIDING:
+        return None
+    return np.equal(values, 0) if mask.attributes["scalar_first"] else np.not_equal(values, 0)
 
 
-def _keeps_zeros(node: Node) -> bool:
-    """Whether weights of zero stay zero."""
-    return node.op == "where" and "scalar" in node.attributes and not node.attributes["scalar_first"] and node.number("scalar") == 0
+def _keeps_zeros(node: Node, operands: tuple[Operand, ...]) -> bool:
+    """Whether weights of zero stay zero, and what else the node reads can be cut by columns, since it is known."""
+    if node.op != "where" or len(operands) != 1 or operands[0].name != node.inputs[0]:
+        return node.op == "cast"
+    return operands[0].constant is not None and "scalar" in node.attributes and node.number("scalar") == 0
 
 
 def _divisors(number: int) -> list[int]:

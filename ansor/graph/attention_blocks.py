@@ -12,6 +12,7 @@ from math import prod
 
 from ansor.graph.attention import Attention, Block, Operand, attentions
 from ansor.graph.ir import Graph, Node, Rewriter
+from ansor.graph.row_parts import Stretch, in_parts
 from ansor.graph.tasks import ExtractedGraph, with_graph
 
 
@@ -21,16 +22,21 @@ def in_blocks(extracted: ExtractedGraph, threads: int) -> ExtractedGraph:
     return extracted if graph is extracted.graph else with_graph(extracted, graph)
 
 
+def divided(whole: ExtractedGraph, stretch: Stretch | None, threads: int) -> ExtractedGraph:
+    """The network as it runs: with a stretch of its groups in parts, if there is one, and with large attention in blocks."""
+    return in_blocks(whole if stretch is None else in_parts(whole, stretch).extracted, threads)
+
+
 def attention_in_blocks(graph: Graph, threads: int) -> Graph:
     """The graph with large attention in blocks; the same object if there is none."""
-    divided = {found.result.name: (found, blocks) for found in attentions(graph) if len(blocks := found.blocks(threads)) > 1}
-    if not divided:
+    large = {found.result.name: (found, blocks) for found in attentions(graph) if len(blocks := found.blocks(threads)) > 1}
+    if not large:
         return graph
-    inside = {node.name for found, _ in divided.values() for node in found.nodes}
+    inside = {node.name for found, _ in large.values() for node in found.nodes}
     write = _Dividing(graph)
     for node in graph:
-        if node.name in divided:
-            write.divide(*divided[node.name])
+        if node.name in large:
+            write.divide(*large[node.name])
         elif node.name not in inside:
             write.keep(node)
     return write.finished()
@@ -42,6 +48,7 @@ class _Dividing(Rewriter):
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
         self._parts: dict[tuple[str, int, tuple[int, ...]], str] = {}
+        self._views: dict[tuple[object, ...], str] = {}
 
     def divide(self, attention: Attention, blocks: list[Block]) -> None:
         """Adds attention in these blocks."""
@@ -79,5 +86,9 @@ class _Dividing(Rewriter):
 
     def _viewed(self, op: str, name: str, shape: tuple[int, ...], **attributes: int) -> str:
         """A view of an array; the array itself if it has the shape."""
-        value = self.values[name]
-        return name if value.shape == shape else self.add(Node(self.fresh(f"{name}_{op}"), op, (name,), shape, value.dtype, attributes))
+        value, key = self.values[name], (op, name, shape, *attributes.values())
+        if value.shape == shape:
+            return name
+        if key not in self._views:
+            self._views[key] = self.add(Node(self.fresh(f"{name}_{op}"), op, (name,), shape, value.dtype, attributes))
+        return self._views[key]

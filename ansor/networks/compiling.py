@@ -36,13 +36,12 @@ def compiled(
 ) -> CompiledNetwork:
     """Compile the network. library: use PyTorch's kernels where they are faster; on_tasks: gets the states of all tasks once their programs are chosen;
     divides: compute a stretch for a few rows at a time where that is faster."""
-    from ansor.graph.attention_blocks import in_blocks
+    from ansor.graph.attention_blocks import divided
     from ansor.graph.network import CompiledNetwork
-    from ansor.graph.row_parts import in_parts
 
     toolchain = check_tools(target) if whole.tasks else None
     found = partition(whole, target, asked, reporter) if divides and toolchain is not None else Partition()
-    extracted = in_blocks(whole if found.stretch is None else in_parts(whole, found.stretch).extracted, target.threads)
+    extracted = divided(whole, found.stretch, target.threads)
     if line := found.told(whole):
         reporter.say(line)
     name = kept_plans.name_of(extracted, target, asked, library) if toolchain is not None and on_tasks is quiet else ""

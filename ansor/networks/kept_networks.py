@@ -75,9 +75,8 @@ def keep(
     name: str, about: object, weights: Sequence[Array | None], extracted: ExtractedGraph | None, network: CompiledNetwork | None, target: str
 ) -> None:
     """Keep a network for this target, unless a part of it has no form in JSON."""
-    from ansor.graph.attention_blocks import in_blocks
+    from ansor.graph.attention_blocks import divided
     from ansor.graph.graph_data import to_data
-    from ansor.graph.row_parts import in_parts
 
     if not kept_data.ENABLED:
         return
@@ -85,7 +84,7 @@ def keep(
     try:
         if network is not None and extracted is not None:
             stretch = network.stretch
-            extracted = in_blocks(extracted if stretch is None else in_parts(extracted, stretch).extracted, parse_target(target).threads)
+            extracted = divided(extracted, stretch, parse_target(target).threads)
             placed, chunks = _placed_constants(extracted.graph.constants, weights)
             kernels = [kernel_data(kernel) for kernel in network.kernels]
             data = {"graph": to_data(extracted), "constants": placed, "kernels": kernels, "stretch": None if stretch is None else astuple(stretch)}

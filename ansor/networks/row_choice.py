@@ -107,14 +107,14 @@ def partition(whole: ExtractedGraph, target: Target, asked: RunOptions, reporter
 
 def as_recorded(whole: ExtractedGraph, target: Target, records: Sequence[str | Path]) -> ExtractedGraph:
     """The network as it was divided in the run that wrote the first of these files with such a choice: its tasks are those that the records are of."""
-    from ansor.graph.attention_blocks import in_blocks
-    from ansor.graph.row_parts import in_parts, stretches
+    from ansor.graph.attention_blocks import divided
+    from ansor.graph.row_parts import stretches
 
     possible = stretches(whole, MOST_PARTS) if records else ()
     ways = (_recorded_way(whole, target, file) for file in records) if possible else iter(())
     found = (_stretch_of(way, possible) for way in ways if way is not None)
     stretch = next((one for one in found if one is not None), None)
-    return in_blocks(whole if stretch is None else in_parts(whole, stretch).extracted, target.threads)
+    return divided(whole, stretch, target.threads)
 
 
 def _recorded_way(whole: ExtractedGraph, target: Target, records: str | Path) -> str | None:

@@ -94,8 +94,9 @@ def _registered(name: str, function: WorkloadFunction) -> str:
 
 
 def _network(subject: NetworkSubject) -> Workloads:
-    """The groups of a network. Logs name them by the hash of their declarations."""
-    tasks, _ = api.extract_tasks(*made(subject))
+    """The groups of a network. Logs name them by the hash of their declarations. Large attention has other groups on several threads than on one."""
+    model, inputs = made(subject)
+    tasks = [task for target in ("cpu -threads=1", "cpu") for task in api.extract_tasks(model, inputs, target).tasks]
     found: Workloads = {ComputeDAG(task.tensors).workload_key(): task.tensors for task in tasks}
     for key, tensors in found.items():
         register_workload_tensors(key, tensors)
