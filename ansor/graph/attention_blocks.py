@@ -47,8 +47,7 @@ class _Dividing(Rewriter):
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
-        self._parts: dict[tuple[str, int, tuple[int, ...]], str] = {}
-        self._views: dict[tuple[object, ...], str] = {}
+        self._made: dict[tuple[object, ...], str] = {}  # blocks share parts of operands
 
     def divide(self, attention: Attention, blocks: list[Block]) -> None:
         """Adds attention in these blocks."""
@@ -72,23 +71,21 @@ class _Dividing(Rewriter):
     def _part(self, operand: Operand, block: Block) -> str:
         """The part of an operand that a block reads, in three dimensions."""
         begin, shape = operand.begin(block), operand.shape(block)
-        key = operand.name, begin, shape
-        if key not in self._parts:
-            self._parts[key] = self._cut(operand, begin, shape)
-        return self._parts[key]
-
-    def _cut(self, operand: Operand, begin: int, shape: tuple[int, int, int]) -> str:
         count = shape[0] * shape[1]
-        if operand.constant is not None:
-            return self.constant(f"{operand.name}_part", operand.constant.reshape(-1, operand.columns)[begin : begin + count, : shape[2]].reshape(shape))
-        every = self._viewed("reshape", operand.name, (prod(operand.leads) * operand.rows, operand.columns))
-        return self._viewed("reshape", self._viewed("rows", every, (count, operand.columns), start=begin), shape)
+        if operand.constant is None:
+            every = self._viewed("reshape", operand.name, (prod(operand.leads) * operand.rows, operand.columns))
+            return self._viewed("reshape", self._viewed("rows", every, (count, operand.columns), start=begin), shape)
+        key = operand.name, begin, shape
+        if key not in self._made:
+            rows = operand.constant.reshape(-1, operand.columns)[begin : begin + count, : shape[2]]
+            self._made[key] = self.constant(f"{operand.name}_part", rows.reshape(shape))
+        return self._made[key]
 
     def _viewed(self, op: str, name: str, shape: tuple[int, ...], **attributes: int) -> str:
         """A view of an array; the array itself if it has the shape."""
         value, key = self.values[name], (op, name, shape, *attributes.values())
         if value.shape == shape:
             return name
-        if key not in self._views:
-            self._views[key] = self.add(Node(self.fresh(f"{name}_{op}"), op, (name,), shape, value.dtype, attributes))
-        return self._views[key]
+        if key not in self._made:
+            self._made[key] = self.add(Node(self.fresh(f"{name}_{op}"), op, (name,), shape, value.dtype, attributes))
+        return self._made[key]
