@@ -17,12 +17,13 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ansor import te as te
+    from ansor.any_size import compile_batches as compile_batches
+    from ansor.any_size import compile_lengths as compile_lengths
     from ansor.api import RecordToFile as RecordToFile
     from ansor.api import SketchPolicy as SketchPolicy
     from ansor.api import TuningOptions as TuningOptions
     from ansor.api import auto_schedule as auto_schedule
     from ansor.api import compile as compile
-    from ansor.api import compile_batches as compile_batches
     from ansor.api import compile_int8 as compile_int8
     from ansor.api import create_pack as create_pack
     from ansor.api import export as export
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from ansor.measure.record import load as load_records
     from ansor.measure.timing import TimingOptions as TimingOptions
     from ansor.networks.batches import BatchedNetwork as BatchedNetwork
+    from ansor.networks.lengths import AnyLengthNetwork as AnyLengthNetwork
     from ansor.networks.loaded_network import LoadedNetwork as LoadedNetwork
     from ansor.networks.loaded_network import load as load
     from ansor.run.program import Program as Program
@@ -51,22 +53,23 @@ if TYPE_CHECKING:
     from ansor.tasks.workloads import register_workload as register_workload
 
 _PLACES = {
-    "BatchedNetwork": "ansor.networks.batches",
+    "AnyLengthNetwork": "ansor.networks.lengths", "BatchedNetwork": "ansor.networks.batches",
     "te": "ansor.te", "AnsorError": "ansor.errors", "AnsorWarning": "ansor.errors", "CompiledNetwork": "ansor.graph.network",
     "Kernel": "ansor.measure.kernel", "Pin": "ansor.tasks.pins", "Program": "ansor.run.program", "Progress": "ansor.run.states",
     "LoadedNetwork": "ansor.networks.loaded_network", "RecordToFile": "ansor.api", "SearchTask": "ansor.tasks.task",
     "SketchPolicy": "ansor.api", "TaskState": "ansor.run.states", "TimingOptions": "ansor.measure.timing", "TuningOptions": "ansor.api",
     "auto_schedule": "ansor.api", "build": "ansor.manual.program", "compile": "ansor.api",
-    "compile_batches": "ansor.api", "compile_int8": "ansor.api", "create_schedule": "ansor.manual.schedule", "load": "ansor.networks.loaded_network",
+    "compile_batches": "ansor.any_size", "compile_int8": "ansor.api", "compile_lengths": "ansor.any_size", "create_schedule": "ansor.manual.schedule",
+    "load": "ansor.networks.loaded_network",
     "export": "ansor.api", "extract_int8_tasks": "ansor.integer.extracting",
     "extract_tasks": "ansor.api", "load_records": "ansor.measure.record:load", "lower": "ansor.manual.program", "register_workload": "ansor.tasks.workloads",
     "create_pack": "ansor.api", "import_pack": "ansor.api", "load_pack": "ansor.measure.pack", "tune_tasks": "ansor.api",
 }
 
-__all__ = ["AnsorError", "AnsorWarning", "BatchedNetwork", "CompiledNetwork", "Kernel", "LoadedNetwork", "Pin", "Program", "Progress", "RecordToFile",
-           "SearchTask", "SketchPolicy", "TaskState", "TimingOptions", "TuningOptions", "auto_schedule", "build", "compile", "compile_batches",
-           "compile_int8", "create_pack", "create_schedule", "export", "extract_int8_tasks", "extract_tasks", "import_pack", "load", "load_pack",
-           "load_records", "lower", "register_workload", "te", "tune_tasks"]
+__all__ = ["AnsorError", "AnsorWarning", "AnyLengthNetwork", "BatchedNetwork", "CompiledNetwork", "Kernel", "LoadedNetwork", "Pin", "Program",
+           "Progress", "RecordToFile", "SearchTask", "SketchPolicy", "TaskState", "TimingOptions", "TuningOptions", "auto_schedule", "build",
+           "compile", "compile_batches", "compile_int8", "compile_lengths", "create_pack", "create_schedule", "export", "extract_int8_tasks",
+           "extract_tasks", "import_pack", "load", "load_pack", "load_records", "lower", "register_workload", "te", "tune_tasks"]
 
 
 def __getattr__(name: str) -> object:

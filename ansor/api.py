@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs
     from ansor.graph.network import CompiledNetwork
     from ansor.integer.program import IntegerProgram
-    from ansor.networks.batches import BatchedNetwork
 
 
 class ScheduleKeywords(ModelKeywords, Scope, total=False):
@@ -313,28 +312,6 @@ def compile(
         reporter.now("reading the model")
         extracted = extract(model, example_inputs, borrowed=not asked.measures and on_tasks is quiet)
         return compiled(extracted, target, asked, reporter, library=options.get("library", True), on_tasks=on_tasks)
-
-
-@takes_network
-def compile_batches(
-    model: object, example_inputs: ExampleInputs, target: str | Target | None = None, **options: Unpack[CompileKeywords]
-) -> BatchedNetwork:
-    """Compile a PyTorch module into a callable for any number of rows. Rows are the first dimension of every input and result.
-
-    Args:
-        model: a module that computes each row independently. This is tested with variations of the example inputs.
-        example_inputs: with as many rows as should be computed at once, at least 2. Calls with more or fewer rows are split into batches of that size and of
-        powers of two below it. Each size is compiled on first use.
-        target, options: as in `compile`; a budget applies to each size.
-
-    Raises ModelError for inputs without a common number of rows and for a model whose rows depend on each other, and the errors of `compile`.
-    """
-    from ansor.networks.batches import BatchedNetwork
-
-    check_names("compile_batches", options, CompileKeywords, "target")
-    check_arguments(example_inputs=example_inputs)
-    RunOptions.of(options, options.get("cost_model")).check_devices([parse_target("cpu" if target is None else target)])  # before the model runs
-    return BatchedNetwork(model, example_inputs, lambda inputs: compile(model, inputs, target, **options))
 
 
 class ExportKeywords(ChoosingKeywords, total=False):

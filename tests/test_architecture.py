@@ -22,7 +22,8 @@ PUBLIC = {
 }  # fmt: skip
 """Packages whose `__init__` gives names to users; all others are empty."""
 
-USES_TORCH = ("ansor.graph", "ansor.networks.batches", "ansor.onnx.call", "ansor.onnx.elementwise", "ansor.onnx.layouts", "ansor.onnx.module",
+USES_TORCH = ("ansor.graph", "ansor.networks.batches", "ansor.networks.lengths", "ansor.networks.model_runs",
+              "ansor.onnx.call", "ansor.onnx.elementwise", "ansor.onnx.layouts", "ansor.onnx.module",
               "ansor.onnx.reductions", "ansor.onnx.resizing", "ansor.onnx.windows",
               "ansor.zoo.mobilenet", "ansor.zoo.resnet", "ansor.zoo.tiny", "ansor.zoo.weights", "ansor.integer.from_torch",
               "ansor.integer.from_pt2e", "ansor.integer.observed", "ansor.integer.pt2e_graph", "ansor.integer.pt2e_operators", "ansor.torch_backend")

@@ -57,9 +57,9 @@ class CallShape:
         return pytree.tree_unflatten(results, self._signature.output_tree)
 
     def _flattened(self, args: tuple[object, ...], kwargs: dict[str, object]) -> list[object]:
-        arranged = self._arranged(args, kwargs)
-        if arranged is not None:
-            leaves, tree = pytree.tree_flatten(opened(arranged) if self._signature.opened else arranged)
+        given = arranged(self._signature.parameters, self._positional, self._keywords, args, kwargs)
+        if given is not None:
+            leaves, tree = pytree.tree_flatten(opened(given) if self._signature.opened else given)
             if tree == self._signature.input_tree:
                 return list(leaves)
         inputs = ", ".join(f"{name} {_described(wanted)}" for name, wanted in zip(self._names, self._wanted, strict=True) if isinstance(wanted, Value))
@@ -69,27 +69,29 @@ class CallShape:
             f"call it as the model was called then, with {inputs}"
         )
 
-    def _arranged(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[tuple[object, ...], dict[str, object]] | None:
-        """The arguments rearranged as in the call that the network was compiled for: by position or by keyword; None if that is impossible."""
-        if len(args) == self._positional and kwargs.keys() == set(self._keywords):
-            return args, {key: kwargs[key] for key in self._keywords}
-        parameters = self._signature.parameters
-        if parameters is None:
-            return None
-        try:
-            bound = parameters.bind(*args, **kwargs)
-        except TypeError:
-            return None
-        names = [p.name for p in parameters.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][: self._positional]
-        given = _by_name(bound)
-        defaults = {p.name: p.default for p in parameters.parameters.values() if p.default is not p.empty}
-        wanted = [*names, *self._keywords]
-        if len(names) < self._positional or any(name not in given and name not in defaults for name in wanted):
-            return None
-        if any(name not in wanted and not _same(value, defaults.get(name, inspect.Parameter.empty)) for name, value in given.items()):
-            return None
-        values = {**defaults, **given}
-        return tuple(values[name] for name in names), {name: values[name] for name in self._keywords}
+
+def arranged(
+    parameters: inspect.Signature | None, positional: int, keywords: Sequence[str], args: tuple[object, ...], kwargs: dict[str, object]
+) -> tuple[tuple[object, ...], dict[str, object]] | None:
+    """A call's arguments rearranged as so many positional ones and these keywords, by the parameters of the model; None if that is impossible."""
+    if len(args) == positional and kwargs.keys() == set(keywords):
+        return args, {key: kwargs[key] for key in keywords}
+    if parameters is None:
+        return None
+    try:
+        bound = parameters.bind(*args, **kwargs)
+    except TypeError:
+        return None
+    names = [p.name for p in parameters.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:positional]
+    given = _by_name(bound)
+    defaults = {p.name: p.default for p in parameters.parameters.values() if p.default is not p.empty}
+    wanted = [*names, *keywords]
+    if len(names) < positional or any(name not in given and name not in defaults for name in wanted):
+        return None
+    if any(name not in wanted and not _same(value, defaults.get(name, inspect.Parameter.empty)) for name, value in given.items()):
+        return None
+    values = {**defaults, **given}
+    return tuple(values[name] for name in names), {name: values[name] for name in keywords}
 
 
 def _by_name(bound: inspect.BoundArguments) -> dict[str, object]:

@@ -133,7 +133,7 @@ def exported(model: object, example_inputs: ExampleInputs, say: Report) -> Expor
         for part in training:
             part.training = True
     own = model if isinstance(model, torch.nn.Module) else None
-    return Exported(program, (args, kwargs), _parameters(model), is_opened, own)
+    return Exported(program, (args, kwargs), parameters_of(model), is_opened, own)
 
 
 def split_inputs(example_inputs: ExampleInputs) -> CallArguments:
@@ -158,7 +158,7 @@ def _name(model: object) -> str:
 
 def _check_call(model: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> None:
     """Raises ModelError if the model does not take the example inputs as arguments."""
-    parameters = _parameters(model)
+    parameters = parameters_of(model)
     if parameters is None:
         return
     try:
@@ -188,7 +188,7 @@ class _Function(torch.nn.Module):
         def forward(*args: object, **kwargs: object) -> object:
             return function(*args, **kwargs)
 
-        self.forward = forward if _parameters(function) is None else functools.wraps(function)(forward)  # torch.export names inputs after its parameters
+        self.forward = forward if parameters_of(function) is None else functools.wraps(function)(forward)  # torch.export names inputs after its parameters
 
 
 class _Opening(torch.nn.Module):
@@ -236,7 +236,8 @@ def _as_its_own(leaf: object) -> object:
     return leaf.detach() if isinstance(leaf, torch.Tensor) else leaf
 
 
-def _parameters(model: Callable[..., object]) -> inspect.Signature | None:
+def parameters_of(model: Callable[..., object]) -> inspect.Signature | None:
+    """The parameters of a module's `forward`, or of a function; None if unknown."""
     try:
         return inspect.signature(model.forward if isinstance(model, torch.nn.Module) else model)
     except (TypeError, ValueError):

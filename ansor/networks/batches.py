@@ -6,9 +6,7 @@ nothing is padded, and no row is computed twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import cast
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -17,16 +15,11 @@ from torch.utils import _pytree as pytree
 from ansor.errors import ModelError
 from ansor.graph.export import CallArguments, ExampleInputs, split_inputs
 from ansor.graph.network import CompiledNetwork
-from ansor.graph.opened import closed, opened
+from ansor.graph.opened import closed
 from ansor.graph.weights import WeightState
+from ansor.networks.model_runs import Leaf, Leaves, equal, evaluating, flat, nested, results, weights_of
 from ansor.support.forked import Locked
 from ansor.support.text import counted, first_line
-
-MOST_DIFFERENCE = 1e-3
-"""Allowed difference between a row computed alone and among others, relative to the largest result: PyTorch's order of additions depends on the batch size."""
-
-Leaf = torch.Tensor | np.ndarray
-Leaves = Sequence[object]
 
 
 def batch_sizes(rows: int, largest: int) -> list[int]:
@@ -47,12 +40,12 @@ class BatchedNetwork(Locked):
         results for a row depend on the other rows. The model is run to test this."""
         super().__init__()
         self._model, self._examples = model, split_inputs(example_inputs)
-        leaves, _ = _flat(self._examples)
+        leaves, _ = flat(self._examples)
         self.largest = _rows(leaves, "the example inputs")
         if self.largest < 2:
             raise ModelError("asked for a network of any batch size with example inputs of one row; give as many as should be computed at once, at least 2")
         _check_independent(model, self._examples, self.largest)
-        self._compiled, self._weights = compiled, WeightState(_weights_of(model))
+        self._compiled, self._weights = compiled, WeightState(weights_of(model))
         self.networks: dict[int, CompiledNetwork] = {}
         self._network(self.largest)
 
@@ -62,13 +55,13 @@ class BatchedNetwork(Locked):
 
     def __call__(self, *args: object, **kwargs: object) -> object:
         """Raises the errors of a compiled network, and ModelError for inputs that do not have the same number of rows."""
-        leaves, tree = _flat((args, kwargs))
+        leaves, tree = flat((args, kwargs))
         rows = _rows(leaves, "the inputs of a call")
         if not rows:
             raise ModelError("a network of any batch size was called with 0 rows; give at least one")
         parts, first = [], 0
         for size in batch_sizes(rows, self.largest):
-            given = cast(CallArguments, closed(pytree.tree_unflatten(_sliced(leaves, first, size), tree)))
+            given = nested(_sliced(leaves, first, size), tree)
             parts.append((size, self._network(size)(*given[0], **given[1])))
             first += size
         return parts[0][1] if len(parts) == 1 else _joined(parts)
@@ -76,16 +69,12 @@ class BatchedNetwork(Locked):
     def _network(self, size: int) -> CompiledNetwork:
         with self.lock:
             if size not in self.networks:
-                if not self._weights.is_of(_weights_of(self._model)):
+                if not self._weights.is_of(weights_of(self._model)):
                     raise ModelError(f"asked to compile the network for {size} rows after the model's weights have changed; call compile_batches again")
-                leaves, tree = _flat(self._examples)
-                args, kwargs = cast(CallArguments, closed(pytree.tree_unflatten(_sliced(leaves, 0, size), tree)))
+                leaves, tree = flat(self._examples)
+                args, kwargs = nested(_sliced(leaves, 0, size), tree)
                 self.networks[size] = self._compiled(kwargs if kwargs and not args else args)
             return self.networks[size]
-
-
-def _flat(call: object) -> tuple[list[object], pytree.TreeSpec]:
-    return pytree.tree_flatten(opened(call))
 
 
 def _rows(leaves: Leaves, what: str) -> int:
@@ -103,9 +92,9 @@ def _sliced(leaves: Leaves, first: int, size: int) -> list[object]:
 
 def _joined(parts: Sequence[tuple[int, object]]) -> object:
     """Results of batches, concatenated. Raises ModelError for results without rows."""
-    flat = [_flat(result) for _, result in parts]
-    joined = [_one_after_another(ones, [size for size, _ in parts]) for ones in zip(*(leaves for leaves, _ in flat), strict=True)]
-    return closed(pytree.tree_unflatten(joined, flat[0][1]))
+    opened = [flat(result) for _, result in parts]
+    joined = [_one_after_another(ones, [size for size, _ in parts]) for ones in zip(*(leaves for leaves, _ in opened), strict=True)]
+    return closed(pytree.tree_unflatten(joined, opened[0][1]))
 
 
 def _one_after_another(ones: Leaves, sizes: Sequence[int]) -> object:
@@ -123,15 +112,11 @@ def _one_after_another(ones: Leaves, sizes: Sequence[int]) -> object:
     return np.concatenate([one for one in arrays if isinstance(one, np.ndarray)])
 
 
-def _weights_of(model: object) -> list[torch.Tensor]:
-    return [*model.parameters(), *model.buffers()] if isinstance(model, torch.nn.Module) else []
-
-
 def _check_independent(model: object, examples: CallArguments, rows: int) -> None:
     """Run the model, and raise ModelError unless it computes the first and the last of several rows as it computes each alone."""
     if not isinstance(model, torch.nn.Module):
         raise ModelError(f"asked for a network of any batch size of a {type(model).__name__}; give a PyTorch module, which is run with one row and several")
-    leaves, tree = _flat(examples)
+    leaves, tree = flat(examples)
     among = [_varied(one) if isinstance(one, Leaf) else one for one in leaves]
     if all(_alike(one) for one in among if isinstance(one, torch.Tensor)):
         raise ModelError("asked for a network of any batch size with example inputs whose rows are all equal; give rows that differ, to test whether one "
@@ -139,8 +124,8 @@ def _check_independent(model: object, examples: CallArguments, rows: int) -> Non
     for place in (0, rows - 1):
         alone = [one[place : place + 1] if isinstance(one, torch.Tensor) else one for one in among]
         try:
-            with torch.no_grad(), _evaluating(model):
-                several, single = (_results(model, tree, given) for given in (among, alone))
+            with torch.no_grad(), evaluating(model):
+                several, single = (results(model, tree, given) for given in (among, alone))
         except Exception as error:  # models may raise anything
             raise ModelError(f"asked for a network of any batch size of a model that fails with one row or with {rows}: {first_line(error)}") from error
         _compare(several, single, place, rows)
@@ -158,38 +143,8 @@ def _compare(several: Leaves, single: Leaves, place: int, rows: int) -> None:
         if not one.ndim or one.shape[0] != rows or other.shape != (1, *one.shape[1:]):
             found = f"{tuple(one.shape)} for {counted(rows, 'row')} and {tuple(other.shape)} for one"
             raise ModelError(f"a network of any batch size gives a row of results for each row of inputs; this model's results have the shapes {found}")
-        if not _equal(one[place : place + 1], other):
+        if not equal(one[place : place + 1], other):
             raise ModelError("asked for a network of any batch size of a model whose results for a row depend on the other rows; compile it for one size")
-
-
-def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether results are equal: floats up to what another order of additions may change, other dtypes exactly."""
-    if not (one.is_floating_point() or one.is_complex()):
-        return torch.equal(one, other)
-    finite = other[other.isfinite()].abs()
-    most = max(MOST_DIFFERENCE, 4 * torch.finfo(other.dtype).eps) * (float(finite.max()) if finite.numel() else 0.0)
-    parts = [torch.view_as_real(each) if each.is_complex() else each for each in (one, other)]
-    return torch.allclose(parts[0].double(), parts[1].double(), rtol=0, atol=most, equal_nan=True)
-
-
-@contextmanager
-def _evaluating(model: torch.nn.Module) -> Iterator[None]:
-    """In evaluation mode, without calling `eval`, which may do more than that."""
-    modes = [(module, module.training) for module in model.modules()]
-    try:
-        for module, _ in modes:
-            module.training = False
-        yield
-    finally:
-        for module, training in modes:
-            module.training = training
-
-
-def _results(model: torch.nn.Module, tree: pytree.TreeSpec, leaves: Leaves) -> Leaves:
-    """Results of a call with copies of the inputs, because a model may write to them."""
-    copies = [one.clone() if isinstance(one, torch.Tensor) else one for one in leaves]
-    args, kwargs = cast(CallArguments, closed(pytree.tree_unflatten(copies, tree)))
-    return _flat(model(*args, **kwargs))[0]
 
 
 def _varied(given: Leaf) -> torch.Tensor:

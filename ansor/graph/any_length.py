@@ -1,0 +1,78 @@
+"""Reads a model as a network for inputs of any length between two: `ansor.graph.lengths`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+from torch.utils import _pytree as pytree
+
+from ansor.errors import ModelError
+from ansor.graph.export import CallArguments, Report
+from ansor.graph.from_torch import Signature, TorchModel, from_torch
+from ansor.graph.ir import Graph
+from ansor.graph.length_rules import with_any_length
+from ansor.graph.lengths import Pair, Spans
+from ansor.graph.opened import opened
+from ansor.graph.passes.pipeline import optimised
+from ansor.graph.tasks import ExtractedGraph, with_graph
+from ansor.support.garbage import uncollected
+
+Reading = Mapping[int, CallArguments]
+"""Calls of a model whose inputs have the same shapes but for one extent, by that length: first the one to read, then one to compare it with, or several in
+order of preference, for models that do not take every length."""
+
+
+@dataclass(frozen=True)
+class ExtractedLengths:
+    """A network for calls of `least` to `length` elements. It takes the length as a further keyword argument, `keyword`, int32 of shape (1,).
+
+    `ends`: for each result that is an array, the dimensions that follow the length.
+    """
+
+    network: ExtractedGraph
+    keyword: str
+    ends: tuple[Spans | None, ...]
+    length: int
+    least: int
+
+
+def extract_lengths(model: object, asked: Reading, report: Report | None = None, *, borrowed: bool = False) -> ExtractedLengths:
+    """Read a model for two lengths; report, borrowed: as in `from_torch`. Raises ModelError if it cannot be read, or not for any length."""
+    length, *others = asked
+    with uncollected():
+        whole = _read(model, asked[length], report, borrowed=borrowed)
+        shorter, graph = _first_read(model, {one: asked[one] for one in others})
+        made = with_any_length(Pair(whole.graph, graph, length, shorter))
+        keyword = list(made.graph.inputs)[-1]
+        args, kwargs = asked[length]
+        examples = args, {**kwargs, keyword: np.asarray([length], np.int32)}
+        signature = _with_length(whole.signature, keyword, examples)
+        extracted = ExtractedGraph(made.graph, signature, (), (), whole.torch_calls, examples, whole.watched)
+        leaves = [made.ends[leaf] if isinstance(leaf, int) else None for leaf in signature.output_leaves]
+        return ExtractedLengths(with_graph(extracted, optimised(made.graph)), keyword, tuple(leaves), length, made.least)
+
+
+def _first_read(model: object, calls: Reading) -> tuple[int, Graph]:
+    """The graph of the first call that can be read, and its length. Raises the error of the last one."""
+    *some, last = calls
+    for length in some:
+        with suppress(ModelError):
+            return length, _read(model, calls[length], lambda line: None, borrowed=True).graph
+    return last, _read(model, calls[last], lambda line: None, borrowed=True).graph
+
+
+def _read(model: object, call: CallArguments, report: Report | None, *, borrowed: bool) -> TorchModel:
+    args, kwargs = call
+    if args and kwargs:
+        raise ModelError("asked for a network of any length with positional and keyword arguments together; give one kind")
+    return from_torch(model, kwargs or args, report, borrowed=borrowed)
+
+
+def _with_length(signature: Signature, keyword: str, examples: CallArguments) -> Signature:
+    """The signature with a further, last keyword argument."""
+    _, tree = pytree.tree_flatten(opened(examples) if signature.opened else examples)
+    return replace(signature, input_tree=tree, input_leaves=(*signature.input_leaves, keyword), parameters=None)
+

@@ -1,0 +1,406 @@
+"""What each kind of node does to the dimensions that follow the length, and which of its operands must be masked beyond the end (`ansor.graph.lengths`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, prod
+
+import numpy as np
+
+from ansor.errors import ModelError
+from ansor.graph.ir import ELEMENTWISE, Node, Value
+from ansor.graph.lengths import LENGTH_VALUE, AnyLength, Masks, Pair, Span, Spans, inputs_of, refusal, span_at
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node of the graph to rewrite, and the same node for the other length."""
+
+    node: Node
+    other: Node
+    masks: Masks
+
+    def shape(self, place: int) -> tuple[int, ...]:
+        """The shape of an operand."""
+        return self.masks.pair.graph.value(self.node.inputs[place]).shape
+
+    def spans(self, place: int) -> Spans:
+        """The spans of an operand."""
+        return self.masks.spans(self.node.inputs[place])
+
+    def keep(self, *inputs: str, **attributes: object) -> None:
+        """Write the node, with other operands if given, under their names in the new graph."""
+        now = inputs or tuple(map(self.masks.write.now, self.node.inputs))
+        self.masks.write.add(replace(self.node, inputs=now).having(**attributes))
+
+    def masked(self, place: int, axes: Sequence[int], value: float) -> str:
+        """An operand with `value` beyond the end in these dimensions, unless that is known to be there."""
+        spans = tuple(one for one in self.spans(place) if one.axis in axes and not (one.zero and value == 0))
+        return self.masks.masked(self.node.inputs[place], spans, value)
+
+    def refused(self, what: str) -> ModelError:
+        return refusal(f"{what} (in `{self.node}`)")
+
+
+Rule = Callable[[Step], Spans]
+"""Writes a node, and returns the spans of its result. Raises ModelError for what shorter inputs would change."""
+
+
+def with_any_length(pair: Pair) -> AnyLength:
+    """The graph for inputs of any length. Raises ModelError if the model's results for shorter inputs do not follow from the graph."""
+    _check_alike(pair)
+    masks = Masks(pair)
+    for name, spans in inputs_of(pair).items():
+        masks.learn(name, spans)
+    for node, other in zip(pair.graph, pair.other, strict=True):
+        step = Step(node, other, masks)
+        if not any(masks.spans(name) for name in node.inputs) and node.shape == other.shape and node.attributes == other.attributes:
+            step.keep()
+            masks.learn(node.name, ())
+            continue
+        rule = RULES.get(node.op)
+        if rule is None:
+            call = node.attributes.get("call", node.op) if node.op == "torch" else node.op
+            raise refusal(f"computes `{getattr(call, 'operator', call)}` of its sequence, which is not supported")
+        if node.attributes != other.attributes and node.op not in OWN_ATTRIBUTES:
+            raise step.refused("computes a number from the length")
+        masks.learn(node.name, rule(step))
+    ends = tuple(map(masks.spans, pair.graph.outputs))
+    return AnyLength(masks.write.finished(), ends, masks.least)
+
+
+def _check_alike(pair: Pair) -> None:
+    """Raises ModelError unless both graphs have the same nodes."""
+    one, two = ([(node.name, node.op, node.inputs, node.dtype) for node in graph] for graph in (pair.graph, pair.other))
+    if one != two or pair.graph.outputs != pair.other.outputs or pair.graph.constants.keys() != pair.other.constants.keys():
+        differ = next((f" ({a[0]} is {a[1]} and {b[1]})" for a, b in zip(one, two, strict=False) if a != b), "")
+        raise refusal(f"computes differently for {pair.length} and for {pair.shorter} elements{differ}")
+
+
+def _broadcast(step: Step) -> Spans:
+    """Every element of the result depends on the same element of each operand, with broadcasting."""
+    found: dict[int, Span] = {}
+    for place in range(len(step.node.inputs)):
+        skipped = len(step.node.shape) - len(step.shape(place))
+        for span in step.spans(place):
+            axis = span.axis + skipped
+            if found.setdefault(axis, span.at(axis)) != span.at(axis):
+                raise step.refused("mixes elements of different places in its sequence")
+    for place in range(len(step.node.inputs)):
+        skipped = len(step.node.shape) - len(step.shape(place))
+        fixed = [axis for axis, extent in enumerate(step.shape(place)) if extent > 1 and not span_at(step.spans(place), axis)]
+        if any(axis + skipped in found for axis in fixed):
+            raise step.refused("mixes its sequence with something of a fixed length")
+    return tuple(found.values())
+
+
+def _elementwise(step: Step) -> Spans:
+    spans, node = _broadcast(step), step.node
+    scalars = node.attributes.get("scalar"), step.other.attributes.get("scalar")
+    if node.attributes != step.other.attributes:
+        _with_length(step, scalars)
+    else:
+        step.keep()
+    zero = node.op == "cast" or (node.op == "where" and scalars[0] == 0 and not node.attributes["scalar_first"])
+    return tuple(replace(one, zero=_zero_in(step, one.axis)) for one in spans) if zero else spans
+
+
+def _zero_in(step: Step, axis: int) -> bool:
+    """Whether the last operand is 0 beyond the end in a dimension of the result."""
+    place = len(step.node.inputs) - 1
+    span = span_at(step.spans(place), axis - len(step.node.shape) + len(step.shape(place)))
+    return span is not None and span.zero
+
+
+def _with_length(step: Step, scalars: tuple[object, object]) -> None:
+    """Write a node whose only attribute that differs, its scalar, is the length: as a node of two operands."""
+    node, pair = step.node, step.masks.pair
+    if scalars != (pair.length, pair.shorter) or node.op == "where" or node.attributes.keys() != {"scalar", "scalar_first"}:
+        raise step.refused("computes a number from the length")
+    (name,) = node.inputs
+    given = step.masks.write.now(name), step.masks.number(pair.graph.value(name))
+    step.masks.write.add(replace(node, inputs=given[::-1] if node.attributes["scalar_first"] else given, attributes={}))
+
+
+def _reshape(step: Step) -> Spans:
+    step.keep()
+    return tuple(_in_shape(step, span) for span in step.spans(0))
+
+
+def _in_shape(step: Step, span: Span) -> Span:
+    """A span of the operand in the shape of the result: its elements keep their order in memory."""
+    length = step.masks.pair.length
+    apart = span.inner * prod(step.shape(0)[span.axis + 1 :])  # of neighbours in the sequence
+    shape = step.node.shape
+    for axis in range(len(shape) - 1, -1, -1):
+        inside = prod(shape[axis + 1 :])
+        if shape[axis] > 1 and inside <= apart < inside * shape[axis]:
+            inner, rest = divmod(apart, inside)
+            outer, more = divmod(shape[axis], length * inner)
+            if not rest and not more:
+                return Span(axis, outer, inner, span.zero)
+    raise step.refused("divides its sequence into parts")
+
+
+def _transpose(step: Step) -> Spans:
+    step.keep()
+    axes = step.node.integers("axes")
+    return tuple(replace(span, axis=axes.index(span.axis)) for span in step.spans(0))
+
+
+def _expand(step: Step) -> Spans:
+    """Dimensions of extent 1 may become the sequence."""
+    step.keep()
+    skipped = len(step.node.shape) - len(step.shape(0))
+    moved = tuple(span.at(span.axis + skipped) for span in step.spans(0))
+    known = {span.axis for span in moved}
+    shape, other = (tuple(0 if axis in known else extent for axis, extent in enumerate(one.shape)) for one in (step.node, step.other))
+    more = step.masks.pair.spans_of(shape, other)
+    if more is None:
+        raise step.refused("repeats elements as often as follows from the length")
+    return (*moved, *more)
+
+
+def _concat(step: Step) -> Spans:
+    axis = step.node.integer("axis") % len(step.node.shape)
+    spans = [tuple(one.at(one.axis) for one in step.spans(place)) for place in range(len(step.node.inputs))]
+    if any(one != spans[0] for one in spans) or span_at(spans[0], axis):
+        raise step.refused("joins its sequence with something else")
+    step.keep()
+    return spans[0]
+
+
+def _slice(step: Step) -> Spans:
+    """Dimensions of the sequence are kept whole, or lose all but some elements at the start or at the end."""
+    from_end: tuple[int, int] | None = None
+    kept = []
+    starts, steps, others = step.node.integers("starts"), step.node.integers("steps"), step.other.integers("starts")
+    for axis, (start, by) in enumerate(zip(starts, steps, strict=True)):
+        span, extent = span_at(step.spans(0), axis), step.node.shape[axis]
+        fixed = extent == step.other.shape[axis]
+        if span is None or (span.extent(step.masks.pair.length) == extent and not fixed):
+            kept += [span] if span is not None else []
+        elif span.plain and fixed and start == others[axis]:
+            step.masks.raise_least(start + (extent - 1) * by + 1)
+        elif span.plain and fixed and by == 1 and start - others[axis] == step.masks.pair.length - step.masks.pair.shorter and from_end is None:
+            from_end = axis, step.masks.pair.length - start
+        else:
+            raise step.refused("takes a part of its sequence")
+    if from_end is None:
+        step.keep()
+    else:
+        _take_from_end(step, *from_end)
+    return tuple(kept)
+
+
+def _take_from_end(step: Step, axis: int, back: int) -> None:
+    """Write a slice as a look-up: elements from `length - back` on. Other dimensions are sliced first."""
+    write, node = step.masks.write, step.node
+    step.masks.raise_least(back)
+    count, data = node.shape[axis], write.now(node.inputs[0])
+    whole = (*node.shape[:axis], step.shape(0)[axis], *node.shape[axis + 1 :])
+    if whole != step.shape(0):
+        starts = tuple(0 if one == axis else start for one, start in enumerate(node.integers("starts")))
+        data = write.add(replace(node, name=write.fresh(node.name), shape=whole, inputs=(data,)).having(starts=starts))
+    known = write.constant("behind", np.arange(count, dtype=np.int32) - back)
+    places = write.add(Node(write.fresh("places"), "add", (known, step.masks.length), (count,), LENGTH_VALUE.dtype))
+    write.add(replace(node, op="index", inputs=(data, places), attributes={"dims": (axis,), "at": axis, "common": 1}))
+
+
+def _pad(step: Step) -> Spans:
+    before, after = step.node.integers("before"), step.node.integers("after")
+    if any(before[span.axis] or after[span.axis] for span in step.spans(0)):
+        raise step.refused("pads its sequence")
+    step.keep()
+    return tuple(span.at(span.axis) for span in step.spans(0))
+
+
+def _embedding(step: Step) -> Spans:
+    if step.spans(0):
+        raise step.refused("looks up elements of its sequence")
+    step.keep()
+    return tuple(span.at(span.axis) for span in step.spans(1))
+
+
+def _gather(step: Step) -> Spans:
+    axis = step.node.integer("axis")
+    data = tuple(span.at(span.axis) for span in step.spans(0))
+    if span_at(data, axis) or data != tuple(span.at(span.axis) for span in step.spans(1) if span.axis != axis):
+        raise step.refused("looks up elements of its sequence")
+    step.keep()
+    return tuple(span.at(span.axis) for span in step.spans(1))
+
+
+def _index(step: Step) -> Spans:
+    """The sequence may be indexed with constants that stay before its end: with positions, for example."""
+    node, dims, at, common = step.node, step.node.integers("dims"), step.node.integer("at"), step.node.integer("common")
+    found: dict[int, Span] = {}
+    for place, dim in enumerate(dims, 1):
+        _check_places(step, place, span_at(step.spans(0), dim))
+        for span in step.spans(place):
+            axis = at + common - len(step.shape(place)) + span.axis
+            if found.setdefault(axis, span.at(axis)) != span.at(axis):
+                raise step.refused("mixes elements of different places in its sequence")
+    rest = [axis for axis in range(len(node.shape)) if not at <= axis < at + common]
+    of_data = [dim for dim in range(len(step.shape(0))) if dim not in dims]
+    step.keep()
+    kept = ((axis, span_at(step.spans(0), dim)) for axis, dim in zip(rest, of_data, strict=True))
+    return (*found.values(), *(span.at(axis) for axis, span in kept if span))
+
+
+def _check_places(step: Step, place: int, span: Span | None) -> None:
+    """Raises ModelError unless indices into the sequence are known to lie before the end wherever they are themselves."""
+    if span is None:
+        return
+    given = step.masks.pair.graph.constants.get(step.node.inputs[place])
+    if given is None or not span.plain or len(step.spans(place)) > 1:
+        raise step.refused("looks up elements of its sequence")
+    known = given.astype(np.int64)
+    if not step.spans(place):
+        step.masks.raise_least(int(known.max()) + 1)
+        return
+    (own,) = step.spans(place)
+    positions = np.arange(known.shape[own.axis]) // own.inner % step.masks.pair.length
+    if (known > positions.reshape(-1, *(1,) * (known.ndim - own.axis - 1))).any():
+        raise step.refused("looks up elements of its sequence")
+
+
+def _dense(step: Step) -> Spans:
+    """[rows, inner] by [columns, inner]."""
+    inner = span_at(step.spans(0), 1) or span_at(step.spans(1), 1)
+    if inner and step.node.op != "dense":
+        raise step.refused("adds up integers of its sequence")
+    step.keep(*_factors(step, (1, 1)), *map(step.masks.write.now, step.node.inputs[2:]))
+    return (*_of_axis(step, 0, 0, 0), *_of_axis(step, 1, 0, 1))
+
+
+def _batch_matmul(step: Step) -> Spans:
+    """[batch, rows, inner] by [batch, columns, inner] or [batch, inner, columns]."""
+    inner, columns = (2, 1) if step.node.attributes["transpose_b"] else (1, 2)
+    batch = _of_axis(step, 0, 0, 0)
+    if batch != _of_axis(step, 1, 0, 0):
+        raise step.refused("mixes elements of different places in its sequence")
+    step.keep(*_factors(step, (2, inner)))
+    return (*batch, *_of_axis(step, 0, 1, 1), *_of_axis(step, 1, columns, 2))
+
+
+def _factors(step: Step, inner: tuple[int, int]) -> tuple[str, str]:
+    """The factors of a product, both 0 beyond the end in the dimension that is added up: there, the other one may hold anything."""
+    left, right = (span_at(step.spans(place), axis) for place, axis in enumerate(inner))
+    if (left is None) != (right is None) or (left and right and left.at(0) != right.at(0)):
+        raise step.refused("mixes its sequence with something of a fixed length")
+    return step.masked(0, inner[:1], 0.0), step.masked(1, inner[1:], 0.0)
+
+
+def _of_axis(step: Step, place: int, axis: int, result: int) -> Spans:
+    """The span of a dimension of an operand, as a dimension of the result."""
+    span = span_at(step.spans(place), axis)
+    return () if span is None else (span.at(result),)
+
+
+NEUTRAL: Mapping[str, float] = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -inf, "min": inf, "argmax": -inf, "argmin": inf}
+"""What does not change the result of a reduction."""
+
+
+def _reduction(step: Step) -> Spans:
+    node, axes = step.node, step.node.integers("axes")
+    over = [span for span in step.spans(0) if span.axis in axes]
+    if over and node.op.startswith("arg") and (len(axes) > 1 or not over[0].plain):
+        raise step.refused("numbers elements of more than its sequence")
+    neutral = NEUTRAL[node.op]
+    if over and abs(neutral) == inf and not _is_float(step):
+        neutral = _extreme(step, neutral)
+    data = step.masked(0, axes, neutral) if over else step.masks.write.now(node.inputs[0])
+    if over and node.op == "mean":
+        _mean(step, data, axes, over)
+    else:
+        step.keep(data)
+    keeps = bool(node.attributes["keepdims"])
+    moved = {span: span.axis - (0 if keeps else sum(axis < span.axis for axis in axes)) for span in step.spans(0) if span.axis not in axes}
+    return tuple(span.at(axis) for span, axis in moved.items())
+
+
+def _is_float(step: Step) -> bool:
+    return "float" in step.masks.pair.graph.value(step.node.inputs[0]).dtype
+
+
+def _extreme(step: Step, neutral: float) -> int:
+    """The least or the largest integer of a dtype."""
+    limits = np.iinfo(step.masks.pair.graph.value(step.node.inputs[0]).dtype)
+    return int(limits.min if neutral < 0 else limits.max)
+
+
+def _mean(step: Step, data: str, axes: Sequence[int], over: Sequence[Span]) -> None:
+    """Write a mean as a sum, divided by the number of elements before the end."""
+    if len(over) > 1:
+        raise step.refused("averages over pairs of elements of its sequence")
+    node, write, length = step.node, step.masks.write, step.masks.pair.length
+    total = write.add(replace(node, name=write.fresh(f"{node.name}_sum"), op="sum", inputs=(data,)))
+    count = step.masks.number(Value(node.shape, node.dtype), prod(step.shape(0)[axis] for axis in axes) // length)
+    write.add(Node(node.name, "div", (total, count), node.shape, node.dtype))
+
+
+def _softmax(step: Step) -> Spans:
+    axis = step.node.integer("axis")
+    step.keep(step.masked(0, (axis,), -inf))
+    return tuple(replace(span.at(span.axis), zero=span.axis == axis and step.node.op == "softmax") for span in step.spans(0))
+
+
+def _normalised(step: Step) -> Spans:
+    if any(span.axis in step.node.integers("axes") for span in step.spans(0)) or any(step.spans(place) for place in range(1, len(step.node.inputs))):
+        raise step.refused("normalises over its sequence")
+    step.keep()
+    return tuple(span.at(span.axis) for span in step.spans(0))
+
+
+def _batch_norm(step: Step) -> Spans:
+    if span_at(step.spans(0), 1):
+        raise step.refused("has its sequence in place of channels")
+    step.keep()
+    return tuple(span.at(span.axis) for span in step.spans(0))
+
+
+def _running(step: Step) -> Spans:
+    """An element depends on those before it only."""
+    span = span_at(step.spans(0), step.node.integer("axis"))
+    if span and not span.plain:
+        raise step.refused("adds up several sequences one after another")
+    step.keep()
+    return tuple(one.at(one.axis) for one in step.spans(0))
+
+
+def _convolution(step: Step) -> Spans:
+    """Convolutions along the sequence keep its length, and read zeros beyond the end as they read padding."""
+    node, layout = step.node, step.node.text("layout")
+    if any(step.spans(place) for place in range(1, len(node.inputs))):
+        raise step.refused("computes the weights of a convolution from its sequence")
+    strides, padding, dilation = (node.integers(key) for key in ("strides", "padding", "dilation"))
+    kernel = step.shape(1)[2:]
+    for span in step.spans(0):
+        place = span.axis - 2
+        if layout[span.axis] == "C" or (place >= 0 and not span.plain):
+            raise step.refused("convolves several sequences at once")
+        if place < 0:
+            continue
+        added = padding[place] + padding[place + len(kernel)]
+        if strides[place] != 1 or added != dilation[place] * (kernel[place] - 1):
+            raise step.refused("changes the length of its sequence by a convolution")
+    spatial = range(2, 2 + len(kernel))
+    step.keep(step.masked(0, spatial, 0.0), *map(step.masks.write.now, node.inputs[1:]))
+    return tuple(span.at(span.axis) for span in step.spans(0))
+
+
+RULES: Mapping[str, Rule] = {
+    **dict.fromkeys(ELEMENTWISE, _elementwise),
+    "reshape": _reshape, "transpose": _transpose, "expand": _expand, "concat": _concat, "slice": _slice, "pad": _pad,
+    "embedding": _embedding, "gather": _gather, "index": _index,
+    **dict.fromkeys(("dense", "integer_dense"), _dense), "batch_matmul": _batch_matmul,
+    **dict.fromkeys(NEUTRAL, _reduction), **dict.fromkeys(("softmax", "log_softmax"), _softmax),
+    "layer_norm": _normalised, "batch_norm": _batch_norm, **dict.fromkeys(("cumsum", "cumprod"), _running),
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _convolution),
+}  # fmt: skip
+
+OWN_ATTRIBUTES = ELEMENTWISE | {"slice"}
+"""Operators whose rules compare attributes themselves."""
+

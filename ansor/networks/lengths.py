@@ -1,0 +1,199 @@
+"""A network for inputs of any length: calls are padded to one of a few lengths, for each of which a network is compiled on first use.
+
+A network gets the true length and keeps what lies beyond it out of the results (`ansor.graph.lengths`). With examples of 128 words, a call with 70 is computed
+as 80.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+from ansor.errors import ModelError
+from ansor.graph.any_length import ExtractedLengths, Reading
+from ansor.graph.call_shape import arranged
+from ansor.graph.export import CallArguments, ExampleInputs, parameters_of, split_inputs
+from ansor.graph.lengths import Spans, before
+from ansor.graph.network import CompiledNetwork
+from ansor.graph.opened import closed
+from ansor.graph.weights import WeightState
+from ansor.networks.model_runs import Leaf, Leaves, equal, evaluating, flat, nested, results, weights_of
+from ansor.support.forked import Locked
+from ansor.support.text import first_line
+
+Dimension = int | Mapping[str, int]
+"""The dimension that has any extent: of all inputs, or of some by their names."""
+
+SHORTEST, STEP = 16, 8
+"""The least length that networks are compiled for by default, since calls take hardly less time below; and what all but the largest are multiples of."""
+
+
+def lengths_up_to(largest: int) -> tuple[int, ...]:
+    """The lengths that calls are padded to, the smallest first: four between a power of two and the next, so that less than a fifth of a call is padding."""
+    found = {(part << bit) // 4 for bit in range(largest.bit_length()) for part in (4, 5, 6, 7)}
+    return tuple(sorted({one for one in found if SHORTEST <= one < largest and one % STEP == 0} | {largest}))
+
+
+@dataclass(frozen=True, eq=False)
+class PaddedNetwork:
+    """A network for calls of up to `length` elements, padded to that. keyword: how it is given the true length; ends: see `ExtractedLengths`."""
+
+    network: CompiledNetwork
+    extracted: ExtractedLengths
+
+    def __call__(self, call: CallArguments, length: int) -> object:
+        """The results for arguments that are padded, cut to the length."""
+        args, kwargs = call
+        given = self.network(*args, **kwargs, **{self.extracted.keyword: np.asarray([length], np.int32)})
+        leaves, tree = flat(given)
+        return closed(pytree.tree_unflatten([self._cut(*one, length) for one in zip(leaves, self.extracted.ends, strict=True)], tree))
+
+    def _cut(self, leaf: object, spans: Spans | None, length: int) -> object:
+        if not spans or length == self.extracted.length:
+            return leaf
+        if isinstance(leaf, torch.Tensor):
+            return before(leaf, spans, self.extracted.length, length).contiguous()
+        return np.ascontiguousarray(before(leaf, spans, self.extracted.length, length)) if isinstance(leaf, np.ndarray) else leaf
+
+
+Compiled = Callable[[object, Reading], PaddedNetwork]
+"""Reads and compiles a model for one length."""
+
+
+class AnyLengthNetwork(Locked):
+    """Calls like the module, with inputs of any length up to that of the example inputs. `lengths`: those that calls are padded to.
+
+    `networks`: those compiled so far, by length. Each has its own copy of the constants.
+    """
+
+    def __init__(self, model: object, example_inputs: ExampleInputs, compiled: Compiled, dimension: Dimension, lengths: Sequence[int] | None = None) -> None:
+        """compiled: what compiles a network for one length; dimension, lengths: as in `compile_lengths`.
+
+        Raises ModelError for inputs without such a dimension, and for a model whose results for shorter inputs do not follow from its graph."""
+        super().__init__()
+        if not isinstance(model, torch.nn.Module):
+            raise ModelError(f"asked for a network of any length of a {type(model).__name__}; give a PyTorch module, which is also run to compare results")
+        self._model, self._compiled = model, compiled
+        self._leaves, self._tree = flat(split_inputs(example_inputs))
+        self._axes = _axes(model, split_inputs(example_inputs), dimension)
+        self.largest = self._length(self._leaves, "the example inputs")
+        if self.largest < 2:
+            raise ModelError(f"asked for a network of any length with example inputs of the length {self.largest}; give the longest that should be computed")
+        self.lengths = _checked(lengths, self.largest)
+        self._weights, self.networks = WeightState(weights_of(model)), dict[int, PaddedNetwork]()
+        self._network(self.largest)
+
+    def __repr__(self) -> str:
+        made = ", ".join(str(length) for length in sorted(self.networks, reverse=True))
+        return f"AnyLengthNetwork(lengths up to {self.largest}; compiled for {made})"
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Raises the errors of a compiled network, and ModelError for inputs that are too long, or whose lengths differ."""
+        examples = nested(self._leaves, self._tree)
+        given = arranged(parameters_of(self._model), len(examples[0]), list(examples[1]), args, kwargs)
+        leaves, tree = flat(given if given is not None else (args, kwargs))
+        if tree != self._tree:
+            raise ModelError("a network of any length was called with another structure of arguments than its example inputs; call it as the model was called")
+        length = self._length(leaves, "the inputs of a call")
+        if not 0 < length <= self.largest:
+            raise ModelError(f"a network of any length was called with inputs of the length {length}, and takes 1 to {self.largest}; "
+                             "for more, give longer example inputs")  # fmt: skip
+        network = self._network(next(one for one in self.lengths if one >= length))
+        if length < network.extracted.least:
+            raise ModelError(f"a network of any length was called with inputs of the length {length}, but the model reads element number "
+                             f"{network.extracted.least} from one of their ends; give longer ones")  # fmt: skip
+        return network(nested(self._of_length(leaves, network.extracted.length), tree), length)
+
+    def _length(self, leaves: Leaves, what: str) -> int:
+        """The extent that all inputs of any length have. Raises ModelError if they disagree, or there are none."""
+        given = [(leaf, axis) for leaf, axis in zip(leaves, self._axes, strict=True) if axis is not None]
+        found = {leaf.shape[axis] if isinstance(leaf, Leaf) and len(leaf.shape) > axis else None for leaf, axis in given}
+        if len(found) != 1 or None in found:
+            told = ", ".join(f"{tuple(leaf.shape) if isinstance(leaf, Leaf) else repr(leaf)} in dimension {axis}" for leaf, axis in given) or "none"
+            raise ModelError(f"a network of any length takes arrays of one length; {what} have the shapes {told}")
+        return int(found.pop() or 0)
+
+    def _of_length(self, leaves: Leaves, length: int) -> list[object]:
+        """The inputs, padded or cut to a length."""
+        return [leaf if axis is None or not isinstance(leaf, Leaf) else _fitted(leaf, axis, length) for leaf, axis in zip(leaves, self._axes, strict=True)]
+
+    def _network(self, length: int) -> PaddedNetwork:
+        with self.lock:
+            if length not in self.networks:
+                if not self._weights.is_of(weights_of(self._model)):
+                    raise ModelError(f"asked to compile the network for the length {length} after the model's weights have changed; call compile_lengths again")
+                self.networks[length] = self._made(length)
+            return self.networks[length]
+
+    def _made(self, length: int) -> PaddedNetwork:
+        """The network for one length, compared with the model for the shortest inputs that it is used for."""
+        place = self.lengths.index(length)
+        shortest = self.lengths[place - 1] + 1 if place else 1
+        others = (max(shortest, min(2, length - 1)), length - 1)  # PyTorch treats extents of 1 as a case of their own
+        calls = {one: nested(self._of_length(self._leaves, one), self._tree) for one in (length, *others)}
+        made = self._compiled(self._model, calls)
+        self._compare(made, min(max(shortest, made.extracted.least), length))
+        return made
+
+    def _compare(self, made: PaddedNetwork, length: int) -> None:
+        """Run the model for a length, and raise ModelError if the network's results differ."""
+        leaves = self._of_length(self._leaves, length)
+        try:
+            with torch.no_grad(), evaluating(self._model):
+                wanted = results(self._model, self._tree, leaves)
+        except Exception as error:  # models may raise anything
+            raise ModelError(f"asked for a network of any length of a model that fails for the length {length}: {first_line(error)}") from error
+        found, _ = flat(made(nested(self._of_length(leaves, made.extracted.length), self._tree), length))
+        for one, other in zip(found, wanted, strict=True):
+            alike = one.shape == other.shape and equal(one, other) if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) else one == other
+            if not alike:
+                raise ModelError(f"asked for a network of any length of a model whose results for the length {length} are not those of the operators for "
+                                 f"{made.extracted.length}; compile it for each length")  # fmt: skip
+
+
+def _axes(model: torch.nn.Module, examples: CallArguments, dimension: Dimension) -> list[int | None]:
+    """The dimension of each leaf of the arguments that has any extent, None for leaves of fixed shape."""
+    parts = _by_name(model, examples)
+    leaves = [(name, leaf) for name, part in parts for leaf in flat(part)[0]]
+    if not isinstance(dimension, int):
+        if unknown := sorted(dimension.keys() - {name for name, _ in parts}):
+            raise ModelError(f"asked for any length of the input {unknown[0]}, which is not among the example inputs: {', '.join(name for name, _ in parts)}")
+        return [dimension.get(name) if isinstance(leaf, Leaf) else None for name, leaf in leaves]
+    extents = [leaf.shape[dimension] if isinstance(leaf, Leaf) and len(leaf.shape) > dimension else None for _, leaf in leaves]
+    first = next((extent for extent in extents if extent is not None), None)
+    return [dimension if extent is not None and extent == first else None for extent in extents]
+
+
+def _by_name(model: torch.nn.Module, examples: CallArguments) -> list[tuple[str, object]]:
+    """The arguments with the names of their parameters, in the order of their leaves."""
+    args, kwargs = examples
+    parameters = parameters_of(model)
+    names = list(parameters.parameters) if parameters is not None else []
+    return [*((names[place] if place < len(names) else f"argument {place}", one) for place, one in enumerate(args)), *kwargs.items()]
+
+
+def _checked(lengths: Sequence[int] | None, largest: int) -> tuple[int, ...]:
+    """The lengths asked for, or the default. Raises ModelError for lengths that no input can be padded to."""
+    if lengths is None:
+        return lengths_up_to(largest)
+    wrong = [one for one in lengths if not isinstance(one, int) or isinstance(one, bool) or not 2 <= one <= largest]
+    if wrong:
+        raise ModelError(f"asked for the length {wrong[0]!r}; give whole numbers from 2 to {largest}, the length of the example inputs")
+    return tuple(sorted({*lengths, largest}))
+
+
+def _fitted(leaf: Leaf, axis: int, length: int) -> Leaf:
+    """An input of another length: cut, or padded with its last element, which is a valid index wherever it is one."""
+    more = length - leaf.shape[axis]
+    whole = (slice(None),) * axis
+    if more <= 0:
+        return leaf[(*whole, slice(length))]
+    last = leaf[(*whole, slice(-1, None))]
+    if isinstance(leaf, torch.Tensor):
+        assert isinstance(last, torch.Tensor)
+        return torch.cat([leaf, last.expand(*leaf.shape[:axis], more, *leaf.shape[axis + 1 :])], axis)
+    return np.concatenate([leaf, np.repeat(np.asarray(last), more, axis)], axis)
