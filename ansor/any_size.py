@@ -58,7 +58,8 @@ def compile_lengths(
     Raises ModelError for inputs without such a dimension and for a model that cannot be computed in this way, and the errors of `compile`.
     """
     from ansor.graph.any_length import Reading, extract_lengths
-    from ansor.networks.lengths import AnyLengthNetwork, PaddedNetwork
+    from ansor.networks.lengths import AnyLengthNetwork
+    from ansor.networks.padded import PaddedNetwork
 
     check_names("compile_lengths", options, CompileKeywords, "target", "dimension", "lengths")
     check_arguments(example_inputs=example_inputs)
@@ -68,6 +69,6 @@ def compile_lengths(
 
     def compiled(given: object, reading: Reading) -> PaddedNetwork:
         extracted = extract_lengths(given, reading, borrowed=borrowed)
-        return PaddedNetwork(compile(extracted.network, (), target, **options), extracted)
+        return PaddedNetwork(compile(extracted.network, (), target, **options), extracted.padding)
 
     return AnyLengthNetwork(model, example_inputs, compiled, dimension, lengths)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,18 @@ import torch
 from torch.autograd import forward_ad
 
 from ansor.api import CompileKeywords, compile
-from ansor.errors import ArgumentError
+from ansor.errors import ArgumentError, ModelError
+from ansor.graph.any_length import Padding, Reading, extract_lengths, padding_of
+from ansor.graph.lengths import NotForAnyLength
 from ansor.graph.network import CompiledNetwork
 from ansor.graph.tasks import ExtractedGraph, extract
 from ansor.graph.traced import argument_text, state_text, traced_text, weight_text
 from ansor.graph.weights import WeightState
 from ansor.networks import background, kept_networks
+from ansor.networks.dynamic_graph import DynamicGraph, dynamic_graph
 from ansor.networks.kept_tuning import TUNED
+from ansor.networks.model_runs import alike
+from ansor.networks.padded import PaddedNetwork, length_for, shortest_for
 from ansor.support import kept_data, safe_files
 from ansor.support.bfloat16 import array_of
 from ansor.support.forked import Locked
@@ -57,21 +62,24 @@ Graph = Callable[..., Any]
 def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[object], *, options: Mapping[str, Any] | None = None, mode: str | None = None) -> Graph:
     """Dynamo's backend interface.
 
-    options: `threads`, `tune` ('background'), and keyword arguments of `ansor.compile` (trials, minutes, records, ...). Nothing is measured without trials,
-    minutes or `tune`. Raises ArgumentError for other options, and for any mode but 'default'.
+    options: `threads`, `tune` ('background'), `pad` (True: extents that vary are padded, for fewer networks), and keyword arguments of `ansor.compile`
+    (trials, minutes, records, ...). Nothing is measured without trials, minutes or `tune`. Raises ArgumentError for other options, and for any mode but
+    'default'.
     """
     if mode not in (None, "default"):
         raise ArgumentError(f"asked for mode {mode!r} of the backend ansor, which has no modes; give options, such as {{'trials': 500}}")
     given = dict(options or {})
-    known = {"threads", "tune", *CompileKeywords.__annotations__}
+    known = {"threads", "tune", "pad", *CompileKeywords.__annotations__}
     if unknown := sorted(given.keys() - known):
         hint = did_you_mean(unknown[0], known)
         raise ArgumentError(f"asked for the option {unknown[0]!r}, which the backend ansor does not have{hint}; it takes {', '.join(sorted(known))}")
     minutes = _background_minutes(given)
-    threads = given.pop("threads", None)
+    threads, pad = given.pop("threads", None), given.pop("pad", False)
+    if not isinstance(pad, bool):
+        raise ArgumentError(f"asked for the option pad={pad!r} of the backend ansor; give True or False")
     target = "cpu" if threads is None else f"cpu -threads={threads}"
     places = [place for place, one in enumerate(example_inputs) if _is_weight(one)]
-    return _Networks(graph, places, target, {"progress": False, **given}, minutes)
+    return _Networks(graph, places, target, {"progress": False, **given}, minutes, dynamic_graph(graph) if pad else None)
 
 
 def _background_minutes(given: dict[str, Any]) -> float | None:
@@ -99,7 +107,8 @@ class _CachedNetwork:
     """A network, or None if PyTorch runs the calls. `strides`: those of the results, where they differ from the strides that networks return.
 
     `weights`: their state when the network was made, or at a later call. `outdated`: whether they have changed since the network was made. `alive`: weak
-    references to them, which discard this entry when a weight dies. `name`: its key in the cache, "" if there is nothing to tune.
+    references to them, which discard this entry when a weight dies. `name`: its key in the cache, "" if there is nothing to tune. `padding`: how it is called,
+    if it takes padded inputs.
     """
 
     network: CompiledNetwork | None
@@ -108,21 +117,31 @@ class _CachedNetwork:
     outdated: bool = False
     alive: tuple[weakref.ref[torch.Tensor], ...] = ()
     name: str = ""
+    padding: Padding | None = None
 
-    def __call__(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+    def __call__(self, tensors: Sequence[torch.Tensor], length: int | None = None) -> tuple[Any, ...]:
         assert self.network is not None
+        if self.padding is not None and length is not None:
+            return tuple(PaddedNetwork(self.network, self.padding)((tuple(tensors), {}), length))  # type: ignore[arg-type]  # Dynamo's graphs return a tuple
         network: Callable[..., Any] = self.network
         results = zip(network(*tensors), self.strides, strict=True)
         return tuple(one if strides is None else one.new_empty_strided(one.shape, strides).copy_(one) for one, strides in results)
 
 
+class _NotPadded(Exception):
+    """Calls of a graph cannot be padded."""
+
+
 class _Networks(Locked):
     """A Dynamo graph, compiled into a network for each combination of shapes and weights of its calls. Modules of one class share a graph."""
 
-    def __init__(self, graph: torch.fx.GraphModule, weights: Sequence[int], target: str, options: Mapping[str, Any], minutes: float | None = None) -> None:
-        """`minutes`: of background tuning; None: no background tuning."""
+    def __init__(
+        self, graph: torch.fx.GraphModule, weights: Sequence[int], target: str, options: Mapping[str, Any], minutes: float | None = None,
+        dynamic: DynamicGraph | None = None,
+    ) -> None:  # fmt: skip
+        """`minutes`: of background tuning; None: no background tuning. `dynamic`: what varies, if calls are padded."""
         super().__init__()
-        self._minutes = minutes
+        self._minutes, self._dynamic = minutes, dynamic
         self._graph, self._weights, self._target, self._options = graph, frozenset(weights), target, options
         self._made: dict[tuple[object, ...], _CachedNetwork] = {}
         self._said: set[str] = set()
@@ -135,12 +154,32 @@ class _Networks(Locked):
         if why := self._reason(given):
             self._say(why)
             return self._graph(*given)
+        length = self._dynamic.length(given) if self._dynamic is not None else None
+        if length is not None:
+            return self._padded_call(given, length)
         made, results = self._network(given)
         if results is not None:
             return results
         if made is None:
             return self._graph(*given)
-        return made([one for place, one in enumerate(given) if place not in self._weights and isinstance(one, torch.Tensor)])
+        return made(self._inputs(given))
+
+    def _padded_call(self, given: Sequence[Any], length: int) -> Any:
+        assert self._dynamic is not None
+        padded = self._dynamic.of_length(given, length_for(length))
+        try:
+            made, _ = self._network(padded)
+        except _NotPadded as why:
+            self._dynamic = None
+            warn(f"torch.compile with ansor: calls are not padded, so each shape has its own network: {why}")
+            return self(*given)
+        if made is None or (made.padding is not None and length < made.padding.least):
+            return self._graph(*given)
+        return made(self._inputs(padded), length)
+
+    def _inputs(self, given: Sequence[Any]) -> list[torch.Tensor]:
+        """The arguments that are neither weights nor numbers."""
+        return [one for place, one in enumerate(given) if place not in self._weights and isinstance(one, torch.Tensor)]
 
     def _say(self, why: str) -> None:
         """Warn once per reason."""
@@ -187,7 +226,7 @@ class _Networks(Locked):
 
     def _comes_again(self, key: tuple[object, ...], weights: int) -> bool:
         """Whether a shape without a network recurs often enough to compile one. key: as in `_network`, starting with the ids of `weights` weights."""
-        if sum(one[:weights] == key[:weights] for one in self._made) < SHAPES_AT_ONCE:
+        if self._dynamic is not None or sum(one[:weights] == key[:weights] for one in self._made) < SHAPES_AT_ONCE:
             return True
         if len(self._calls) >= MOST_COUNTED:
             self._calls.clear()
@@ -234,34 +273,65 @@ class _Networks(Locked):
         kept = self._kept(name, weights, state) if name else None
         if kept is not None:
             return kept, None
-        module = _Bound(self._graph, {place: one for place, one in enumerate(given) if place in self._weights or not isinstance(one, torch.Tensor)}, len(given))
-        inputs = tuple(one.detach() for place, one in enumerate(given) if place not in self._weights and isinstance(one, torch.Tensor))
         lines: list[str] = []
         try:
-            extracted = extract(module.eval(), inputs, lines.append, borrowed=not self._options.keys() & MEASURES)
+            extracted, padding = self._read(given, lines.append)
             network = compile(extracted, (), self._target, **self._options)
+        except _NotPadded:
+            raise
         except Exception as error:  # PyTorch can run this in any case
             self._say(clip(" ".join(str(error).split()), 300))
             return _CachedNetwork(None), None
         finally:
             for line in lines:
                 warn(line)
-        numbers, before = torch.get_rng_state(), WeightState(_tensors(given))
-        results = self._graph(*given)  # shows writes and shared memory that the graph does not; its errors go to the caller
-        written = not before.is_of(_tensors(given))
-        if why := "it writes to its inputs or weights" if written else _apart(given, results):
+        tried = given if padding is None else [one.clone() if isinstance(one, torch.Tensor) else one for one in given]  # the call itself is another one
+        numbers, before = torch.get_rng_state(), WeightState(_tensors(tried))
+        results = self._graph(*tried)  # shows writes and shared memory that the graph does not; its errors go to the caller
+        written = not before.is_of(_tensors(tried))
+        if why := "it writes to its inputs or weights" if written else _apart(tried, results):
             self._say(why)
             self._keep(name, {"why": why}, given, weights)
             return _CachedNetwork(None), results
+        made = _CachedNetwork(network, tuple(map(_strides, results)), state, padding=padding)
+        if padding is not None:
+            self._check_padded(made, given)
         torch.set_rng_state(numbers)
-        made = _CachedNetwork(network, tuple(map(_strides, results)), state)
         if state.is_of(weights):
-            self._keep(name, {"why": "", "strides": made.strides, "lines": lines}, given, weights, extracted, network)
+            about = {"why": "", "strides": made.strides, "lines": lines, "padding": None if padding is None else asdict(padding)}
+            self._keep(name, about, given, weights, extracted, network)
             made.name = name
         if self._minutes is not None and not name and UNTUNED not in self._said:
             self._said.add(UNTUNED)
             warn(f"torch.compile with ansor: {UNTUNED}")
         return made, None
+
+    def _read(self, given: Sequence[Any], say: Callable[[str], None]) -> tuple[ExtractedGraph, Padding | None]:
+        """What is to be compiled for such a call. Raises _NotPadded if calls are to be padded, and cannot be."""
+        borrowed = not self._options.keys() & MEASURES
+        bound = {place: one for place, one in enumerate(given) if place in self._weights or not isinstance(one, torch.Tensor)}
+        if self._dynamic is None or (length := self._dynamic.length(given)) is None:
+            inputs = tuple(one.detach() for one in self._inputs(given))
+            return extract(_Bound(self._graph, bound, len(given)).eval(), inputs, say, borrowed=borrowed), None
+        module = _Bound(self._graph, bound, len(given), self._dynamic).eval()
+        lengths = (length, max(shortest_for(length), 2), length - 1)
+        calls: Reading = {one: (tuple(self._inputs(self._dynamic.of_length(given, one))), {}) for one in lengths}
+        try:
+            made = extract_lengths(module, calls, say, borrowed=borrowed)
+        except ModelError as error:
+            why = f"it {error.why}" if isinstance(error, NotForAnyLength) else " ".join(str(error).split())
+            raise _NotPadded(clip(why, 300)) from error
+        return made.network, made.padding
+
+    def _check_padded(self, made: _CachedNetwork, given: Sequence[Any]) -> None:
+        """Raise _NotPadded unless the network computes the shortest call that it is used for as PyTorch does."""
+        assert self._dynamic is not None and made.padding is not None
+        if any(strides is not None for strides in made.strides):
+            raise _NotPadded("a result has its dimensions in another order in memory")
+        length = max(shortest_for(made.padding.length), made.padding.least)
+        short = self._dynamic.of_length(given, length)
+        if not alike(made(self._inputs(self._dynamic.of_length(short, made.padding.length)), length), self._graph(*short)):
+            raise _NotPadded(f"results for the length {length} are not those of the operators for {made.padding.length}")
 
     def _name(self, given: Sequence[Any], weights: Sequence[torch.Tensor]) -> str:
         """The key of such a network in the cache; empty if it cannot be cached, for example because something it depends on has no text form."""
@@ -273,7 +343,8 @@ class _Networks(Locked):
             words += [weight_text(one) for one in weights] if None not in words else []
             records = self._options.get("records")
             recorded = safe_files.digest(Path(records).read_bytes()) if records is not None and Path(records).exists() else ""
-            told = self._target, sorted(self._weights), self._options.get("library", True), self._options.get("seed", 0), recorded, self._minutes is not None
+            told = (self._target, sorted(self._weights), self._options.get("library", True), self._options.get("seed", 0), recorded, self._minutes is not None,
+                    self._dynamic is not None)  # fmt: skip
             return "" if None in words else kept_networks.name_of(self._target, [*told, *words])
         except Exception:  # unusual tensors may raise anything; compiling reports mistakes in the options
             return ""
@@ -289,7 +360,8 @@ class _Networks(Locked):
         for line in found.about["lines"]:
             warn(line)
         strides = tuple(None if one is None else tuple(one) for one in found.about["strides"])
-        return _CachedNetwork(found.network, strides, state, name="" if found.about.get(TUNED) else name)
+        padding = found.about.get("padding")
+        return _CachedNetwork(found.network, strides, state, name="" if found.about.get(TUNED) else name, padding=padding and padding_of(padding))
 
     def _keep(
         self, name: str, about: object, given: Sequence[Any], weights: Sequence[torch.Tensor],
@@ -341,9 +413,10 @@ def _strides(result: object) -> tuple[int, ...] | None:
 class _Bound(torch.nn.Module):
     """A graph with its weights bound, and with the numbers that depend on a call's shapes."""
 
-    def __init__(self, graph: torch.fx.GraphModule, bound: Mapping[int, Any], arguments: int) -> None:
+    def __init__(self, graph: torch.fx.GraphModule, bound: Mapping[int, Any], arguments: int, dynamic: DynamicGraph | None = None) -> None:
+        """dynamic: numbers that are extents of the inputs are taken from them, so that the graph can be read for several lengths."""
         super().__init__()
-        self._call, self._arguments = graph, arguments
+        self._call, self._arguments, self._dynamic = graph, arguments, dynamic
         self._numbers = {place: one for place, one in bound.items() if not isinstance(one, torch.Tensor)}
         self._tensors = [place for place in bound if place not in self._numbers]
         for place in self._tensors:
@@ -352,4 +425,7 @@ class _Bound(torch.nn.Module):
     def forward(self, *inputs: torch.Tensor) -> Any:
         rest = iter(inputs)
         bound = self._numbers | {place: getattr(self, f"weight{place}") for place in self._tensors}
-        return self._call(*(bound[place] if place in bound else next(rest) for place in range(self._arguments)))
+        given = [bound[place] if place in bound else next(rest) for place in range(self._arguments)]
+        if self._dynamic is not None and (length := self._dynamic.length(given)) is not None:
+            given = [length if place in self._dynamic.numbers else one for place, one in enumerate(given)]
+        return self._call(*given)

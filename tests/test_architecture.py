@@ -22,7 +22,8 @@ PUBLIC = {
 }  # fmt: skip
 """Packages whose `__init__` gives names to users; all others are empty."""
 
-USES_TORCH = ("ansor.graph", "ansor.networks.batches", "ansor.networks.lengths", "ansor.networks.model_runs",
+USES_TORCH = ("ansor.graph", "ansor.networks.batches", "ansor.networks.dynamic_graph", "ansor.networks.lengths", "ansor.networks.model_runs",
+              "ansor.networks.padded",
               "ansor.onnx.call", "ansor.onnx.elementwise", "ansor.onnx.layouts", "ansor.onnx.module",
               "ansor.onnx.reductions", "ansor.onnx.resizing", "ansor.onnx.windows",
               "ansor.zoo.mobilenet", "ansor.zoo.resnet", "ansor.zoo.tiny", "ansor.zoo.weights", "ansor.integer.from_torch",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from torch.utils import _pytree as pytree
@@ -14,7 +15,7 @@ from ansor.graph.export import CallArguments, Report
 from ansor.graph.from_torch import Signature, TorchModel, from_torch
 from ansor.graph.ir import Graph
 from ansor.graph.length_rules import with_any_length
-from ansor.graph.lengths import Pair, Spans
+from ansor.graph.lengths import Pair, Span, Spans
 from ansor.graph.opened import opened
 from ansor.graph.passes.pipeline import optimised
 from ansor.graph.tasks import ExtractedGraph, with_graph
@@ -26,17 +27,28 @@ order of preference, for models that do not take every length."""
 
 
 @dataclass(frozen=True)
-class ExtractedLengths:
-    """A network for calls of `least` to `length` elements. It takes the length as a further keyword argument, `keyword`, int32 of shape (1,).
+class Padding:
+    """How a network for calls of `least` to `length` elements is called: with inputs of `length` elements, and the true length as the keyword argument
+    `keyword`, int32 of shape (1,). `ends`: for each result that is an array, the dimensions that follow the length."""
 
-    `ends`: for each result that is an array, the dimensions that follow the length.
-    """
-
-    network: ExtractedGraph
     keyword: str
     ends: tuple[Spans | None, ...]
     length: int
     least: int
+
+
+def padding_of(data: Mapping[str, Any]) -> Padding:
+    """From the form in JSON, `dataclasses.asdict`."""
+    ends = tuple(None if one is None else tuple(Span(**span) for span in one) for one in data["ends"])
+    return Padding(data["keyword"], ends, data["length"], data["least"])
+
+
+@dataclass(frozen=True)
+class ExtractedLengths:
+    """A network for inputs of any length up to that of its padding."""
+
+    network: ExtractedGraph
+    padding: Padding
 
 
 def extract_lengths(model: object, asked: Reading, report: Report | None = None, *, borrowed: bool = False) -> ExtractedLengths:
@@ -52,7 +64,7 @@ def extract_lengths(model: object, asked: Reading, report: Report | None = None,
         signature = _with_length(whole.signature, keyword, examples)
         extracted = ExtractedGraph(made.graph, signature, (), (), whole.torch_calls, examples, whole.watched)
         leaves = [made.ends[leaf] if isinstance(leaf, int) else None for leaf in signature.output_leaves]
-        return ExtractedLengths(with_graph(extracted, optimised(made.graph)), keyword, tuple(leaves), length, made.least)
+        return ExtractedLengths(with_graph(extracted, optimised(made.graph)), Padding(keyword, tuple(leaves), length, made.least))
 
 
 def _first_read(model: object, calls: Reading) -> tuple[int, Graph]:

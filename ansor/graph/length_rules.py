@@ -8,9 +8,8 @@ from math import inf, prod
 
 import numpy as np
 
-from ansor.errors import ModelError
 from ansor.graph.ir import ELEMENTWISE, Node, Value
-from ansor.graph.lengths import LENGTH_VALUE, AnyLength, Masks, Pair, Span, Spans, inputs_of, refusal, span_at
+from ansor.graph.lengths import LENGTH_VALUE, AnyLength, Masks, NotForAnyLength, Pair, Span, Spans, inputs_of, span_at
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,8 @@ class Step:
         spans = tuple(one for one in self.spans(place) if one.axis in axes and not (one.zero and value == 0))
         return self.masks.masked(self.node.inputs[place], spans, value)
 
-    def refused(self, what: str) -> ModelError:
-        return refusal(f"{what} (in `{self.node}`)")
+    def refused(self, what: str) -> NotForAnyLength:
+        return NotForAnyLength(f"{what} (in `{self.node}`)")
 
 
 Rule = Callable[[Step], Spans]
@@ -62,7 +61,7 @@ def with_any_length(pair: Pair) -> AnyLength:
         rule = RULES.get(node.op)
         if rule is None:
             call = node.attributes.get("call", node.op) if node.op == "torch" else node.op
-            raise refusal(f"computes `{getattr(call, 'operator', call)}` of its sequence, which is not supported")
+            raise NotForAnyLength(f"computes `{getattr(call, 'operator', call)}` of its sequence, which is not supported")
         if node.attributes != other.attributes and node.op not in OWN_ATTRIBUTES:
             raise step.refused("computes a number from the length")
         masks.learn(node.name, rule(step))
@@ -75,7 +74,7 @@ def _check_alike(pair: Pair) -> None:
     one, two = ([(node.name, node.op, node.inputs, node.dtype) for node in graph] for graph in (pair.graph, pair.other))
     if one != two or pair.graph.outputs != pair.other.outputs or pair.graph.constants.keys() != pair.other.constants.keys():
         differ = next((f" ({a[0]} is {a[1]} and {b[1]})" for a, b in zip(one, two, strict=False) if a != b), "")
-        raise refusal(f"computes differently for {pair.length} and for {pair.shorter} elements{differ}")
+        raise NotForAnyLength(f"computes differently for {pair.length} and for {pair.shorter} elements{differ}")
 
 
 def _broadcast(step: Step) -> Spans:

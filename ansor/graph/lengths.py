@@ -90,9 +90,12 @@ class Pair:
         return tuple(map(Span, found)) if all((shape[axis], other[axis]) == (self.length, self.shorter) for axis in found) else None
 
 
-def refusal(what: str) -> ModelError:
-    """The error for a model that cannot be called with shorter inputs."""
-    return ModelError(f"asked for a network of any length of a model that {what}; compile it for each length")
+class NotForAnyLength(ModelError):
+    """Results of a model for shorter inputs do not follow from its graph. why: what the model does."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"asked for a network of any length of a model that {why}; compile it for each length")
+        self.why = why
 
 
 class Masks:
@@ -112,10 +115,10 @@ class Masks:
         for one, length in ((self.pair.graph, self.pair.length), (self.pair.other, self.pair.shorter)):
             shape = one.value(name).shape
             if any(shape[span.axis] != span.extent(length) for span in spans):
-                raise refusal(f"has an array, {name}, whose shape does not follow the length")
+                raise NotForAnyLength(f"has an array, {name}, whose shape does not follow the length")
         fixed = set(range(len(self.pair.graph.value(name).shape))) - {span.axis for span in spans}
         if any(self.pair.graph.value(name).shape[axis] != self.pair.other.value(name).shape[axis] for axis in fixed):
-            raise refusal(f"has an array, {name}, whose shape {self.pair.graph.value(name).shape} follows the length in an unknown way")
+            raise NotForAnyLength(f"has an array, {name}, whose shape {self.pair.graph.value(name).shape} follows the length in an unknown way")
         self._spans[name] = tuple(sorted(spans, key=lambda span: span.axis))
 
     def spans(self, name: str) -> Spans:
@@ -169,12 +172,12 @@ def _of_constant(name: str, pair: Pair) -> Spans:
     if one.shape == two.shape:
         if _same(one, two):
             return ()
-        raise refusal(f"computes a constant, {name}, from the length")
+        raise NotForAnyLength(f"computes a constant, {name}, from the length")
     candidates = [pair.spans_of(one.shape, two.shape), *_repeated(one.shape, two.shape, pair)]
     for spans in candidates:
         if spans is not None and _same(before(one, spans, pair.length, pair.shorter), two):
             return spans
-    raise refusal(f"computes a constant, {name}, whose elements depend on the length")
+    raise NotForAnyLength(f"computes a constant, {name}, whose elements depend on the length")
 
 
 def _repeated(one: tuple[int, ...], two: tuple[int, ...], pair: Pair) -> list[Spans]:
@@ -220,6 +223,6 @@ def inputs_of(pair: Pair) -> Mapping[str, Spans]:
     for name, value in pair.graph.inputs.items():
         spans = pair.spans_of(value.shape, pair.other.inputs[name].shape)
         if spans is None:
-            raise refusal(f"takes the input {name} with shapes of which not only the length differs")
+            raise NotForAnyLength(f"takes the input {name} with shapes of which not only the length differs")
         found[name] = spans
     return found

@@ -7,58 +7,21 @@ as 80.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
-import numpy as np
 import torch
-from torch.utils import _pytree as pytree
 
 from ansor.errors import ModelError
-from ansor.graph.any_length import ExtractedLengths, Reading
+from ansor.graph.any_length import Reading
 from ansor.graph.call_shape import arranged
 from ansor.graph.export import CallArguments, ExampleInputs, parameters_of, split_inputs
-from ansor.graph.lengths import Spans, before
-from ansor.graph.network import CompiledNetwork
-from ansor.graph.opened import closed
 from ansor.graph.weights import WeightState
-from ansor.networks.model_runs import Leaf, Leaves, equal, evaluating, flat, nested, results, weights_of
+from ansor.networks.model_runs import Leaf, Leaves, alike, evaluating, flat, nested, results, weights_of
+from ansor.networks.padded import PaddedNetwork, fitted, lengths_up_to
 from ansor.support.forked import Locked
 from ansor.support.text import first_line
 
 Dimension = int | Mapping[str, int]
 """The dimension that has any extent: of all inputs, or of some by their names."""
-
-SHORTEST, STEP = 16, 8
-"""The least length that networks are compiled for by default, since calls take hardly less time below; and what all but the largest are multiples of."""
-
-
-def lengths_up_to(largest: int) -> tuple[int, ...]:
-    """The lengths that calls are padded to, the smallest first: four between a power of two and the next, so that less than a fifth of a call is padding."""
-    found = {(part << bit) // 4 for bit in range(largest.bit_length()) for part in (4, 5, 6, 7)}
-    return tuple(sorted({one for one in found if SHORTEST <= one < largest and one % STEP == 0} | {largest}))
-
-
-@dataclass(frozen=True, eq=False)
-class PaddedNetwork:
-    """A network for calls of up to `length` elements, padded to that. keyword: how it is given the true length; ends: see `ExtractedLengths`."""
-
-    network: CompiledNetwork
-    extracted: ExtractedLengths
-
-    def __call__(self, call: CallArguments, length: int) -> object:
-        """The results for arguments that are padded, cut to the length."""
-        args, kwargs = call
-        given = self.network(*args, **kwargs, **{self.extracted.keyword: np.asarray([length], np.int32)})
-        leaves, tree = flat(given)
-        return closed(pytree.tree_unflatten([self._cut(*one, length) for one in zip(leaves, self.extracted.ends, strict=True)], tree))
-
-    def _cut(self, leaf: object, spans: Spans | None, length: int) -> object:
-        if not spans or length == self.extracted.length:
-            return leaf
-        if isinstance(leaf, torch.Tensor):
-            return before(leaf, spans, self.extracted.length, length).contiguous()
-        return np.ascontiguousarray(before(leaf, spans, self.extracted.length, length)) if isinstance(leaf, np.ndarray) else leaf
-
 
 Compiled = Callable[[object, Reading], PaddedNetwork]
 """Reads and compiles a model for one length."""
@@ -103,10 +66,10 @@ class AnyLengthNetwork(Locked):
             raise ModelError(f"a network of any length was called with inputs of the length {length}, and takes 1 to {self.largest}; "
                              "for more, give longer example inputs")  # fmt: skip
         network = self._network(next(one for one in self.lengths if one >= length))
-        if length < network.extracted.least:
+        if length < network.padding.least:
             raise ModelError(f"a network of any length was called with inputs of the length {length}, but the model reads element number "
-                             f"{network.extracted.least} from one of their ends; give longer ones")  # fmt: skip
-        return network(nested(self._of_length(leaves, network.extracted.length), tree), length)
+                             f"{network.padding.least} from one of their ends; give longer ones")  # fmt: skip
+        return network(nested(self._of_length(leaves, network.padding.length), tree), length)
 
     def _length(self, leaves: Leaves, what: str) -> int:
         """The extent that all inputs of any length have. Raises ModelError if they disagree, or there are none."""
@@ -119,7 +82,7 @@ class AnyLengthNetwork(Locked):
 
     def _of_length(self, leaves: Leaves, length: int) -> list[object]:
         """The inputs, padded or cut to a length."""
-        return [leaf if axis is None or not isinstance(leaf, Leaf) else _fitted(leaf, axis, length) for leaf, axis in zip(leaves, self._axes, strict=True)]
+        return [leaf if axis is None or not isinstance(leaf, Leaf) else fitted(leaf, axis, length) for leaf, axis in zip(leaves, self._axes, strict=True)]
 
     def _network(self, length: int) -> PaddedNetwork:
         with self.lock:
@@ -136,7 +99,7 @@ class AnyLengthNetwork(Locked):
         others = (max(shortest, min(2, length - 1)), length - 1)  # PyTorch treats extents of 1 as a case of their own
         calls = {one: nested(self._of_length(self._leaves, one), self._tree) for one in (length, *others)}
         made = self._compiled(self._model, calls)
-        self._compare(made, min(max(shortest, made.extracted.least), length))
+        self._compare(made, min(max(shortest, made.padding.least), length))
         return made
 
     def _compare(self, made: PaddedNetwork, length: int) -> None:
@@ -147,12 +110,10 @@ class AnyLengthNetwork(Locked):
                 wanted = results(self._model, self._tree, leaves)
         except Exception as error:  # models may raise anything
             raise ModelError(f"asked for a network of any length of a model that fails for the length {length}: {first_line(error)}") from error
-        found, _ = flat(made(nested(self._of_length(leaves, made.extracted.length), self._tree), length))
-        for one, other in zip(found, wanted, strict=True):
-            alike = one.shape == other.shape and equal(one, other) if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) else one == other
-            if not alike:
-                raise ModelError(f"asked for a network of any length of a model whose results for the length {length} are not those of the operators for "
-                                 f"{made.extracted.length}; compile it for each length")  # fmt: skip
+        found, _ = flat(made(nested(self._of_length(leaves, made.padding.length), self._tree), length))
+        if not alike(found, wanted):
+            raise ModelError(f"asked for a network of any length of a model whose results for the length {length} are not those of the operators for "
+                             f"{made.padding.length}; compile it for each length")  # fmt: skip
 
 
 def _axes(model: torch.nn.Module, examples: CallArguments, dimension: Dimension) -> list[int | None]:
@@ -184,16 +145,3 @@ def _checked(lengths: Sequence[int] | None, largest: int) -> tuple[int, ...]:
     if wrong:
         raise ModelError(f"asked for the length {wrong[0]!r}; give whole numbers from 2 to {largest}, the length of the example inputs")
     return tuple(sorted({*lengths, largest}))
-
-
-def _fitted(leaf: Leaf, axis: int, length: int) -> Leaf:
-    """An input of another length: cut, or padded with its last element, which is a valid index wherever it is one."""
-    more = length - leaf.shape[axis]
-    whole = (slice(None),) * axis
-    if more <= 0:
-        return leaf[(*whole, slice(length))]
-    last = leaf[(*whole, slice(-1, None))]
-    if isinstance(leaf, torch.Tensor):
-        assert isinstance(last, torch.Tensor)
-        return torch.cat([leaf, last.expand(*leaf.shape[:axis], more, *leaf.shape[axis + 1 :])], axis)
-    return np.concatenate([leaf, np.repeat(np.asarray(last), more, axis)], axis)

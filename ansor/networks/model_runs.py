@@ -63,3 +63,13 @@ def equal(one: torch.Tensor, other: torch.Tensor) -> bool:
     most = max(MOST_DIFFERENCE, 4 * torch.finfo(other.dtype).eps) * (float(finite.max()) if finite.numel() else 0.0)
     parts = [torch.view_as_real(each) if each.is_complex() else each for each in (one, other)]
     return torch.allclose(parts[0].double(), parts[1].double(), rtol=0, atol=most, equal_nan=True)
+
+
+def alike(some: Leaves, others: Leaves) -> bool:
+    """Whether the results of two calls are equal, including their shapes."""
+    if len(some) != len(others):
+        return False
+    pairs = list(zip(some, others, strict=True))
+    tensors = [(one, other) for one, other in pairs if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)]
+    rest = [(one, other) for one, other in pairs if not (isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor))]
+    return all(one.shape == other.shape and equal(one, other) for one, other in tensors) and all(one is other or one == other for one, other in rest)

@@ -47,16 +47,16 @@ def spoiled(axis: int, length: int, inputs: tuple[torch.Tensor, ...]) -> tuple[t
 
 
 def results_of(network: CompiledNetwork, made: ExtractedLengths, length: int, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
-    given = network(*inputs, **{made.keyword: np.asarray([length], np.int32)})
-    assert isinstance(given, torch.Tensor) and made.ends[0] is not None
-    return before(given, made.ends[0], LENGTH, length)
+    given = network(*inputs, **{made.padding.keyword: np.asarray([length], np.int32)})
+    assert isinstance(given, torch.Tensor) and made.padding.ends[0] is not None
+    return before(given, made.padding.ends[0], LENGTH, length)
 
 
 def check(model: Function, axis: int, *inputs: torch.Tensor) -> ExtractedLengths:
     """Compare results for several lengths."""
     made = extracted(model, axis, *inputs)
     network = assembled(made.network)
-    for length in (one for one in LENGTHS if one >= made.least):
+    for length in (one for one in LENGTHS if one >= made.padding.least):
         with torch.no_grad():
             wanted = model(*cut(axis, length, inputs))
         assert_close(results_of(network, made, length, spoiled(axis, length, inputs)), wanted, rtol=1e-4, atol=1e-5)
@@ -107,7 +107,7 @@ def test_compositions(names: list[str]) -> None:
      (lambda x: x[:, -2:, 3:5], 2), (lambda x: x.sum(1), 1)],
 )  # fmt: skip
 def test_elements_from_the_ends(function: Function, least: int) -> None:
-    assert check(function, 1, torch.randn(2, LENGTH, 8)).least == least
+    assert check(function, 1, torch.randn(2, LENGTH, 8)).padding.least == least
 
 
 def test_several_inputs() -> None:
@@ -156,7 +156,7 @@ def test_the_input_for_the_length_has_a_name_of_its_own() -> None:
             return length.softmax(1)
 
     made = extracted(Named(), 1, torch.randn(2, LENGTH))
-    assert list(made.network.graph.inputs) == ["length", made.keyword] and made.keyword != "length"
+    assert list(made.network.graph.inputs) == ["length", made.padding.keyword] and made.padding.keyword != "length"
 
 
 def test_positional_and_keyword_arguments_together_are_refused() -> None:

@@ -15,7 +15,8 @@ from torch.testing import assert_close
 import ansor
 from ansor.errors import ArgumentError, ModelError
 from ansor.graph import attention
-from ansor.networks.lengths import AnyLengthNetwork, lengths_up_to
+from ansor.networks.lengths import AnyLengthNetwork
+from ansor.networks.padded import length_for, lengths_up_to, shortest_for
 
 pytestmark = [pytest.mark.torch, pytest.mark.compiler]
 
@@ -68,6 +69,12 @@ def test_lengths_rise_to_the_largest_with_little_padding(largest: int) -> None:
     assert list(lengths) == sorted(set(lengths)) and lengths[-1] == largest
     assert all(one % 8 == 0 for one in lengths[:-1]) and len(lengths) <= 4 * largest.bit_length()
     assert all(2 * longer <= 3 * shorter and (shorter < 32 or 4 * longer <= 5 * shorter) for shorter, longer in zip(lengths, lengths[1:], strict=False))
+
+
+@given(st.integers(1, 5000))
+def test_a_call_is_padded_to_a_length_however_long_it_is(length: int) -> None:
+    padded = length_for(length)
+    assert padded in lengths_up_to(9999) and shortest_for(padded) <= length <= padded and length_for(shortest_for(padded)) == padded
 
 
 def test_calls_of_every_length() -> None:
@@ -133,7 +140,7 @@ def test_a_network_of_one_length_is_saved_and_takes_the_length(tmp_path: Path) -
     padded = net.networks[12]
     loaded = ansor.load(padded.network.save(tmp_path / "saved"))
     given = np.random.default_rng(0).standard_normal((2, 12), np.float32)
-    found = np.asarray(loaded(given, **{padded.extracted.keyword: np.asarray([5], np.int32)}))[:, :5]
+    found = np.asarray(loaded(given, **{padded.padding.keyword: np.asarray([5], np.int32)}))[:, :5]
     assert_close(torch.from_numpy(np.ascontiguousarray(found)), torch.from_numpy(given[:, :5]).softmax(1))
 
 

@@ -1,0 +1,70 @@
+"""Calls of one network with inputs of any length: inputs are padded, and results are cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+from ansor.graph.any_length import Padding
+from ansor.graph.export import CallArguments
+from ansor.graph.lengths import Spans, before
+from ansor.graph.network import CompiledNetwork
+from ansor.graph.opened import closed
+from ansor.networks.model_runs import Leaf, flat
+
+SHORTEST, STEP = 16, 8
+"""The least length that networks are compiled for by default, since calls take hardly less time below; and what all but the largest are multiples of."""
+
+
+def lengths_up_to(largest: int) -> tuple[int, ...]:
+    """The lengths that calls are padded to, the smallest first: four between a power of two and the next, so that less than a fifth of a call is padding."""
+    found = {(part << bit) // 4 for bit in range(largest.bit_length()) for part in (4, 5, 6, 7)}
+    return tuple(sorted({one for one in found if SHORTEST <= one < largest and one % STEP == 0} | {largest}))
+
+
+def length_for(length: int) -> int:
+    """The length to which a call is padded if the largest is not known."""
+    return next(one for one in lengths_up_to(4 * max(length, SHORTEST)) if one >= length)
+
+
+def shortest_for(length: int) -> int:
+    """The least length for which `length_for` gives this one."""
+    return max((one + 1 for one in lengths_up_to(length) if one < length), default=1)
+
+
+@dataclass(frozen=True, eq=False)
+class PaddedNetwork:
+    """A network that takes inputs padded to one length, and how it is called."""
+
+    network: CompiledNetwork
+    padding: Padding
+
+    def __call__(self, call: CallArguments, length: int) -> object:
+        """The results for arguments that are padded, cut to the length."""
+        args, kwargs = call
+        given = self.network(*args, **kwargs, **{self.padding.keyword: np.asarray([length], np.int32)})
+        leaves, tree = flat(given)
+        return closed(pytree.tree_unflatten([self._cut(*one, length) for one in zip(leaves, self.padding.ends, strict=True)], tree))
+
+    def _cut(self, leaf: object, spans: Spans | None, length: int) -> object:
+        if not spans or length == self.padding.length:
+            return leaf
+        if isinstance(leaf, torch.Tensor):
+            return before(leaf, spans, self.padding.length, length).contiguous()
+        return np.ascontiguousarray(before(leaf, spans, self.padding.length, length)) if isinstance(leaf, np.ndarray) else leaf
+
+
+def fitted(leaf: Leaf, axis: int, length: int) -> Leaf:
+    """An input of another length: cut, or padded with its last element, which is a valid index wherever it is one."""
+    more = length - leaf.shape[axis]
+    whole = (slice(None),) * axis
+    if more <= 0:
+        return leaf[(*whole, slice(length))]
+    last = leaf[(*whole, slice(-1, None))]
+    if isinstance(leaf, torch.Tensor):
+        assert isinstance(last, torch.Tensor)
+        return torch.cat([leaf, last.expand(*leaf.shape[:axis], more, *leaf.shape[axis + 1 :])], axis)
+    return np.concatenate([leaf, np.repeat(np.asarray(last), more, axis)], axis)
