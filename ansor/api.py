@@ -15,6 +15,7 @@ from ansor.measure.pack import Pack, load_pack
 from ansor.measure.record import check_file
 from ansor.rules.base import SketchRule
 from ansor.run.choosing import chosen, is_tunable, recorded_state, recorded_states, say_guesses, say_refused, say_unused
+from ansor.run.early_libraries import build_early
 from ansor.run.keywords import ChoosingKeywords, ModelKeywords, NetworkKeywords, RunOptions, check_records
 from ansor.run.machine_checks import check_loads_here, check_machine, check_tools
 from ansor.run.packs import Imported, Model, expect, keep, measured, pack_records
@@ -308,6 +309,7 @@ def compile(
     check_machine(target, measures=asked.measures)
     asked.check_devices([target])
     asked.check_place(written=asked.measures)
+    build_early()
     with asked.reporter(target) as reporter:
         reporter.now("reading the model")
         extracted = extract(model, example_inputs, borrowed=not asked.measures and on_tasks is quiet)
