@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from ansor.api import CompileKeywords, compile
+from ansor.errors import ArgumentError
 from ansor.run.keywords import RunOptions
 from ansor.targets.base import Target, parse_target
 from ansor.tasks.arguments import check_arguments, check_names, takes_network
@@ -49,26 +50,37 @@ def compile_lengths(
         model: a module whose results for shorter inputs follow from its operators for the longest ones. This is derived from its graph, and each network is
         compared with the module once.
         example_inputs: the longest inputs, at least 2 elements.
-        dimension: the dimension of the inputs that has any extent. Inputs without it, or with another extent than the first one, have fixed shapes. A dict
-        from the names of some inputs to their dimensions leaves all others fixed.
+        dimension: the dimension of the inputs that has any extent, counted from 0. Inputs without it, or with another extent than the first one, have fixed
+        shapes. A dict from the names of some inputs to their dimensions leaves all others fixed.
         lengths: calls are padded to the next of these lengths, and each is compiled on first use. By default that of the example inputs, and multiples of 8
         from 16 on: 16, 24, 32, 40, 48, 56, 64, then in steps of 16 up to 128, of 32 up to 256, and so on.
         target, options: as in `compile`; a budget applies to each length.
 
-    Raises ModelError for inputs without such a dimension and for a model that cannot be computed in this way, and the errors of `compile`.
+    Raises ModelError for inputs without such a dimension and for a model that cannot be computed in this way, and the errors of `compile`. Since lengths are
+    compiled on first use, calls may raise them, too.
     """
-    from ansor.graph.any_length import Reading, extract_lengths
+    from ansor.graph.any_length import Calls, extract_lengths
     from ansor.networks.lengths import AnyLengthNetwork
     from ansor.networks.padded import PaddedNetwork
 
     check_names("compile_lengths", options, CompileKeywords, "target", "dimension", "lengths")
     check_arguments(example_inputs=example_inputs)
+    _check_lengths(dimension, lengths)
     asked = RunOptions.of(options, options.get("cost_model"))
     asked.check_devices([parse_target("cpu" if target is None else target)])  # before the model runs
     borrowed = not asked.measures and "on_tasks" not in options
 
-    def compiled(given: object, reading: Reading) -> PaddedNetwork:
-        extracted = extract_lengths(given, reading, borrowed=borrowed)
+    def compiled(given: object, calls: Calls) -> PaddedNetwork:
+        extracted = extract_lengths(given, calls, borrowed=borrowed)
         return PaddedNetwork(compile(extracted.network, (), target, **options), extracted.padding)
 
     return AnyLengthNetwork(model, example_inputs, compiled, dimension, lengths)
+
+
+def _check_lengths(dimension: object, lengths: object) -> None:
+    """Raise ArgumentError for other types, and for dimensions below 0."""
+    given = list(dimension.values()) if isinstance(dimension, Mapping) else [dimension]
+    if not all(isinstance(one, int) and not isinstance(one, bool) and one >= 0 for one in given):
+        raise ArgumentError(f"asked for dimension={dimension!r}; give the number of a dimension, from 0 on, or a dict from names of inputs to such numbers")
+    if lengths is not None and (isinstance(lengths, str | bytes) or not isinstance(lengths, Sequence)):
+        raise ArgumentError(f"asked for lengths={lengths!r}; give a list of whole numbers")

@@ -20,7 +20,7 @@ from torch.autograd import forward_ad
 
 from ansor.api import CompileKeywords, compile
 from ansor.errors import ArgumentError, ModelError
-from ansor.graph.any_length import Padding, Reading, extract_lengths, padding_of
+from ansor.graph.any_length import Calls, Padding, extract_lengths, padding_of
 from ansor.graph.lengths import NotForAnyLength
 from ansor.graph.network import CompiledNetwork
 from ansor.graph.tasks import ExtractedGraph, extract
@@ -121,7 +121,8 @@ class _CachedNetwork:
 
     def __call__(self, tensors: Sequence[torch.Tensor], length: int | None = None) -> tuple[Any, ...]:
         assert self.network is not None
-        if self.padding is not None and length is not None:
+        if self.padding is not None:
+            assert length is not None
             return tuple(PaddedNetwork(self.network, self.padding)((tuple(tensors), {}), length))  # type: ignore[arg-type]  # Dynamo's graphs return a tuple
         network: Callable[..., Any] = self.network
         results = zip(network(*tensors), self.strides, strict=True)
@@ -154,9 +155,9 @@ class _Networks(Locked):
         if why := self._reason(given):
             self._say(why)
             return self._graph(*given)
-        length = self._dynamic.length(given) if self._dynamic is not None else None
-        if length is not None:
-            return self._padded_call(given, length)
+        dynamic = self._dynamic
+        if dynamic is not None and (length := dynamic.length(given)) is not None:
+            return self._padded_call(given, dynamic, length)
         made, results = self._network(given)
         if results is not None:
             return results
@@ -164,18 +165,22 @@ class _Networks(Locked):
             return self._graph(*given)
         return made(self._inputs(given))
 
-    def _padded_call(self, given: Sequence[Any], length: int) -> Any:
-        assert self._dynamic is not None
-        padded = self._dynamic.of_length(given, length_for(length))
+    def _padded_call(self, given: Sequence[Any], dynamic: DynamicGraph, length: int) -> Any:
+        padded = dynamic.of_length(given, length_for(length))
         try:
-            made, _ = self._network(padded)
+            made, _ = self._network(padded, dynamic)
         except _NotPadded as why:
-            self._dynamic = None
-            warn(f"torch.compile with ansor: calls are not padded, so each shape has its own network: {why}")
+            self._end_padding(str(why))
             return self(*given)
-        if made is None or (made.padding is not None and length < made.padding.least):
+        if made is None or made.padding is None or length < made.padding.least:
             return self._graph(*given)
         return made(self._inputs(padded), length)
+
+    def _end_padding(self, why: str) -> None:
+        with self.lock:
+            if self._dynamic is not None:
+                self._dynamic = None
+                warn(f"torch.compile with ansor: calls are not padded, so each shape has its own network: {why}")
 
     def _inputs(self, given: Sequence[Any]) -> list[torch.Tensor]:
         """The arguments that are neither weights nor numbers."""
@@ -199,17 +204,19 @@ class _Networks(Locked):
         other = next((one.device for one in tensors if one.device.type != "cpu"), None)
         return "" if other is None else f"its tensors are on {other}"
 
-    def _network(self, given: Sequence[Any]) -> tuple[_CachedNetwork | None, Any]:
-        """The network for a call, or None if PyTorch has to run it; and the call's results, if they were computed while compiling."""
+    def _network(self, given: Sequence[Any], dynamic: DynamicGraph | None = None) -> tuple[_CachedNetwork | None, Any]:
+        """The network for a call, or None if PyTorch has to run it; and the call's results, if they were computed while compiling.
+
+        dynamic: what varies, if the call is padded. Raises _NotPadded if it cannot be."""
         weights = tuple(given[place] for place in sorted(self._weights))
         inputs = (one for place, one in enumerate(given) if place not in self._weights)
-        key = (*map(id, weights), *(_kind(one) for one in inputs))
+        key = (*map(id, weights), dynamic is not None, *(_kind(one) for one in inputs))
         with self.lock:
             made = self._made.get(key)
             if made is None and len(self._made) >= MOST_NETWORKS:
                 self._say(f"it was already called with {MOST_NETWORKS} other combinations of shapes and weights")
                 return None, None
-            if made is None and not self._comes_again(key, len(weights)):
+            if made is None and dynamic is None and not self._comes_again(key, len(weights)):
                 self._say(f"it was already called with {SHAPES_AT_ONCE} other shapes, so a new one is compiled on its {CALLS}rd call")
                 return None, None
             if made is not None and made.weights is not None and not made.weights.is_of(weights):
@@ -218,7 +225,7 @@ class _Networks(Locked):
                 return None, None
             results = None
             if made is None or made.outdated:
-                made, results = self._compiled(given, weights)
+                made, results = self._compiled(given, weights, dynamic)
                 made.alive = tuple(weakref.ref(one, partial(self._forget, key)) for one in weights)
                 self._made[key] = made
                 self._tune(key, made)
@@ -226,7 +233,7 @@ class _Networks(Locked):
 
     def _comes_again(self, key: tuple[object, ...], weights: int) -> bool:
         """Whether a shape without a network recurs often enough to compile one. key: as in `_network`, starting with the ids of `weights` weights."""
-        if self._dynamic is not None or sum(one[:weights] == key[:weights] for one in self._made) < SHAPES_AT_ONCE:
+        if sum(one[:weights] == key[:weights] for one in self._made) < SHAPES_AT_ONCE:
             return True
         if len(self._calls) >= MOST_COUNTED:
             self._calls.clear()
@@ -267,73 +274,88 @@ class _Networks(Locked):
         """Called when a weight dies: another tensor may get its id."""
         self._made.pop(key, None)
 
-    def _compiled(self, given: Sequence[Any], weights: Sequence[torch.Tensor]) -> tuple[_CachedNetwork, Any]:
+    def _compiled(self, given: Sequence[Any], weights: Sequence[torch.Tensor], dynamic: DynamicGraph | None) -> tuple[_CachedNetwork, Any]:
         """Compile a network for such a call; if that fails, warn and leave the network out. Also returns PyTorch's results if the call must not run twice."""
-        name, state = self._name(given, weights), WeightState(weights)
+        name, state = self._name(given, weights, dynamic), WeightState(weights)
         kept = self._kept(name, weights, state) if name else None
         if kept is not None:
             return kept, None
         lines: list[str] = []
         try:
-            extracted, padding = self._read(given, lines.append)
+            extracted, padding = self._read(given, lines.append, dynamic)
             network = compile(extracted, (), self._target, **self._options)
         except _NotPadded:
             raise
         except Exception as error:  # PyTorch can run this in any case
-            self._say(clip(" ".join(str(error).split()), 300))
+            self._say(_in_brief(error))
             return _CachedNetwork(None), None
         finally:
             for line in lines:
                 warn(line)
-        tried = given if padding is None else [one.clone() if isinstance(one, torch.Tensor) else one for one in given]  # the call itself is another one
-        numbers, before = torch.get_rng_state(), WeightState(_tensors(tried))
-        results = self._graph(*tried)  # shows writes and shared memory that the graph does not; its errors go to the caller
-        written = not before.is_of(_tensors(tried))
-        if why := "it writes to its inputs or weights" if written else _apart(tried, results):
-            self._say(why)
-            self._keep(name, {"why": why}, given, weights)
-            return _CachedNetwork(None), results
-        made = _CachedNetwork(network, tuple(map(_strides, results)), state, padding=padding)
-        if padding is not None:
-            self._check_padded(made, given)
-        torch.set_rng_state(numbers)
+        if dynamic is not None and padding is not None:
+            made = self._tried_padded(_CachedNetwork(network, weights=state, padding=padding), dynamic, given)
+        else:
+            numbers = torch.get_rng_state()
+            results, why = self._tried(given)
+            if why:
+                self._say(why)
+                self._keep(self._name(given, weights, dynamic), {"why": why}, weights)
+                return _CachedNetwork(None), results
+            torch.set_rng_state(numbers)
+            made = _CachedNetwork(network, tuple(map(_strides, results)), state)
         if state.is_of(weights):
             about = {"why": "", "strides": made.strides, "lines": lines, "padding": None if padding is None else asdict(padding)}
-            self._keep(name, about, given, weights, extracted, network)
-            made.name = name
+            made.name = self._name(given, weights, dynamic)  # again, as comparisons may have been added to the records
+            self._keep(made.name, about, weights, extracted, network)
         if self._minutes is not None and not name and UNTUNED not in self._said:
             self._said.add(UNTUNED)
             warn(f"torch.compile with ansor: {UNTUNED}")
         return made, None
 
-    def _read(self, given: Sequence[Any], say: Callable[[str], None]) -> tuple[ExtractedGraph, Padding | None]:
-        """What is to be compiled for such a call. Raises _NotPadded if calls are to be padded, and cannot be."""
+    def _read(
+        self, given: Sequence[Any], say: Callable[[str], None], dynamic: DynamicGraph | None
+    ) -> tuple[ExtractedGraph, Padding | None]:  # fmt: skip
+        """What is to be compiled for such a call. Raises _NotPadded if it is padded, and cannot be."""
         borrowed = not self._options.keys() & MEASURES
         bound = {place: one for place, one in enumerate(given) if place in self._weights or not isinstance(one, torch.Tensor)}
-        if self._dynamic is None or (length := self._dynamic.length(given)) is None:
-            inputs = tuple(one.detach() for one in self._inputs(given))
-            return extract(_Bound(self._graph, bound, len(given)).eval(), inputs, say, borrowed=borrowed), None
-        module = _Bound(self._graph, bound, len(given), self._dynamic).eval()
+        module = _Bound(self._graph, bound, len(given), dynamic).eval()
+        length = dynamic.length(given) if dynamic is not None else None
+        if dynamic is None or length is None:
+            return extract(module, tuple(one.detach() for one in self._inputs(given)), say, borrowed=borrowed), None
         lengths = (length, max(shortest_for(length), 2), length - 1)
-        calls: Reading = {one: (tuple(self._inputs(self._dynamic.of_length(given, one))), {}) for one in lengths}
+        calls: Calls = {one: (tuple(self._inputs(dynamic.of_length(given, one))), {}) for one in lengths}
         try:
             made = extract_lengths(module, calls, say, borrowed=borrowed)
         except ModelError as error:
-            why = f"it {error.why}" if isinstance(error, NotForAnyLength) else " ".join(str(error).split())
-            raise _NotPadded(clip(why, 300)) from error
+            raise _NotPadded(f"it {error.why}" if isinstance(error, NotForAnyLength) else _in_brief(error)) from error
         return made.network, made.padding
 
-    def _check_padded(self, made: _CachedNetwork, given: Sequence[Any]) -> None:
-        """Raise _NotPadded unless the network computes the shortest call that it is used for as PyTorch does."""
-        assert self._dynamic is not None and made.padding is not None
-        if any(strides is not None for strides in made.strides):
-            raise _NotPadded("a result has its dimensions in another order in memory")
-        length = max(shortest_for(made.padding.length), made.padding.least)
-        short = self._dynamic.of_length(given, length)
-        if not alike(made(self._inputs(self._dynamic.of_length(short, made.padding.length)), length), self._graph(*short)):
-            raise _NotPadded(f"results for the length {length} are not those of the operators for {made.padding.length}")
+    def _tried(self, given: Sequence[Any]) -> tuple[Any, str]:
+        """PyTorch's results, and why a network must not replace it, which its graph may not show; empty if it may. Errors of the graph go to the caller."""
+        before = WeightState(_tensors(given))
+        results = self._graph(*given)
+        return results, "it writes to its inputs or weights" if not before.is_of(_tensors(given)) else _apart(given, results)
 
-    def _name(self, given: Sequence[Any], weights: Sequence[torch.Tensor]) -> str:
+    def _tried_padded(self, made: _CachedNetwork, dynamic: DynamicGraph, given: Sequence[Any]) -> _CachedNetwork:
+        """The network, if it computes the shortest call that it is used for as PyTorch does; raises _NotPadded if not. given: a call that is padded."""
+        assert made.padding is not None
+        numbers, length = torch.get_rng_state(), max(shortest_for(made.padding.length), made.padding.least)
+        copies = [one.clone() if isinstance(one, torch.Tensor) and not isinstance(one, torch.nn.Parameter) else one for one in given]
+        try:
+            results, why = self._tried(copies)
+            if any(_strides(one) is not None for one in results):
+                why = "a result has its dimensions in another order in memory"
+            if not why and not alike(made(self._inputs(given), length), self._graph(*dynamic.of_length(copies, length))):
+                why = f"results for the length {length} are not those of the operators for {made.padding.length}"
+        except Exception as error:  # the user's call need not fail
+            why = _in_brief(error)
+        finally:
+            torch.set_rng_state(numbers)
+        if why:
+            raise _NotPadded(why)
+        return made
+
+    def _name(self, given: Sequence[Any], weights: Sequence[torch.Tensor], dynamic: DynamicGraph | None) -> str:
         """The key of such a network in the cache; empty if it cannot be cached, for example because something it depends on has no text form."""
         if not kept_data.ENABLED or self._options.keys() - KEPT_OPTIONS:
             return ""
@@ -344,7 +366,7 @@ class _Networks(Locked):
             records = self._options.get("records")
             recorded = safe_files.digest(Path(records).read_bytes()) if records is not None and Path(records).exists() else ""
             told = (self._target, sorted(self._weights), self._options.get("library", True), self._options.get("seed", 0), recorded, self._minutes is not None,
-                    self._dynamic is not None)  # fmt: skip
+                    dynamic and (sorted(dynamic.axes.items()), sorted(dynamic.numbers)))  # fmt: skip
             return "" if None in words else kept_networks.name_of(self._target, [*told, *words])
         except Exception:  # unusual tensors may raise anything; compiling reports mistakes in the options
             return ""
@@ -364,14 +386,15 @@ class _Networks(Locked):
         return _CachedNetwork(found.network, strides, state, name="" if found.about.get(TUNED) else name, padding=padding and padding_of(padding))
 
     def _keep(
-        self, name: str, about: object, given: Sequence[Any], weights: Sequence[torch.Tensor],
-        extracted: ExtractedGraph | None = None, network: CompiledNetwork | None = None,
-    ) -> None:  # fmt: skip
-        """Cache the network for other processes. Comparisons may have been added to the records, so its key is computed again."""
-        if name and "records" in self._options:
-            name = self._name(given, weights)
+        self, name: str, about: object, weights: Sequence[torch.Tensor], extracted: ExtractedGraph | None = None, network: CompiledNetwork | None = None
+    ) -> None:
+        """Cache the network for other processes."""
         if name:
             kept_networks.keep(name, about, [_array(one) for one in weights], extracted, network, self._target)
+
+
+def _in_brief(error: Exception) -> str:
+    return clip(" ".join(str(error).split()), 300)
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray[Any, np.dtype[np.generic]] | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch.nn import functional as f
 from torch.testing import assert_close
 
 from ansor import torch_backend
@@ -48,6 +50,37 @@ class Counting(torch.nn.Module):
         return x.softmax(1) + self.calls
 
 
+class Cosine(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.cos()
+
+
+class Flipped(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.flip(1).cumsum(1)
+
+
+class Averaged(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.mean(1)
+
+
+class Part(torch.nn.Module):
+    """A part of the sequence, which may be all of it."""
+
+    def __init__(self, chosen: slice) -> None:
+        super().__init__()
+        self.chosen = chosen
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.softmax(1)[:, self.chosen]
+
+
+def apply(module: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
+    found: torch.Tensor = module(x)
+    return found
+
+
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
     torch.manual_seed(0)
@@ -74,7 +107,7 @@ def padded(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     return found
 
 
-def called(function: Callable[..., Any], *inputs: torch.Tensor) -> tuple[Any, list[str]]:
+def called(function: Callable[..., Any], *inputs: object) -> tuple[Any, list[str]]:
     """The results of a call without gradients, and the warnings during it."""
     with warnings.catch_warnings(record=True) as heard, torch.no_grad():
         warnings.simplefilter("always")
@@ -113,7 +146,9 @@ def test_batches_are_not_padded_beside_another_extent(read: list[list[int]]) -> 
     network = padded(model)
     for rows, columns in ((4, 30), (4, 31), (20, 20), (3, 7)):
         x = torch.randn(rows, columns)
-        assert_close(called(network, x)[0], model(x))
+        found, lines = called(network, x)
+        assert_close(found, model(x))
+        assert not lines
     assert [one[0] for one in read] == [32, 24, 16]
 
 
@@ -124,7 +159,8 @@ def test_batches_alone_are_padded(read: list[list[int]]) -> None:
         torch._dynamo.mark_static(x, 2)
         torch._dynamo.mark_static(x, 3)
         torch._dynamo.mark_static(x, 1)
-        assert called(network, x)[0].shape == (rows, 4, 1, 1)
+        found, lines = called(network, x)
+        assert found.shape == (rows, 4, 1, 1) and not lines
     assert [one[0] for one in read] == [24]
 
 
@@ -162,19 +198,89 @@ def test_writes_happen_once() -> None:
 
 def test_shorter_calls_than_the_model_reads_run_in_pytorch(read: list[list[int]]) -> None:
     def model(x: torch.Tensor) -> torch.Tensor:
-        return x.softmax(1)[:, -6:] if x.shape[1] > 4 else x
+        return x.softmax(1)[:, -6:].sum(1)
 
     network = padded(model)
-    for length in (16, 7, 6):
+    for length in (16, 7, 6, 5):
         x = torch.randn(2, length)
-        assert_close(called(network, x)[0], model(x))
-    assert [one[0] for one in read] == [16]
+        found, lines = called(network, x)
+        assert_close(found, model(x))
+        assert not lines
+    assert 16 in [one[0] for one in read]
 
 
 def test_static_graphs_are_compiled_as_they_are(read: list[list[int]]) -> None:
     network = torch.compile(torch.sin, backend=backend, options={"threads": 1, "pad": True}, dynamic=False)
-    assert_close(called(network, torch.ones(20))[0], torch.ones(20).sin())
-    assert not read
+    found, lines = called(network, torch.ones(20))
+    assert_close(found, torch.ones(20).sin())
+    assert not read and not lines
+
+
+def test_what_varies_is_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANSOR_CACHE", str(with_compilers(tmp_path)))
+    monkeypatch.setattr(kept_data, "ENABLED", True)
+    for axis, shape in ((1, (1, 23, 24)), (2, (1, 24, 23))):
+        torch.compiler.reset()
+        x = torch.randn(shape)
+        torch._dynamo.mark_dynamic(x, axis)
+        network = torch.compile(Cosine(), backend=backend, options={"threads": 1, "library": False, "pad": True})
+        assert_close(called(network, x)[0], x.cos())
+
+
+def test_padded_calls_that_would_fail_have_networks_of_their_own() -> None:
+    table = torch.randn(50, 4)
+
+    def model(mask: torch.Tensor) -> torch.Tensor:
+        return f.embedding(mask.cumsum(1) - 1, table)
+
+    network, mask = padded(model), torch.ones(1, 49, dtype=torch.long)
+    assert_close(called(network, mask)[0], model(mask))
+
+
+def test_networks_that_are_padded_and_not_are_told_apart() -> None:
+    network = torch.compile(apply, backend=backend, options={"threads": 1, "library": False, "pad": True})
+    for module in (Part(slice(None)), Part(slice(None, None, 2)), Part(slice(None))):
+        for length in (17, 24, 20):
+            x = torch.randn(2, length)
+            torch._dynamo.mark_dynamic(x, 1)
+            assert_close(called(network, module, x)[0], module(x), rtol=1e-4, atol=1e-5)
+
+
+def test_threads_that_find_out_together_that_calls_cannot_be_padded() -> None:
+    network = padded(Flipped())
+    called(network, torch.randn(1, 30))
+    torch.compiler.reset()
+    network = padded(Flipped())
+    inputs = [torch.randn(1, length) for length in (17, 18, 19, 20)]
+
+    def differs(x: torch.Tensor) -> float:
+        with torch.no_grad():
+            return float((network(x) - Flipped()(x)).abs().max())
+
+    with warnings.catch_warnings(), ThreadPoolExecutor(4) as pool:
+        warnings.simplefilter("ignore")
+        assert max(pool.map(differs, inputs)) < 1e-4
+
+
+def test_computed_indices_beyond_the_end_need_not_be_indices() -> None:
+    table = torch.randn(50, 4)
+
+    def model(mask: torch.Tensor) -> torch.Tensor:
+        return f.embedding(mask.sum(1, keepdim=True) - mask.cumsum(1), table).softmax(1)
+
+    network = padded(model)
+    for length in (30, 20, 17):
+        mask = torch.ones(1, length, dtype=torch.long)
+        found, lines = called(network, mask)
+        assert_close(found, model(mask))
+        assert not lines
+
+
+def test_bfloat16_means_are_divided_by_the_exact_length() -> None:
+    x = torch.randn(2, 301, dtype=torch.bfloat16)
+    found, lines = called(padded(Averaged()), x)
+    assert not lines
+    assert_close(found, Averaged()(x), rtol=1e-2, atol=1e-3)
 
 
 def test_options_that_do_not_fit() -> None:

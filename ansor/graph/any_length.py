@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,15 +12,15 @@ from torch.utils import _pytree as pytree
 from ansor.errors import ModelError
 from ansor.graph.export import CallArguments, Report
 from ansor.graph.from_torch import Signature, TorchModel, from_torch
-from ansor.graph.ir import Graph
+from ansor.graph.ir import Graph, unused
 from ansor.graph.length_rules import with_any_length
-from ansor.graph.lengths import Pair, Span, Spans
+from ansor.graph.lengths import LENGTH, AnyLength, Pair, Span, Spans
 from ansor.graph.opened import opened
 from ansor.graph.passes.pipeline import optimised
 from ansor.graph.tasks import ExtractedGraph, with_graph
 from ansor.support.garbage import uncollected
 
-Reading = Mapping[int, CallArguments]
+Calls = Mapping[int, CallArguments]
 """Calls of a model whose inputs have the same shapes but for one extent, by that length: first the one to read, then one to compare it with, or several in
 order of preference, for models that do not take every length."""
 
@@ -51,29 +50,38 @@ class ExtractedLengths:
     padding: Padding
 
 
-def extract_lengths(model: object, asked: Reading, report: Report | None = None, *, borrowed: bool = False) -> ExtractedLengths:
+def extract_lengths(model: object, asked: Calls, report: Report | None = None, *, borrowed: bool = False) -> ExtractedLengths:
     """Read a model for two lengths; report, borrowed: as in `from_torch`. Raises ModelError if it cannot be read, or not for any length."""
-    length, *others = asked
+    length = next(iter(asked))
     with uncollected():
         whole = _read(model, asked[length], report, borrowed=borrowed)
-        shorter, graph = _first_read(model, {one: asked[one] for one in others})
-        made = with_any_length(Pair(whole.graph, graph, length, shorter))
-        keyword = list(made.graph.inputs)[-1]
+        made = _compared(model, whole.graph, asked)
         args, kwargs = asked[length]
+        parameters = () if whole.signature.parameters is None else whole.signature.parameters.parameters
+        keyword = unused(LENGTH, {*kwargs, *parameters})
         examples = args, {**kwargs, keyword: np.asarray([length], np.int32)}
-        signature = _with_length(whole.signature, keyword, examples)
+        signature = _with_length(whole.signature, list(made.graph.inputs)[-1], examples)
         extracted = ExtractedGraph(made.graph, signature, (), (), whole.torch_calls, examples, whole.watched)
         leaves = [made.ends[leaf] if isinstance(leaf, int) else None for leaf in signature.output_leaves]
         return ExtractedLengths(with_graph(extracted, optimised(made.graph)), Padding(keyword, tuple(leaves), length, made.least))
 
 
-def _first_read(model: object, calls: Reading) -> tuple[int, Graph]:
-    """The graph of the first call that can be read, and its length. Raises the error of the last one."""
-    *some, last = calls
-    for length in some:
-        with suppress(ModelError):
-            return length, _read(model, calls[length], lambda line: None, borrowed=True).graph
-    return last, _read(model, calls[last], lambda line: None, borrowed=True).graph
+def _compared(model: object, graph: Graph, calls: Calls) -> AnyLength:
+    """The graph for any length, by comparison with the first of the shorter calls that the model takes. Raises ModelError unless the length of each call before
+    that one turns out to be less than what the model needs."""
+    length, *others = calls
+    failed: list[tuple[int, ModelError]] = []
+    for shorter in others:
+        try:
+            made = with_any_length(Pair(graph, _read(model, calls[shorter], lambda line: None, borrowed=True).graph, length, shorter))
+        except ModelError as error:
+            failed.append((shorter, error))
+            continue
+        unexplained = [error for other, error in failed if other >= made.least]
+        if unexplained:
+            raise unexplained[0]
+        return made
+    raise failed[0][1]
 
 
 def _read(model: object, call: CallArguments, report: Report | None, *, borrowed: bool) -> TorchModel:
@@ -83,8 +91,8 @@ def _read(model: object, call: CallArguments, report: Report | None, *, borrowed
     return from_torch(model, kwargs or args, report, borrowed=borrowed)
 
 
-def _with_length(signature: Signature, keyword: str, examples: CallArguments) -> Signature:
-    """The signature with a further, last keyword argument."""
+def _with_length(signature: Signature, name: str, examples: CallArguments) -> Signature:
+    """The signature for such a call, whose last keyword argument is the input `name` of the graph."""
     _, tree = pytree.tree_flatten(opened(examples) if signature.opened else examples)
-    return replace(signature, input_tree=tree, input_leaves=(*signature.input_leaves, keyword), parameters=None)
+    return replace(signature, input_tree=tree, input_leaves=(*signature.input_leaves, name), parameters=None)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ansor.graph.ir import ELEMENTWISE, Node, Value
 from ansor.graph.lengths import LENGTH_VALUE, AnyLength, Masks, NotForAnyLength, Pair, Span, Spans, inputs_of, span_at
+from ansor.te.expr import computed
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,25 @@ class Step:
         """An operand with `value` beyond the end in these dimensions, unless that is known to be there."""
         spans = tuple(one for one in self.spans(place) if one.axis in axes and not (one.zero and value == 0))
         return self.masks.masked(self.node.inputs[place], spans, value)
+
+    def cast(self, name: str, value: Value, dtype: str) -> str:
+        """An array of the new graph in another dtype."""
+        write = self.masks.write
+        return name if value.dtype == dtype else write.add(Node(write.fresh(f"{name}_{dtype}"), "cast", (name,), value.shape, dtype))
+
+    def finish(self, operands: Sequence[str], op: str = "") -> None:
+        """Write the node as an operation without attributes on two operands, in the dtype that bfloat16 is computed in if it is of that dtype."""
+        node, write, op = self.node, self.masks.write, op or self.node.op
+        if computed(node.dtype) == node.dtype:
+            write.add(Node(node.name, op, tuple(operands), node.shape, node.dtype))
+            return
+        found = write.add(Node(write.fresh(f"{node.name}_{op}"), op, tuple(operands), node.shape, computed(node.dtype)))
+        write.add(Node(node.name, "cast", (found,), node.shape, node.dtype))
+
+    def places(self, place: int) -> str:
+        """An operand that holds indices, 0 beyond the end: what is computed there need not be an index. Inputs are padded with indices."""
+        graph, name = self.masks.pair.graph, self.node.inputs[place]
+        return self.masks.write.now(name) if name in graph.inputs or name in graph.constants else self.masked(place, range(len(self.shape(place))), 0)
 
     def refused(self, what: str) -> NotForAnyLength:
         return NotForAnyLength(f"{what} (in `{self.node}`)")
@@ -117,9 +137,10 @@ def _with_length(step: Step, scalars: tuple[object, object]) -> None:
     node, pair = step.node, step.masks.pair
     if scalars != (pair.length, pair.shorter) or node.op == "where" or node.attributes.keys() != {"scalar", "scalar_first"}:
         raise step.refused("computes a number from the length")
-    (name,) = node.inputs
-    given = step.masks.write.now(name), step.masks.number(pair.graph.value(name))
-    step.masks.write.add(replace(node, inputs=given[::-1] if node.attributes["scalar_first"] else given, attributes={}))
+    given = pair.graph.value(node.inputs[0])
+    data = step.cast(step.masks.write.now(node.inputs[0]), given, computed(given.dtype))
+    operands = data, step.masks.number(Value(given.shape, computed(given.dtype)))
+    step.finish(operands[::-1] if node.attributes["scalar_first"] else operands)
 
 
 def _reshape(step: Step) -> Spans:
@@ -218,7 +239,7 @@ def _pad(step: Step) -> Spans:
 def _embedding(step: Step) -> Spans:
     if step.spans(0):
         raise step.refused("looks up elements of its sequence")
-    step.keep()
+    step.keep(step.masks.write.now(step.node.inputs[0]), step.places(1))
     return tuple(span.at(span.axis) for span in step.spans(1))
 
 
@@ -227,7 +248,7 @@ def _gather(step: Step) -> Spans:
     data = tuple(span.at(span.axis) for span in step.spans(0))
     if span_at(data, axis) or data != tuple(span.at(span.axis) for span in step.spans(1) if span.axis != axis):
         raise step.refused("looks up elements of its sequence")
-    step.keep()
+    step.keep(step.masks.write.now(step.node.inputs[0]), step.places(1))
     return tuple(span.at(span.axis) for span in step.spans(1))
 
 
@@ -243,7 +264,7 @@ def _index(step: Step) -> Spans:
                 raise step.refused("mixes elements of different places in its sequence")
     rest = [axis for axis in range(len(node.shape)) if not at <= axis < at + common]
     of_data = [dim for dim in range(len(step.shape(0))) if dim not in dims]
-    step.keep()
+    step.keep(step.masks.write.now(node.inputs[0]), *(step.places(place) for place in range(1, len(node.inputs))))
     kept = ((axis, span_at(step.spans(0), dim)) for axis, dim in zip(rest, of_data, strict=True))
     return (*found.values(), *(span.at(axis) for axis, span in kept if span))
 
@@ -334,10 +355,11 @@ def _mean(step: Step, data: str, axes: Sequence[int], over: Sequence[Span]) -> N
     """Write a mean as a sum, divided by the number of elements before the end."""
     if len(over) > 1:
         raise step.refused("averages over pairs of elements of its sequence")
-    node, write, length = step.node, step.masks.write, step.masks.pair.length
-    total = write.add(replace(node, name=write.fresh(f"{node.name}_sum"), op="sum", inputs=(data,)))
-    count = step.masks.number(Value(node.shape, node.dtype), prod(step.shape(0)[axis] for axis in axes) // length)
-    write.add(Node(node.name, "div", (total, count), node.shape, node.dtype))
+    node, write, dtype = step.node, step.masks.write, computed(step.node.dtype)
+    data = step.cast(data, Value(step.shape(0), node.dtype), dtype)
+    total = write.add(replace(node, name=write.fresh(f"{node.name}_sum"), op="sum", inputs=(data,), dtype=dtype))
+    count = step.masks.number(Value(node.shape, dtype), prod(step.shape(0)[axis] for axis in axes) // step.masks.pair.length)
+    step.finish((total, count), "div")
 
 
 def _softmax(step: Step) -> Spans:

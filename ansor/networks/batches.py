@@ -67,6 +67,9 @@ class BatchedNetwork(Locked):
         return parts[0][1] if len(parts) == 1 else _joined(parts)
 
     def _network(self, size: int) -> CompiledNetwork:
+        known = self.networks.get(size)
+        if known is not None:
+            return known
         with self.lock:
             if size not in self.networks:
                 if not self._weights.is_of(weights_of(self._model)):

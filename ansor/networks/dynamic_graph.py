@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ansor.networks.padded import fitted
+from ansor.networks.padded import padded_or_cut
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class DynamicGraph:
     def _fitted(self, one: object, axes: Sequence[int], length: int) -> object:
         for axis in axes:
             assert isinstance(one, torch.Tensor)
-            one = fitted(one, axis, length)
+            one = padded_or_cut(one, axis, length)
         return one.contiguous() if axes and isinstance(one, torch.Tensor) else one
 
 
@@ -44,22 +44,22 @@ def dynamic_graph(graph: torch.fx.GraphModule) -> DynamicGraph | None:
     given = [node.meta.get("example_value") for node in nodes]
     shapes = [(place, one.shape) for place, one in enumerate(given) if isinstance(one, torch.Tensor)]
     extents: list[tuple[int, int, object]] = [(place, axis, extent) for place, shape in shapes for axis, extent in enumerate(shape)]
-    varying = [(place, axis, _words(extent)) for place, axis, extent in extents if isinstance(extent, SYMBOLIC)]
+    varying = [(place, axis, _symbols(extent)) for place, axis, extent in extents if isinstance(extent, SYMBOLIC)]
     chosen = [one for one in varying if one[1] > 0] or varying
-    names = {name for _, _, words in chosen for name in words}
-    numbers = {place: _words(one) for place, one in enumerate(given) if isinstance(one, SYMBOLIC) and nodes[place].users}
-    followed = [words for *_, words in varying if words & names] + [words for words in numbers.values() if words & names]
-    if not names or any(len(words) > 1 for words in followed) or not all(isinstance(one, torch.Tensor) for one in _results(graph)):
+    names = {name for _, _, symbols in chosen for name in symbols}
+    numbers = {place: _symbols(one) for place, one in enumerate(given) if isinstance(one, SYMBOLIC) and nodes[place].users}
+    followed = [symbols for *_, symbols in varying if symbols & names] + [symbols for symbols in numbers.values() if symbols & names]
+    if not names or any(len(symbols) > 1 for symbols in followed) or not all(isinstance(one, torch.Tensor) for one in _results(graph)):
         return None
-    axes = {place: tuple(axis for other, axis, words in varying if other == place and words & names) for place, _, words in varying if words & names}
+    axes = {place: tuple(axis for other, axis, symbols in varying if other == place and symbols & names) for place, _, symbols in varying if symbols & names}
     unused = {place for place, one in enumerate(given) if isinstance(one, SYMBOLIC) and not nodes[place].users}
-    return DynamicGraph(axes, frozenset(unused | {place for place, words in numbers.items() if words & names}))
+    return DynamicGraph(axes, frozenset(unused | {place for place, symbols in numbers.items() if symbols & names}))
 
 
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
-def _words(symbolic: torch.SymInt | torch.SymFloat | torch.SymBool) -> frozenset[str]:
+def _symbols(symbolic: torch.SymInt | torch.SymFloat | torch.SymBool) -> frozenset[str]:
     """The symbol that a number is, or the symbols in it and the whole as another word."""
     expression = symbolic.node.expr
     symbols = {str(one) for one in expression.free_symbols}

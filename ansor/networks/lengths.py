@@ -11,19 +11,19 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 
 from ansor.errors import ModelError
-from ansor.graph.any_length import Reading
+from ansor.graph.any_length import Calls
 from ansor.graph.call_shape import arranged
 from ansor.graph.export import CallArguments, ExampleInputs, parameters_of, split_inputs
 from ansor.graph.weights import WeightState
 from ansor.networks.model_runs import Leaf, Leaves, alike, evaluating, flat, nested, results, weights_of
-from ansor.networks.padded import PaddedNetwork, fitted, lengths_up_to
+from ansor.networks.padded import PaddedNetwork, lengths_up_to, padded_or_cut
 from ansor.support.forked import Locked
 from ansor.support.text import first_line
 
 Dimension = int | Mapping[str, int]
 """The dimension that has any extent: of all inputs, or of some by their names."""
 
-Compiled = Callable[[object, Reading], PaddedNetwork]
+Compiled = Callable[[object, Calls], PaddedNetwork]
 """Reads and compiles a model for one length."""
 
 
@@ -41,8 +41,10 @@ class AnyLengthNetwork(Locked):
         if not isinstance(model, torch.nn.Module):
             raise ModelError(f"asked for a network of any length of a {type(model).__name__}; give a PyTorch module, which is also run to compare results")
         self._model, self._compiled = model, compiled
-        self._leaves, self._tree = flat(split_inputs(example_inputs))
-        self._axes = _axes(model, split_inputs(example_inputs), dimension)
+        examples = split_inputs(example_inputs)
+        self._parameters, self._positional, self._keywords = parameters_of(model), len(examples[0]), list(examples[1])
+        self._leaves, self._tree = flat(examples)
+        self._axes = _axes(model, examples, dimension)
         self.largest = self._length(self._leaves, "the example inputs")
         if self.largest < 2:
             raise ModelError(f"asked for a network of any length with example inputs of the length {self.largest}; give the longest that should be computed")
@@ -56,9 +58,7 @@ class AnyLengthNetwork(Locked):
 
     def __call__(self, *args: object, **kwargs: object) -> object:
         """Raises the errors of a compiled network, and ModelError for inputs that are too long, or whose lengths differ."""
-        examples = nested(self._leaves, self._tree)
-        given = arranged(parameters_of(self._model), len(examples[0]), list(examples[1]), args, kwargs)
-        leaves, tree = flat(given if given is not None else (args, kwargs))
+        leaves, tree = flat(arranged(self._parameters, self._positional, self._keywords, args, kwargs) or (args, kwargs))
         if tree != self._tree:
             raise ModelError("a network of any length was called with another structure of arguments than its example inputs; call it as the model was called")
         length = self._length(leaves, "the inputs of a call")
@@ -82,9 +82,13 @@ class AnyLengthNetwork(Locked):
 
     def _of_length(self, leaves: Leaves, length: int) -> list[object]:
         """The inputs, padded or cut to a length."""
-        return [leaf if axis is None or not isinstance(leaf, Leaf) else fitted(leaf, axis, length) for leaf, axis in zip(leaves, self._axes, strict=True)]
+        pairs = zip(leaves, self._axes, strict=True)
+        return [leaf if axis is None or not isinstance(leaf, Leaf) else padded_or_cut(leaf, axis, length) for leaf, axis in pairs]
 
     def _network(self, length: int) -> PaddedNetwork:
+        known = self.networks.get(length)
+        if known is not None:
+            return known
         with self.lock:
             if length not in self.networks:
                 if not self._weights.is_of(weights_of(self._model)):
@@ -103,14 +107,13 @@ class AnyLengthNetwork(Locked):
         return made
 
     def _compare(self, made: PaddedNetwork, length: int) -> None:
-        """Run the model for a length, and raise ModelError if the network's results differ."""
-        leaves = self._of_length(self._leaves, length)
+        """Run the model for a length, and raise ModelError if the network's results differ, with the rest of the example inputs beyond the end."""
         try:
             with torch.no_grad(), evaluating(self._model):
-                wanted = results(self._model, self._tree, leaves)
+                wanted = results(self._model, self._tree, self._of_length(self._leaves, length))
         except Exception as error:  # models may raise anything
             raise ModelError(f"asked for a network of any length of a model that fails for the length {length}: {first_line(error)}") from error
-        found, _ = flat(made(nested(self._of_length(leaves, made.padding.length), self._tree), length))
+        found, _ = flat(made(nested(self._of_length(self._leaves, made.padding.length), self._tree), length))
         if not alike(found, wanted):
             raise ModelError(f"asked for a network of any length of a model whose results for the length {length} are not those of the operators for "
                              f"{made.padding.length}; compile it for each length")  # fmt: skip

@@ -20,7 +20,7 @@ SHORTEST, STEP = 16, 8
 
 
 def lengths_up_to(largest: int) -> tuple[int, ...]:
-    """The lengths that calls are padded to, the smallest first: four between a power of two and the next, so that less than a fifth of a call is padding."""
+    """The lengths that calls are padded to, the smallest first: four between a power of two and the next. From 32 on, less than a fifth of it is padding."""
     found = {(part << bit) // 4 for bit in range(largest.bit_length()) for part in (4, 5, 6, 7)}
     return tuple(sorted({one for one in found if SHORTEST <= one < largest and one % STEP == 0} | {largest}))
 
@@ -46,6 +46,8 @@ class PaddedNetwork:
         """The results for arguments that are padded, cut to the length."""
         args, kwargs = call
         given = self.network(*args, **kwargs, **{self.padding.keyword: np.asarray([length], np.int32)})
+        if isinstance(given, Leaf):
+            return self._cut(given, self.padding.ends[0], length)
         leaves, tree = flat(given)
         return closed(pytree.tree_unflatten([self._cut(*one, length) for one in zip(leaves, self.padding.ends, strict=True)], tree))
 
@@ -57,8 +59,8 @@ class PaddedNetwork:
         return np.ascontiguousarray(before(leaf, spans, self.padding.length, length)) if isinstance(leaf, np.ndarray) else leaf
 
 
-def fitted(leaf: Leaf, axis: int, length: int) -> Leaf:
-    """An input of another length: cut, or padded with its last element, which is a valid index wherever it is one."""
+def padded_or_cut(leaf: Leaf, axis: int, length: int) -> Leaf:
+    """An input of another length: cut, or padded with its last element, which is an index if the input holds indices."""
     more = length - leaf.shape[axis]
     whole = (slice(None),) * axis
     if more <= 0:

@@ -16,7 +16,7 @@ from torch.testing import assert_close
 from ansor.errors import ModelError
 from ansor.graph.any_length import ExtractedLengths, extract_lengths
 from ansor.graph.export import CallArguments
-from ansor.graph.lengths import Pair, Span, before
+from ansor.graph.lengths import NotForAnyLength, Pair, Span, before
 from ansor.graph.network import CompiledNetwork
 from tests.graph.conftest import assembled
 
@@ -140,7 +140,7 @@ def test_integers() -> None:
     ],
 )  # fmt: skip
 def test_what_shorter_inputs_would_change_is_refused(function: Function, why: str) -> None:
-    with pytest.raises(ModelError, match=f"any length of a model that .*({why}).*; compile it for each length"):
+    with pytest.raises(NotForAnyLength, match=f"any length of a model that .*({why}).*; compile it for each length"):
         extracted(function, 1, torch.randn(2, LENGTH, 8))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,11 @@ from torch.testing import assert_close
 import ansor
 from ansor.errors import ArgumentError, ModelError
 from ansor.graph import attention
+from ansor.graph.lengths import Masks
 from ansor.networks.lengths import AnyLengthNetwork
 from ansor.networks.padded import length_for, lengths_up_to, shortest_for
 
 pytestmark = [pytest.mark.torch, pytest.mark.compiler]
-
 
 
 def compiled(model: object, inputs: Any, **options: Any) -> AnyLengthNetwork:
@@ -54,12 +55,34 @@ class Branching(torch.nn.Module):
         return x.softmax(1) if self.low <= x.shape[1] <= self.high else x.tanh()
 
 
-class Failing(torch.nn.Module):
-    """Takes a few lengths only."""
+class Ends(torch.nn.Module):
+    """Adds up elements at one of the ends."""
+
+    def __init__(self, chosen: slice) -> None:
+        super().__init__()
+        self.chosen = chosen
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if x.shape[1] == 9:
-            raise ValueError("nine are too many")
+        return x[:, self.chosen].sum(1)
+
+
+class Greatest(torch.nn.Module):
+    """The greatest element."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.amax(1)
+
+
+class Failing(torch.nn.Module):
+    """Does not take every length."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.length = length
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.shape[1] == self.length:
+            raise ValueError(f"{self.length} are too many")
         return x.softmax(1)
 
 
@@ -149,8 +172,10 @@ def test_a_model_that_computes_differently_for_some_lengths_is_refused() -> None
         compiled(Branching(2, 4), (torch.randn(2, 12),), lengths=[12])
     with pytest.raises(ModelError, match="results for the length 1 are not those of the operators for 12"):
         compiled(Branching(2, 99), (torch.randn(2, 12),), lengths=[12])
-    with pytest.raises(ModelError, match="fails for the length 9: nine are too many"):
-        compiled(Failing(), (torch.randn(2, 12),), lengths=[8])
+    with pytest.raises(ModelError, match="fails for the length 1: 1 are too many"):
+        compiled(Failing(1), (torch.randn(2, 12),), lengths=[12])
+    with pytest.raises(ModelError, match="torch.export cannot export the model Failing: 9 are too many"):
+        compiled(Failing(9), (torch.randn(2, 12),), lengths=[8])
 
 
 def test_changed_weights_are_noticed() -> None:
@@ -180,6 +205,44 @@ def test_calls_that_do_not_fit(reader: AnyLengthNetwork, words: tuple[int, ...],
         reader(torch.zeros(words, dtype=torch.long), *([] if mask is None else [torch.ones(mask)]))
 
 
+def test_models_that_need_several_elements() -> None:
+    for model in (Ends(slice(6)), Ends(slice(-6, None))):
+        net = compiled(model, (torch.randn(2, 20),))
+        for length in (20, 13, 6):
+            x = torch.randn(2, length)
+            assert_close(net(x), model(x))
+        with pytest.raises(ModelError, match="reads element number 6 from one of their ends"):
+            net(torch.randn(2, 5))
+
+
+def test_results_are_compared_beside_something_else_beyond_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Masks, "masked", lambda self, name, spans, value: self.write.now(name))
+    torch.manual_seed(0)
+    with pytest.raises(ModelError, match="results for the length 1 are not those of the operators for 12"):
+        compiled(Greatest(), (torch.randn(2, 12),), lengths=[12])
+
+
+def test_a_parameter_called_length() -> None:
+    class Named(torch.nn.Module):
+        def forward(self, x: torch.Tensor, length: torch.Tensor | None = None) -> torch.Tensor:
+            return x.softmax(1) if length is None else x.softmax(1) * length
+
+    x, length = torch.randn(2, 12), torch.randn(2, 1)
+    net = compiled(Named(), {"x": x, "length": length}, lengths=[12])
+    assert_close(net(x=x[:, :7], length=length), Named()(x[:, :7], length))
+    assert_close(compiled(Named(), (x,), lengths=[12])(x[:, :7]), Named()(x[:, :7]))
+
+
+def test_calls_from_several_threads() -> None:
+    model = Reader().eval()
+    net, words = compiled(model, (torch.randint(0, 50, (1, 24)),)), torch.randint(0, 50, (1, 24))
+    lengths = [24, 3, 17, 9, 20, 16, 5, 23]
+    with torch.no_grad(), ThreadPoolExecutor(4) as pool:
+        wanted = [model(words[:, :length]) for length in lengths]
+        for found, one in zip(pool.map(lambda length: net(words[:, :length]), lengths), wanted, strict=True):
+            assert_close(found, one, rtol=1e-4, atol=1e-5)
+
+
 def test_too_few_elements() -> None:
     class Third(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -200,6 +263,11 @@ def test_arguments_that_make_no_network() -> None:
         compiled(model, (torch.randn(3),))
     with pytest.raises(ModelError, match="asked for the length 13; give whole numbers from 2 to 12"):
         compiled(model, (torch.randn(2, 12),), lengths=[13])
+    for wrong in (-1, "1", {"x": -1}, True):
+        with pytest.raises(ArgumentError, match="asked for dimension=.*; give the number of a dimension, from 0 on"):
+            compiled(model, (torch.randn(2, 12),), dimension=wrong)
+    with pytest.raises(ArgumentError, match="asked for lengths=20; give a list"):
+        compiled(model, (torch.randn(2, 12),), lengths=20)
     with pytest.raises(ModelError, match="asked for the length 1; give whole numbers from 2"):
         compiled(model, (torch.randn(2, 12),), lengths=[1, 4])
     with pytest.raises(ModelError, match="of a function; give a PyTorch module"):
