@@ -73,10 +73,13 @@ def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[object], *, op
     if unknown := sorted(given.keys() - known):
         hint = did_you_mean(unknown[0], known)
         raise ArgumentError(f"asked for the option {unknown[0]!r}, which the backend ansor does not have{hint}; it takes {', '.join(sorted(known))}")
-    minutes = _background_minutes(given)
-    threads, pad = given.pop("threads", None), given.pop("pad", False)
+    pad = given.pop("pad", False)
     if not isinstance(pad, bool):
         raise ArgumentError(f"asked for the option pad={pad!r} of the backend ansor; give True or False")
+    minutes = _background_minutes(given)
+    if pad and minutes is not None:
+        raise ArgumentError("asked for the options tune='background' and pad of the backend ansor, which exclude each other; leave one out")
+    threads = given.pop("threads", None)
     target = "cpu" if threads is None else f"cpu -threads={threads}"
     places = [place for place, one in enumerate(example_inputs) if _is_weight(one)]
     return _Networks(graph, places, target, {"progress": False, **given}, minutes, dynamic_graph(graph) if pad else None)

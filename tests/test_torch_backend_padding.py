@@ -284,6 +284,6 @@ def test_bfloat16_means_are_divided_by_the_exact_length() -> None:
 
 
 def test_options_that_do_not_fit() -> None:
-    for options, why in (({"pad": 1}, "pad=1"), ({"pad": True, "tune": "background"}, "'background' and pad")):
+    for options, why in (({"pad": 1}, "pad=1"), ({"pad": True, "tune": "background"}, "'background' and pad of the backend")):
         with pytest.raises(ArgumentError, match=why):
             backend(torch.fx.symbolic_trace(torch.nn.ReLU()), [torch.ones(2)], options=options)

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch.testing import assert_close
 
 import ansor
@@ -18,7 +16,6 @@ from ansor.errors import ArgumentError, ModelError
 from ansor.graph import attention
 from ansor.graph.lengths import Masks
 from ansor.networks.lengths import AnyLengthNetwork
-from ansor.networks.padded import length_for, lengths_up_to, shortest_for
 
 pytestmark = [pytest.mark.torch, pytest.mark.compiler]
 
@@ -84,20 +81,6 @@ class Failing(torch.nn.Module):
         if x.shape[1] == self.length:
             raise ValueError(f"{self.length} are too many")
         return x.softmax(1)
-
-
-@given(st.integers(2, 5000))
-def test_lengths_rise_to_the_largest_with_little_padding(largest: int) -> None:
-    lengths = lengths_up_to(largest)
-    assert list(lengths) == sorted(set(lengths)) and lengths[-1] == largest
-    assert all(one % 8 == 0 for one in lengths[:-1]) and len(lengths) <= 4 * largest.bit_length()
-    assert all(2 * longer <= 3 * shorter and (shorter < 32 or 4 * longer <= 5 * shorter) for shorter, longer in zip(lengths, lengths[1:], strict=False))
-
-
-@given(st.integers(1, 5000))
-def test_a_call_is_padded_to_a_length_however_long_it_is(length: int) -> None:
-    padded = length_for(length)
-    assert padded in lengths_up_to(9999) and shortest_for(padded) <= length <= padded and length_for(shortest_for(padded)) == padded
 
 
 def test_calls_of_every_length() -> None:
