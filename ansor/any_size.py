@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from ansor.api import CompileKeywords, compile
@@ -52,7 +52,7 @@ def compile_lengths(
         example_inputs: the longest inputs, at least 2 elements.
         dimension: the dimension of the inputs that has any extent, counted from 0. Inputs without it, or with another extent than the first one, have fixed
         shapes. A dict from the names of some inputs to their dimensions leaves all others fixed.
-        lengths: calls are padded to the next of these lengths, and each is compiled on first use. By default that of the example inputs, and multiples of 8
+        lengths: calls are padded to the next of these lengths or to that of the example inputs, and each is compiled on first use. By default multiples of 8
         from 16 on: 16, 24, 32, 40, 48, 56, 64, then in steps of 16 up to 128, of 32 up to 256, and so on.
         target, options: as in `compile`; a budget applies to each length.
 
@@ -82,5 +82,5 @@ def _check_lengths(dimension: object, lengths: object) -> None:
     given = list(dimension.values()) if isinstance(dimension, Mapping) else [dimension]
     if not all(isinstance(one, int) and not isinstance(one, bool) and one >= 0 for one in given):
         raise ArgumentError(f"asked for dimension={dimension!r}; give the number of a dimension, from 0 on, or a dict from names of inputs to such numbers")
-    if lengths is not None and (isinstance(lengths, str | bytes) or not isinstance(lengths, Sequence)):
+    if lengths is not None and (isinstance(lengths, str | bytes) or not isinstance(lengths, Iterable)):
         raise ArgumentError(f"asked for lengths={lengths!r}; give a list of whole numbers")

@@ -30,7 +30,7 @@ from ansor.networks import background, kept_networks
 from ansor.networks.dynamic_graph import DynamicGraph, dynamic_graph
 from ansor.networks.kept_tuning import TUNED
 from ansor.networks.model_runs import alike
-from ansor.networks.padded import PaddedNetwork, length_for, shortest_for
+from ansor.networks.padded import PaddedNetwork, length_for, lengths_to_try, others_of, shortest_for
 from ansor.support import kept_data, safe_files
 from ansor.support.bfloat16 import array_of
 from ansor.support.forked import Locked
@@ -133,7 +133,11 @@ class _CachedNetwork:
 
 
 class _NotPadded(Exception):
-    """Calls of a graph cannot be padded."""
+    """Calls of a graph cannot be padded. ever: to any length."""
+
+    def __init__(self, why: str, *, ever: bool = True) -> None:
+        super().__init__(why)
+        self.ever = ever
 
 
 class _Networks(Locked):
@@ -145,7 +149,7 @@ class _Networks(Locked):
     ) -> None:  # fmt: skip
         """`minutes`: of background tuning; None: no background tuning. `dynamic`: what varies, if calls are padded."""
         super().__init__()
-        self._minutes, self._dynamic = minutes, dynamic
+        self._minutes, self._dynamic, self._unpadded = minutes, dynamic, frozenset[int]()
         self._graph, self._weights, self._target, self._options = graph, frozenset(weights), target, options
         self._made: dict[tuple[object, ...], _CachedNetwork] = {}
         self._said: set[str] = set()
@@ -159,7 +163,7 @@ class _Networks(Locked):
             self._say(why)
             return self._graph(*given)
         dynamic = self._dynamic
-        if dynamic is not None and (length := dynamic.length(given)) is not None:
+        if dynamic is not None and (length := dynamic.length(given)) is not None and length_for(length) not in self._unpadded:
             return self._padded_call(given, dynamic, length)
         made, results = self._network(given)
         if results is not None:
@@ -173,17 +177,22 @@ class _Networks(Locked):
         try:
             made, _ = self._network(padded, dynamic)
         except _NotPadded as why:
-            self._end_padding(str(why))
+            self._end_padding(length_for(length), why)
             return self(*given)
         if made is None or made.padding is None or length < made.padding.least:
             return self._graph(*given)
         return made(self._inputs(padded), length)
 
-    def _end_padding(self, why: str) -> None:
+    def _end_padding(self, length: int, why: _NotPadded) -> None:
+        """Stop padding to this length, or at all."""
         with self.lock:
-            if self._dynamic is not None:
+            if self._dynamic is None or length in self._unpadded:
+                return
+            self._unpadded |= {length}
+            if why.ever:
                 self._dynamic = None
-                warn(f"torch.compile with ansor: calls are not padded, so each shape has its own network: {why}")
+            to = "" if why.ever else f" to the length {length}"
+            warn(f"torch.compile with ansor: calls are not padded{to}, so each shape has its own network: {why}")
 
     def _inputs(self, given: Sequence[Any]) -> list[torch.Tensor]:
         """The arguments that are neither weights nor numbers."""
@@ -325,12 +334,14 @@ class _Networks(Locked):
         length = dynamic.length(given) if dynamic is not None else None
         if dynamic is None or length is None:
             return extract(module, tuple(one.detach() for one in self._inputs(given)), say, borrowed=borrowed), None
-        lengths = (length, max(shortest_for(length), 2), length - 1)
+        lengths = (length, *others_of(length, shortest_for(length)))
         calls: Calls = {one: (tuple(self._inputs(dynamic.of_length(given, one))), {}) for one in lengths}
         try:
             made = extract_lengths(module, calls, say, borrowed=borrowed)
         except ModelError as error:
-            raise _NotPadded(f"it {error.why}" if isinstance(error, NotForAnyLength) else _in_brief(error)) from error
+            if isinstance(error, NotForAnyLength):
+                raise _NotPadded(f"it {error.why}") from error
+            raise _NotPadded(_in_brief(error), ever=False) from error
         return made.network, made.padding
 
     def _tried(self, given: Sequence[Any]) -> tuple[Any, str]:
@@ -340,18 +351,19 @@ class _Networks(Locked):
         return results, "it writes to its inputs or weights" if not before.is_of(_tensors(given)) else _apart(given, results)
 
     def _tried_padded(self, made: _CachedNetwork, dynamic: DynamicGraph, given: Sequence[Any]) -> _CachedNetwork:
-        """The network, if it computes the shortest call that it is used for as PyTorch does; raises _NotPadded if not. given: a call that is padded."""
+        """The network, if it computes shorter calls as PyTorch does; raises _NotPadded if not. given: a call that is padded."""
         assert made.padding is not None
-        numbers, length = torch.get_rng_state(), max(shortest_for(made.padding.length), made.padding.least)
+        numbers, length = torch.get_rng_state(), made.padding.length
         copies = [one.clone() if isinstance(one, torch.Tensor) and not isinstance(one, torch.nn.Parameter) else one for one in given]
         try:
             results, why = self._tried(copies)
             if any(_strides(one) is not None for one in results):
                 why = "a result has its dimensions in another order in memory"
-            if not why and not alike(made(self._inputs(given), length), self._graph(*dynamic.of_length(copies, length))):
-                why = f"results for the length {length} are not those of the operators for {made.padding.length}"
+            for one in () if why else lengths_to_try(length, min(max(shortest_for(length), made.padding.least), length)):
+                if not alike(made(self._inputs(given), one), self._graph(*dynamic.of_length(copies, one))):
+                    why = f"results for the length {one} are not those of the operators for {length}"
         except Exception as error:  # the user's call need not fail
-            why = _in_brief(error)
+            raise _NotPadded(_in_brief(error), ever=False) from error
         finally:
             torch.set_rng_state(numbers)
         if why:

@@ -12,13 +12,14 @@ from torch.utils import _pytree as pytree
 from ansor.errors import ModelError
 from ansor.graph.export import CallArguments, Report
 from ansor.graph.from_torch import Signature, TorchModel, from_torch
-from ansor.graph.ir import Graph, unused
+from ansor.graph.ir import unused
 from ansor.graph.length_rules import with_any_length
-from ansor.graph.lengths import LENGTH, AnyLength, Pair, Span, Spans
+from ansor.graph.lengths import LENGTH, AnyLength, NotForAnyLength, Pair, Span, Spans
 from ansor.graph.opened import opened
 from ansor.graph.passes.pipeline import optimised
 from ansor.graph.tasks import ExtractedGraph, with_graph
 from ansor.support.garbage import uncollected
+from ansor.support.text import first_line
 
 Calls = Mapping[int, CallArguments]
 """Calls of a model whose inputs have the same shapes but for one extent, by that length: first the one to read, then one to compare it with, or several in
@@ -55,7 +56,7 @@ def extract_lengths(model: object, asked: Calls, report: Report | None = None, *
     length = next(iter(asked))
     with uncollected():
         whole = _read(model, asked[length], report, borrowed=borrowed)
-        made = _compared(model, whole.graph, asked)
+        made = _compared(model, whole, asked)
         args, kwargs = asked[length]
         parameters = () if whole.signature.parameters is None else whole.signature.parameters.parameters
         keyword = unused(LENGTH, {*kwargs, *parameters})
@@ -66,22 +67,32 @@ def extract_lengths(model: object, asked: Calls, report: Report | None = None, *
         return ExtractedLengths(with_graph(extracted, optimised(made.graph)), Padding(keyword, tuple(leaves), length, made.least))
 
 
-def _compared(model: object, graph: Graph, calls: Calls) -> AnyLength:
+def _compared(model: object, whole: TorchModel, calls: Calls) -> AnyLength:
     """The graph for any length, by comparison with the first of the shorter calls that the model takes. Raises ModelError unless the length of each call before
     that one turns out to be less than what the model needs."""
     length, *others = calls
     failed: list[tuple[int, ModelError]] = []
     for shorter in others:
         try:
-            made = with_any_length(Pair(graph, _read(model, calls[shorter], lambda line: None, borrowed=True).graph, length, shorter))
+            other = _read_shorter(model, calls[shorter], shorter)
+            if other.signature.output_leaves != whole.signature.output_leaves:
+                raise NotForAnyLength("returns a number that follows from the length")
+            made = with_any_length(Pair(whole.graph, other.graph, length, shorter))
         except ModelError as error:
             failed.append((shorter, error))
             continue
-        unexplained = [error for other, error in failed if other >= made.least]
+        unexplained = [error for tried, error in failed if tried >= made.least]
         if unexplained:
             raise unexplained[0]
         return made
     raise failed[0][1]
+
+
+def _read_shorter(model: object, call: CallArguments, length: int) -> TorchModel:
+    try:
+        return _read(model, call, lambda line: None, borrowed=True)
+    except ModelError as error:
+        raise NotForAnyLength(f"cannot be read for the length {length} ({first_line(error)})") from error
 
 
 def _read(model: object, call: CallArguments, report: Report | None, *, borrowed: bool) -> TorchModel:

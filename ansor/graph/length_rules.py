@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf, prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ansor.graph.ir import ELEMENTWISE, Node, Value
 from ansor.graph.lengths import LENGTH_VALUE, AnyLength, Masks, NotForAnyLength, Pair, Span, Spans, inputs_of, span_at
@@ -35,8 +36,8 @@ class Step:
         self.masks.write.add(replace(self.node, inputs=now).having(**attributes))
 
     def masked(self, place: int, axes: Sequence[int], value: float) -> str:
-        """An operand with `value` beyond the end in these dimensions, unless that is known to be there."""
-        spans = tuple(one for one in self.spans(place) if one.axis in axes and not (one.zero and value == 0))
+        """An operand with `value` beyond the end in these dimensions."""
+        spans = tuple(one for one in self.spans(place) if one.axis in axes)
         return self.masks.masked(self.node.inputs[place], spans, value)
 
     def cast(self, name: str, value: Value, dtype: str) -> str:
@@ -53,10 +54,20 @@ class Step:
         found = write.add(Node(write.fresh(f"{node.name}_{op}"), op, tuple(operands), node.shape, computed(node.dtype)))
         write.add(Node(node.name, "cast", (found,), node.shape, node.dtype))
 
-    def places(self, place: int) -> str:
-        """An operand that holds indices, 0 beyond the end: what is computed there need not be an index. Inputs are padded with indices."""
-        graph, name = self.masks.pair.graph, self.node.inputs[place]
-        return self.masks.write.now(name) if name in graph.inputs or name in graph.constants else self.masked(place, range(len(self.shape(place))), 0)
+    def places(self, place: int, span: Span | None = None) -> str:
+        """An operand that holds indices, 0 beyond the end, where what is computed need not be an index. span: that of the dimension that they index, if it
+        follows the length: indices beyond its end become indices beyond its whole extent, which calls find out of range."""
+        masks, name = self.masks, self.node.inputs[place]
+        value = masks.pair.graph.value(name)
+        if name in masks.pair.graph.constants or (name in masks.pair.graph.inputs and span is None):
+            return masks.write.now(name)
+        axes = range(len(value.shape))
+        if span is None:
+            return self.masked(place, axes, 0)
+        inside = masks.write.add(Node(masks.write.fresh("known"), "lt", (masks.write.now(name), masks.number(value)), value.shape, "bool"))
+        attributes = {"scalar": span.extent(masks.pair.length), "scalar_first": False}
+        found = masks.write.add(Node(masks.write.fresh("found"), "where", (inside, masks.write.now(name)), value.shape, value.dtype, attributes))
+        return masks.masked(name, self.spans(place), 0, found)
 
     def refused(self, what: str) -> NotForAnyLength:
         return NotForAnyLength(f"{what} (in `{self.node}`)")
@@ -93,7 +104,7 @@ def _check_alike(pair: Pair) -> None:
     """Raises ModelError unless both graphs have the same nodes."""
     one, two = ([(node.name, node.op, node.inputs, node.dtype) for node in graph] for graph in (pair.graph, pair.other))
     if one != two or pair.graph.outputs != pair.other.outputs or pair.graph.constants.keys() != pair.other.constants.keys():
-        differ = next((f" ({a[0]} is {a[1]} and {b[1]})" for a, b in zip(one, two, strict=False) if a != b), "")
+        differ = next((f" (`{a[1]}` and `{b[1]}`)" if a[1] != b[1] else f" (in `{a[1]}`)" for a, b in zip(one, two, strict=False) if a != b), "")
         raise NotForAnyLength(f"computes differently for {pair.length} and for {pair.shorter} elements{differ}")
 
 
@@ -121,15 +132,7 @@ def _elementwise(step: Step) -> Spans:
         _with_length(step, scalars)
     else:
         step.keep()
-    zero = node.op == "cast" or (node.op == "where" and scalars[0] == 0 and not node.attributes["scalar_first"])
-    return tuple(replace(one, zero=_zero_in(step, one.axis)) for one in spans) if zero else spans
-
-
-def _zero_in(step: Step, axis: int) -> bool:
-    """Whether the last operand is 0 beyond the end in a dimension of the result."""
-    place = len(step.node.inputs) - 1
-    span = span_at(step.spans(place), axis - len(step.node.shape) + len(step.shape(place)))
-    return span is not None and span.zero
+    return step.spans(0) if node.op == "cast" else spans
 
 
 def _with_length(step: Step, scalars: tuple[object, object]) -> None:
@@ -196,11 +199,17 @@ def _slice(step: Step) -> Spans:
     from_end: tuple[int, int] | None = None
     kept = []
     starts, steps, others = step.node.integers("starts"), step.node.integers("steps"), step.other.integers("starts")
+    if steps != step.other.integers("steps"):
+        raise step.refused("computes a number from the length")
     for axis, (start, by) in enumerate(zip(starts, steps, strict=True)):
         span, extent = span_at(step.spans(0), axis), step.node.shape[axis]
         fixed = extent == step.other.shape[axis]
-        if span is None or (span.extent(step.masks.pair.length) == extent and not fixed):
-            kept += [span] if span is not None else []
+        if span is None and start == others[axis]:
+            continue
+        if span is None:
+            raise step.refused("computes a number from the length")
+        if span.extent(step.masks.pair.length) == extent and not fixed:
+            kept.append(span)
         elif span.plain and fixed and start == others[axis]:
             step.masks.raise_least(start + (extent - 1) * by + 1)
         elif span.plain and fixed and by == 1 and start - others[axis] == step.masks.pair.length - step.masks.pair.shorter and from_end is None:
@@ -237,52 +246,62 @@ def _pad(step: Step) -> Spans:
 
 
 def _embedding(step: Step) -> Spans:
-    if step.spans(0):
+    """Rows of a table, which may be the sequence."""
+    table = _indexed(step, 0)
+    if len(step.spans(0)) > (table is not None):
         raise step.refused("looks up elements of its sequence")
-    step.keep(step.masks.write.now(step.node.inputs[0]), step.places(1))
+    step.keep(step.masks.write.now(step.node.inputs[0]), step.places(1, table))
     return tuple(span.at(span.axis) for span in step.spans(1))
 
 
 def _gather(step: Step) -> Spans:
-    axis = step.node.integer("axis")
-    data = tuple(span.at(span.axis) for span in step.spans(0))
-    if span_at(data, axis) or data != tuple(span.at(span.axis) for span in step.spans(1) if span.axis != axis):
+    axis = step.node.integer("axis") % len(step.node.shape)
+    others = (tuple(span.at(span.axis) for span in step.spans(place) if span.axis != axis) for place in (0, 1))
+    if len(set(others)) > 1:
         raise step.refused("looks up elements of its sequence")
-    step.keep(step.masks.write.now(step.node.inputs[0]), step.places(1))
+    step.keep(step.masks.write.now(step.node.inputs[0]), step.places(1, _indexed(step, axis)))
     return tuple(span.at(span.axis) for span in step.spans(1))
 
 
 def _index(step: Step) -> Spans:
-    """The sequence may be indexed with constants that stay before its end: with positions, for example."""
     node, dims, at, common = step.node, step.node.integers("dims"), step.node.integer("at"), step.node.integer("common")
     found: dict[int, Span] = {}
-    for place, dim in enumerate(dims, 1):
-        _check_places(step, place, span_at(step.spans(0), dim))
+    places = [step.places(place, _indexed(step, dim, place)) for place, dim in enumerate(dims, 1)]
+    for place in range(1, len(node.inputs)):
         for span in step.spans(place):
             axis = at + common - len(step.shape(place)) + span.axis
             if found.setdefault(axis, span.at(axis)) != span.at(axis):
                 raise step.refused("mixes elements of different places in its sequence")
     rest = [axis for axis in range(len(node.shape)) if not at <= axis < at + common]
     of_data = [dim for dim in range(len(step.shape(0))) if dim not in dims]
-    step.keep(step.masks.write.now(node.inputs[0]), *(step.places(place) for place in range(1, len(node.inputs))))
+    step.keep(step.masks.write.now(node.inputs[0]), *places)
     kept = ((axis, span_at(step.spans(0), dim)) for axis, dim in zip(rest, of_data, strict=True))
     return (*found.values(), *(span.at(axis) for axis, span in kept if span))
 
 
-def _check_places(step: Step, place: int, span: Span | None) -> None:
-    """Raises ModelError unless indices into the sequence are known to lie before the end wherever they are themselves."""
+def _indexed(step: Step, axis: int, place: int = 1) -> Span | None:
+    """The span of a dimension of the first operand that another operand indexes. Raises ModelError if that is not the sequence alone, or for constant indices
+    that are not known to lie before the end wherever they are themselves."""
+    span = span_at(step.spans(0), axis)
     if span is None:
-        return
-    given = step.masks.pair.graph.constants.get(step.node.inputs[place])
-    if given is None or not span.plain or len(step.spans(place)) > 1:
+        return None
+    if not span.plain:
         raise step.refused("looks up elements of its sequence")
-    known = given.astype(np.int64)
-    if not step.spans(place):
+    constant = step.masks.pair.graph.constants.get(step.node.inputs[place])
+    if constant is not None:
+        _check_constant(step, place, constant.astype(np.int64))
+    return span
+
+
+def _check_constant(step: Step, place: int, known: NDArray[np.int64]) -> None:
+    """Raises ModelError unless constant indices into the sequence lie before its end: they are positions, for example, or the first elements."""
+    spans = step.spans(place)
+    if not spans:
         step.masks.raise_least(int(known.max()) + 1)
         return
-    (own,) = step.spans(place)
+    own = spans[0]
     positions = np.arange(known.shape[own.axis]) // own.inner % step.masks.pair.length
-    if (known > positions.reshape(-1, *(1,) * (known.ndim - own.axis - 1))).any():
+    if len(spans) > 1 or (known > positions.reshape(-1, *(1,) * (known.ndim - own.axis - 1))).any():
         raise step.refused("looks up elements of its sequence")
 
 
@@ -306,11 +325,16 @@ def _batch_matmul(step: Step) -> Spans:
 
 
 def _factors(step: Step, inner: tuple[int, int]) -> tuple[str, str]:
-    """The factors of a product, both 0 beyond the end in the dimension that is added up: there, the other one may hold anything."""
+    """The factors of a product, both 0 beyond the end in the dimension that is added up: there, the other one may hold anything.
+
+    The weights of a softmax are 0 there already, or NaN, if all elements before the end are NaN, too, and with them the product.
+    """
     left, right = (span_at(step.spans(place), axis) for place, axis in enumerate(inner))
     if (left is None) != (right is None) or (left and right and left.at(0) != right.at(0)):
         raise step.refused("mixes its sequence with something of a fixed length")
-    return step.masked(0, inner[:1], 0.0), step.masked(1, inner[1:], 0.0)
+    first = step.masks.write.now(step.node.inputs[0]) if left and left.zero else step.masked(0, inner[:1], 0.0)
+    second = step.masks.write.now(step.node.inputs[1]) if right and right.zero else step.masked(1, inner[1:], 0.0)
+    return first, second
 
 
 def _of_axis(step: Step, place: int, axis: int, result: int) -> Spans:
@@ -346,8 +370,11 @@ def _is_float(step: Step) -> bool:
 
 
 def _extreme(step: Step, neutral: float) -> int:
-    """The least or the largest integer of a dtype."""
-    limits = np.iinfo(step.masks.pair.graph.value(step.node.inputs[0]).dtype)
+    """The least or the largest integer of a dtype, or flag."""
+    dtype = step.masks.pair.graph.value(step.node.inputs[0]).dtype
+    if dtype == "bool":
+        return int(neutral > 0)
+    limits = np.iinfo(dtype)
     return int(limits.min if neutral < 0 else limits.max)
 
 
@@ -412,6 +439,16 @@ def _convolution(step: Step) -> Spans:
     return tuple(span.at(span.axis) for span in step.spans(0))
 
 
+def _of_images(step: Step) -> Spans:
+    """Images are independent of each other; the sequence is the batch."""
+    if any(span.axis > 0 for span in step.spans(0)) or any(step.spans(place) for place in range(1, len(step.node.inputs))):
+        raise step.refused(f"computes `{step.node.op}` along its sequence")
+    step.keep()
+    return tuple(span.at(span.axis) for span in step.spans(0))
+
+
+IMAGES = [f"{op}{rank}d{kind}" for op, kind in (("pool", ""), ("adaptive_pool", ""), ("conv", "_transpose")) for rank in (1, 2, 3)]
+
 RULES: Mapping[str, Rule] = {
     **dict.fromkeys(ELEMENTWISE, _elementwise),
     "reshape": _reshape, "transpose": _transpose, "expand": _expand, "concat": _concat, "slice": _slice, "pad": _pad,
@@ -419,7 +456,7 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("dense", "integer_dense"), _dense), "batch_matmul": _batch_matmul,
     **dict.fromkeys(NEUTRAL, _reduction), **dict.fromkeys(("softmax", "log_softmax"), _softmax),
     "layer_norm": _normalised, "batch_norm": _batch_norm, **dict.fromkeys(("cumsum", "cumprod"), _running),
-    **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _convolution),
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _convolution), **dict.fromkeys(IMAGES, _of_images),
 }  # fmt: skip
 
 OWN_ATTRIBUTES = ELEMENTWISE | {"slice"}

@@ -34,7 +34,8 @@ A = TypeVar("A", Array, torch.Tensor)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A dimension that follows the length: [outer, length, inner] elements, flattened. zero: whether all elements beyond the end are known to be 0."""
+    """A dimension that follows the length: [outer, length, inner] elements, flattened. zero: whether all elements beyond the end are known to be 0,
+    or NaN if those before it are NaN, as the weights of a softmax are."""
 
     axis: int
     outer: int = 1
@@ -108,7 +109,7 @@ class Masks:
         self.length = name
         self._spans: dict[str, Spans] = {}
         self._masks: dict[tuple[int, int, int], str] = {}
-        self._masked: dict[tuple[str, Spans, float], str] = {}
+        self._masked: dict[tuple[str, Spans, float, str], str] = {}
 
     def learn(self, name: str, spans: Spans) -> None:
         """Remember the spans of an array. Raises ModelError if they do not explain its shape in both graphs."""
@@ -143,16 +144,17 @@ class Masks:
             return name
         return write.add(Node(write.fresh("times"), "mul", (name,), shape, like.dtype, {"scalar": factor, "scalar_first": False}))
 
-    def masked(self, name: str, spans: Spans, value: float) -> str:
-        """An array of the old graph, under its new name, with `value` in the elements that lie beyond the end of one of these spans."""
-        key = name, spans, value
+    def masked(self, name: str, spans: Spans, value: float, made: str = "") -> str:
+        """An array of the old graph, under its new name, with `value` in the elements that lie beyond the end of one of these spans. made: an array of the new
+        graph of the same shape, to be masked instead."""
+        key = name, spans, value, made
         if key not in self._masked:
-            made, old = self.write.now(name), self.pair.graph.value(name)
+            found, old = made or self.write.now(name), self.pair.graph.value(name)
             for span in spans:
                 inside = self._inside(span, len(old.shape), old.shape[span.axis])
                 attributes = {"scalar": value, "scalar_first": False}
-                made = self.write.add(Node(self.write.fresh(f"{name}_inside"), "where", (inside, made), old.shape, old.dtype, attributes))
-            self._masked[key] = made
+                found = self.write.add(Node(self.write.fresh(f"{name}_inside"), "where", (inside, found), old.shape, old.dtype, attributes))
+            self._masked[key] = found
         return self._masked[key]
 
     def _inside(self, span: Span, rank: int, extent: int) -> str:

@@ -22,9 +22,11 @@ class DynamicGraph:
     numbers: frozenset[int]
 
     def length(self, given: Sequence[object]) -> int | None:
-        """The length of a call; None if the extents that vary differ from each other."""
-        found = {extent for place, axes in self.axes.items() if isinstance(one := given[place], torch.Tensor) for extent in (one.shape[axis] for axis in axes)}
-        return int(found.pop()) if len(found) == 1 else None
+        """The length of a call; None if the extents that vary differ from each other, or if a tensor has its dimensions in another order in memory, since
+        PyTorch's results may then have it, too."""
+        tensors = [(one, axes) for place, axes in self.axes.items() if isinstance(one := given[place], torch.Tensor)]
+        found = {extent for one, axes in tensors for extent in (one.shape[axis] for axis in axes)}
+        return int(found.pop()) if len(found) == 1 and all(_in_order(one) for one, _ in tensors) else None
 
     def of_length(self, given: Sequence[object], length: int) -> list[object]:
         """The arguments of a call, padded or cut to a length, and contiguous where they vary."""
@@ -35,6 +37,12 @@ class DynamicGraph:
             assert isinstance(one, torch.Tensor)
             one = padded_or_cut(one, axis, length)
         return one.contiguous() if axes and isinstance(one, torch.Tensor) else one
+
+
+def _in_order(tensor: torch.Tensor) -> bool:
+    """Whether dimensions are in order in memory, as in a contiguous tensor or a slice of one."""
+    strides = [stride for stride, extent in zip(tensor.stride(), tensor.shape, strict=True) if extent > 1]
+    return strides == sorted(strides, reverse=True) and 0 not in strides
 
 
 def dynamic_graph(graph: torch.fx.GraphModule) -> DynamicGraph | None:

@@ -7,6 +7,8 @@ as 80.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from operator import index
 
 import torch
 
@@ -14,9 +16,10 @@ from ansor.errors import ModelError
 from ansor.graph.any_length import Calls
 from ansor.graph.call_shape import arranged
 from ansor.graph.export import CallArguments, ExampleInputs, parameters_of, split_inputs
+from ansor.graph.lengths import NotForAnyLength
 from ansor.graph.weights import WeightState
 from ansor.networks.model_runs import Leaf, Leaves, alike, evaluating, flat, nested, results, weights_of
-from ansor.networks.padded import PaddedNetwork, lengths_up_to, padded_or_cut
+from ansor.networks.padded import PaddedNetwork, lengths_to_try, lengths_up_to, others_of, padded_or_cut
 from ansor.support.forked import Locked
 from ansor.support.text import first_line
 
@@ -67,18 +70,23 @@ class AnyLengthNetwork(Locked):
                              "for more, give longer example inputs")  # fmt: skip
         network = self._network(next(one for one in self.lengths if one >= length))
         if length < network.padding.least:
-            raise ModelError(f"a network of any length was called with inputs of the length {length}, but the model reads element number "
-                             f"{network.padding.least} from one of their ends; give longer ones")  # fmt: skip
+            raise ModelError(f"a network of any length was called with inputs of the length {length}, but the model needs at least {network.padding.least}")
         return network(nested(self._of_length(leaves, network.padding.length), tree), length)
 
     def _length(self, leaves: Leaves, what: str) -> int:
-        """The extent that all inputs of any length have. Raises ModelError if they disagree, or there are none."""
-        given = [(leaf, axis) for leaf, axis in zip(leaves, self._axes, strict=True) if axis is not None]
-        found = {leaf.shape[axis] if isinstance(leaf, Leaf) and len(leaf.shape) > axis else None for leaf, axis in given}
-        if len(found) != 1 or None in found:
-            told = ", ".join(f"{tuple(leaf.shape) if isinstance(leaf, Leaf) else repr(leaf)} in dimension {axis}" for leaf, axis in given) or "none"
-            raise ModelError(f"a network of any length takes arrays of one length; {what} have the shapes {told}")
-        return int(found.pop() or 0)
+        """The extent that all inputs of any length have. Raises ModelError if they disagree, if there are none, or if another extent is not the examples'."""
+        given = [(leaf, axis, example) for leaf, axis, example in zip(leaves, self._axes, self._leaves, strict=True) if axis is not None]
+        if not given:
+            raise ModelError(f"asked for a network of any length, but no tensor among {what} has the dimension that should vary; name it with dimension=")
+        rows = [(_shape(leaf), _shape(example), axis) for leaf, axis, example in given]
+        found = {shape[axis] for shape, _, axis in rows if len(shape) > axis}
+        if len(found) == 1 and all((*shape[:axis], example[axis], *shape[axis + 1 :]) == example for shape, example, axis in rows):
+            return found.pop()
+        pairs = zip(given, rows, strict=True)
+        told = ", ".join(f"{shape} for {example}" if isinstance(leaf, Leaf) else repr(leaf) for (leaf, *_), (shape, example, _) in pairs)
+        axes = ", ".join(map(str, sorted({axis for *_, axis in rows})))
+        raise ModelError(f"a network of any length takes the shapes of its examples with one other length, in dimension {axes}; {what} have {told}; "
+                         "dimension={name: dimension} names the inputs that vary")  # fmt: skip
 
     def _of_length(self, leaves: Leaves, length: int) -> list[object]:
         """The inputs, padded or cut to a length."""
@@ -97,26 +105,34 @@ class AnyLengthNetwork(Locked):
             return self.networks[length]
 
     def _made(self, length: int) -> PaddedNetwork:
-        """The network for one length, compared with the model for the shortest inputs that it is used for."""
+        """The network for one length, compared with the model."""
         place = self.lengths.index(length)
         shortest = self.lengths[place - 1] + 1 if place else 1
-        others = (max(shortest, min(2, length - 1)), length - 1)  # PyTorch treats extents of 1 as a case of their own
-        calls = {one: nested(self._of_length(self._leaves, one), self._tree) for one in (length, *others)}
+        calls = {one: nested(self._of_length(self._leaves, one), self._tree) for one in (length, *others_of(length, shortest))}
         made = self._compiled(self._model, calls)
-        self._compare(made, min(max(shortest, made.padding.least), length))
+        shortest = min(max(shortest, made.padding.least), length)
+        if shortest == 1 and not self._agrees(made, 1):  # models may treat one element as a case of its own
+            made, shortest = replace(made, padding=replace(made.padding, least=2)), 2
+        for one in lengths_to_try(length, shortest):
+            if not self._agrees(made, one):
+                raise NotForAnyLength(f"gives other results for the length {one} than its operators for the length {length}")
         return made
 
-    def _compare(self, made: PaddedNetwork, length: int) -> None:
-        """Run the model for a length, and raise ModelError if the network's results differ, with the rest of the example inputs beyond the end."""
+    def _agrees(self, made: PaddedNetwork, length: int) -> bool:
+        """Whether the network computes what the model does for a length, with the rest of the example inputs beyond the end."""
         try:
             with torch.no_grad(), evaluating(self._model):
                 wanted = results(self._model, self._tree, self._of_length(self._leaves, length))
         except Exception as error:  # models may raise anything
-            raise ModelError(f"asked for a network of any length of a model that fails for the length {length}: {first_line(error)}") from error
+            if length == 1:
+                return False
+            raise NotForAnyLength(f"fails for the length {length} ({first_line(error)})") from error
         found, _ = flat(made(nested(self._of_length(self._leaves, made.padding.length), self._tree), length))
-        if not alike(found, wanted):
-            raise ModelError(f"asked for a network of any length of a model whose results for the length {length} are not those of the operators for "
-                             f"{made.padding.length}; compile it for each length")  # fmt: skip
+        return alike(found, wanted)
+
+
+def _shape(leaf: object) -> tuple[int, ...]:
+    return tuple(leaf.shape) if isinstance(leaf, Leaf) else ()
 
 
 def _axes(model: torch.nn.Module, examples: CallArguments, dimension: Dimension) -> list[int | None]:
@@ -144,7 +160,8 @@ def _checked(lengths: Sequence[int] | None, largest: int) -> tuple[int, ...]:
     """The lengths asked for, or the default. Raises ModelError for lengths that no input can be padded to."""
     if lengths is None:
         return lengths_up_to(largest)
-    wrong = [one for one in lengths if not isinstance(one, int) or isinstance(one, bool) or not 2 <= one <= largest]
+    wrong = [one for one in lengths if not hasattr(one, "__index__") or isinstance(one, bool) or not 2 <= one <= largest]
     if wrong:
         raise ModelError(f"asked for the length {wrong[0]!r}; give whole numbers from 2 to {largest}, the length of the example inputs")
-    return tuple(sorted({*lengths, largest}))
+    return tuple(sorted({*map(index, lengths), largest}))
+

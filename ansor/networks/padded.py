@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 
 import numpy as np
 import torch
@@ -33,6 +34,18 @@ def length_for(length: int) -> int:
 def shortest_for(length: int) -> int:
     """The least length for which `length_for` gives this one."""
     return max((one + 1 for one in lengths_up_to(length) if one < length), default=1)
+
+
+def others_of(length: int, shortest: int) -> tuple[int, int]:
+    """The lengths to compare the graph for one length with, in order of preference. PyTorch treats an extent of 1 as a case of its own."""
+    return min(max(shortest, 2), length - 1), length - 1
+
+
+def lengths_to_try(length: int, shortest: int) -> tuple[int, int]:
+    """The lengths for which results of a network are compared with the model's: the shortest, and one about in the middle. That has no common divisor with the
+    network's length, since a model may round its length to a multiple of something."""
+    middle = (shortest + length) // 2
+    return shortest, next((one for one in range(middle, length) if gcd(one, length) == 1), shortest)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as f
 from torch.testing import assert_close
 
+from ansor.errors import OutOfRangeError
 from ansor.graph.any_length import ExtractedLengths, extract_lengths
 from ansor.graph.lengths import NotForAnyLength, before
 from ansor.graph.network import CompiledNetwork
@@ -117,6 +118,46 @@ def test_a_batch_is_a_length_like_any_other() -> None:
     check(lambda x: f.conv2d(x, torch.ones(4, 3, 3, 3)).relu().mean((2, 3)), 0, torch.randn(LENGTH, 3, 6, 6))
 
 
+def test_batches_of_images() -> None:
+    images = torch.randn(LENGTH, 2, 6, 6)
+    check(lambda x: f.conv_transpose2d(f.max_pool2d(f.adaptive_avg_pool2d(x, 4), 2), torch.ones(2, 3, 2, 2)), 0, images)
+
+
+def test_look_ups_at_computed_places() -> None:
+    def last(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return x[torch.arange(2), mask.sum(1) - 1]
+
+    check(last, 1, torch.randn(2, LENGTH, 8), torch.ones(2, LENGTH, dtype=torch.long))
+    check(lambda x: x.gather(1, x.argmax(1, keepdim=True)), 1, torch.randn(2, LENGTH, 8))
+    check(lambda x: f.embedding(x.argmax(1), x[0]), 1, torch.randn(1, LENGTH, 8))
+    check(lambda x, places: x[:, places], 1, torch.randn(2, LENGTH, 8), torch.zeros(3, dtype=torch.long))
+
+
+def test_look_ups_beyond_the_end_are_found() -> None:
+    def model(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        return x[:, places]
+
+    inputs = torch.randn(2, LENGTH, 8), torch.tensor([6])
+    made = extracted(model, 1, *inputs)
+    network = assembled(made.network)
+    results_of(network, made, 7, inputs)
+    with pytest.raises(OutOfRangeError):
+        results_of(network, made, 6, inputs)
+
+
+def test_flags() -> None:
+    check(lambda x: torch.stack([(x > 0).amax(1), (x > 0).amin(1), (x > 0).any(1), (x > 0).all(1)]), 1, torch.randn(2, LENGTH))
+
+
+def test_rows_of_nan_beyond_the_end() -> None:
+    def model(x: torch.Tensor) -> torch.Tensor:
+        place = torch.arange(x.shape[1])
+        seen = (place[None] > place[:, None]) | (place[:, None] == 0)
+        return torch.where(seen, (x @ x.mT).masked_fill(~seen, -torch.inf).softmax(-1), 0.0) @ x
+
+    check(model, 1, torch.randn(2, LENGTH, 8))
+
+
 def test_integers() -> None:
     check(lambda x: torch.stack([x.amax(1), x.argmin(1), x.sum(1)]), 1, torch.randint(-90, 90, (2, LENGTH)))
 
@@ -127,13 +168,15 @@ def test_integers() -> None:
         (lambda x: x.flip(1), "whose elements depend on the length"), (lambda x: torch.cat([x, x], 1), "joins its sequence"),
         (lambda x: f.layer_norm(x.mT, (x.shape[1],)), "constant|normalises"), (lambda x: x[:, : x.shape[1] // 2], "a part of its sequence"),
         (lambda x: x[:, ::2], "a part of its sequence"), (lambda x: x * x.shape[1] ** 0.5, "a number from the length"), (lambda x: x.roll(1, 1), "depend on"),
-        (lambda x: f.pad(x, (0, 0, 1, 0)), "pads its sequence"), (lambda x: f.avg_pool1d(x.mT, 2, 1), "`pool1d` of its sequence"),
+        (lambda x: f.pad(x, (0, 0, 1, 0)), "pads its sequence"), (lambda x: f.avg_pool1d(x.mT, 2, 1), "`pool1d` along its sequence"),
         (lambda x: f.conv1d(x.mT, torch.ones(8, 8, 3)), "changes the length"), (lambda x: x.sort(1)[0], "sort.* of its sequence"),
         (lambda x: x.clamp(max=x.shape[1]), "a number from the length"), (lambda x: x.flatten(1).argmax(1), "more than its sequence"),
         (lambda x: x.sin() if x.shape[1] > 8 else x.cos(), "computes differently for 12 and for 5"),
         (lambda x: x + torch.ones(1, x.shape[1] * 2, 1)[:, :: 2] * x.shape[1], "from the length|depend on the length"), (lambda x: x.var(1), "number from"),
         (lambda x: x.reshape(2, 8, -1) + x.mT, "divides its sequence"), (lambda x: x.repeat(1, 2, 1) + x.repeat_interleave(2, 1), "different places"),
         (lambda x: torch.full((2, 8), float(x.shape[1])) + x.sum(1), "from the length"),
+        (lambda x: x.amax(1) + torch.arange(80.0).reshape(10, 8).mul(x.sum())[x.shape[1] - 4], "from the length|part of"),
+        (lambda x: x.sum(2)[:, :: x.shape[1] // 2], "from the length|part of"), (lambda x: (x.softmax(1), x.shape[1]), "returns a number"),
     ],
 )  # fmt: skip
 def test_what_shorter_inputs_would_change_is_refused(function: Function, why: str) -> None:

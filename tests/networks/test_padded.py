@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import gcd
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansor.networks.padded import length_for, lengths_up_to, padded_or_cut, shortest_for
+from ansor.networks.padded import length_for, lengths_to_try, lengths_up_to, others_of, padded_or_cut, shortest_for
 
 pytestmark = pytest.mark.torch
 
@@ -32,3 +34,11 @@ def test_inputs_are_padded_with_their_last_element_or_cut() -> None:
         assert padded_or_cut(array, 1, 5).tolist() == [[0, 1, 2, 2, 2], [3, 4, 5, 5, 5]]
         assert padded_or_cut(array, 0, 3).tolist() == [[0, 1, 2], [3, 4, 5], [3, 4, 5]]
         assert padded_or_cut(array, 1, 2).tolist() == [[0, 1], [3, 4]] and padded_or_cut(array, 0, 2).tolist() == array.tolist()
+
+
+@given(st.integers(2, 3000), st.data())
+def test_lengths_to_compare_are_shorter_ones_that_calls_have(length: int, data: st.DataObject) -> None:
+    shortest = data.draw(st.integers(1, length - 1))
+    assert all(min(shortest, 2) <= one < length or length == 2 for one in others_of(length, shortest))
+    first, second = lengths_to_try(length, shortest)
+    assert first == shortest <= second < length and (second == shortest or gcd(second, length) == 1)
