@@ -10,6 +10,8 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
 from torch.utils import _pytree as pytree
 
+from ansor.graph.transformer_layers import DECOMPOSITIONS
+
 Table = Mapping[torch._ops.OpOverload, Callable[..., object]]
 
 
@@ -42,11 +44,11 @@ def parts_of(node: torch.fx.Node, translated: Container[str]) -> torch.fx.GraphM
 
 @functools.cache
 def decompositions() -> Table:
-    """PyTorch's decompositions: those for its compilers, and its reference implementations."""
+    """PyTorch's decompositions: those for its compilers, and its reference implementations; and ours of fused layers."""
     import torch._refs  # fills the table
     from torch._decomp import decomposition_table
 
-    return {operator: function for operator, function in decomposition_table.items() if isinstance(operator, torch._ops.OpOverload)}
+    return {operator: function for operator, function in decomposition_table.items() if isinstance(operator, torch._ops.OpOverload)} | DECOMPOSITIONS
 
 
 def _call_of(node: torch.fx.Node) -> Callable[..., object]:
