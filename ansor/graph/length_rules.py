@@ -30,10 +30,9 @@ class Step:
         """The spans of an operand."""
         return self.masks.spans(self.node.inputs[place])
 
-    def keep(self, *inputs: str, **attributes: object) -> None:
+    def keep(self, *inputs: str) -> None:
         """Write the node, with other operands if given, under their names in the new graph."""
-        now = inputs or tuple(map(self.masks.write.now, self.node.inputs))
-        self.masks.write.add(replace(self.node, inputs=now).having(**attributes))
+        self.masks.write.add(replace(self.node, inputs=inputs or tuple(map(self.masks.write.now, self.node.inputs))))
 
     def masked(self, place: int, axes: Sequence[int], value: float) -> str:
         """An operand with `value` beyond the end in these dimensions."""
