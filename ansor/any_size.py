@@ -48,7 +48,7 @@ def compile_lengths(
 
     Args:
         model: a module whose results for shorter inputs follow from its operators for the longest ones. This is derived from its graph, and each network is
-        compared with the module once.
+        compared with the module for two lengths.
         example_inputs: the longest inputs, at least 2 elements.
         dimension: the dimension of the inputs that has any extent, counted from 0. Inputs without it, or with another extent than the first one, have fixed
         shapes. A dict from the names of some inputs to their dimensions leaves all others fixed.

@@ -126,7 +126,8 @@ class _CachedNetwork:
         assert self.network is not None
         if self.padding is not None:
             assert length is not None
-            return tuple(PaddedNetwork(self.network, self.padding)((tuple(tensors), {}), length))  # type: ignore[arg-type]  # Dynamo's graphs return a tuple
+            padded: Callable[..., Any] = PaddedNetwork(self.network, self.padding)
+            return tuple(padded((tuple(tensors), {}), length))
         network: Callable[..., Any] = self.network
         results = zip(network(*tensors), self.strides, strict=True)
         return tuple(one if strides is None else one.new_empty_strided(one.shape, strides).copy_(one) for one, strides in results)
@@ -311,14 +312,14 @@ class _Networks(Locked):
             results, why = self._tried(given)
             if why:
                 self._say(why)
-                self._keep(self._name(given, weights, dynamic), {"why": why}, weights)
+                self._keep(self._renamed(name, given, weights, dynamic), {"why": why}, weights)
                 return _CachedNetwork(None), results
             torch.set_rng_state(numbers)
             made = _CachedNetwork(network, tuple(map(_strides, results)), state)
         if state.is_of(weights):
             about = {"why": "", "strides": made.strides, "lines": lines, "padding": None if padding is None else asdict(padding)}
-            made.name = self._name(given, weights, dynamic)  # again, as comparisons may have been added to the records
-            self._keep(made.name, about, weights, extracted, network)
+            made.name = name
+            self._keep(self._renamed(name, given, weights, dynamic), about, weights, extracted, network)
         if self._minutes is not None and not name and UNTUNED not in self._said:
             self._said.add(UNTUNED)
             warn(f"torch.compile with ansor: {UNTUNED}")
@@ -385,6 +386,10 @@ class _Networks(Locked):
             return "" if None in words else kept_networks.name_of(self._target, [*told, *words])
         except Exception:  # unusual tensors may raise anything; compiling reports mistakes in the options
             return ""
+
+    def _renamed(self, name: str, given: Sequence[Any], weights: Sequence[torch.Tensor], dynamic: DynamicGraph | None) -> str:
+        """The key of a network after it was compiled: comparisons may have been added to the records, of which the key has a digest."""
+        return self._name(given, weights, dynamic) if name and "records" in self._options else name
 
     def _kept(self, name: str, weights: Sequence[torch.Tensor], state: WeightState) -> _CachedNetwork | None:
         """The network that another process made for such a call."""

@@ -15,7 +15,7 @@ from functools import partial
 from unittest.mock import patch
 
 import torch
-from common import add_target, console, machine_line, parser, short, table, target_of, use_threads
+from common import add_target, console, machine_line, parser, relative_error, short, table, target_of, use_threads
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -67,7 +67,7 @@ def main() -> int:
                 whole = _compiled(model, x, target)
             with torch.no_grad():
                 wanted = model(x)
-                errors.append(float((torch.as_tensor(blocks(x)) - wanted).abs().max() / wanted.abs().max()))
+                errors.append(relative_error(blocks(x), wanted))
                 calls = {"blocks": partial(blocks, x), "whole": partial(whole, x), "eager": partial(model, x)}
                 times = interleaved(calls, given.turns, warm=0.05)
             count = sum(len(one.blocks(given.threads)) for one in attention.attentions(extract(model, x).graph))

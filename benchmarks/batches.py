@@ -13,7 +13,7 @@ import warnings
 from functools import partial
 
 import torch
-from common import add_target, console, machine_line, parser, short, table, target_of, use_threads
+from common import add_target, console, machine_line, parser, relative_error, short, table, target_of, use_threads
 from network_models import NETWORKS
 
 import ansor
@@ -43,7 +43,7 @@ def main() -> int:
             exact = ansor.compile(model, inputs, target, progress=False)
             with torch.no_grad():
                 wanted, found = model(*inputs), split(*inputs)
-            errors.append(float((found - wanted).abs().max() / wanted.abs().max()))  # type: ignore[operator]  # one tensor, as the model gives one
+            errors.append(relative_error(found, wanted))
             times = interleaved({"split": partial(split, *inputs), "exact": partial(exact, *inputs)}, given.turns, warm=0.05)
             batches = " + ".join(map(str, batch_sizes(rows, split.largest)))
             shown.add_row(name, str(rows), batches, short(times["exact"].median), str(ratio(times["exact"], times["split"])), f"{errors[-1]:.0e}")

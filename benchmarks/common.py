@@ -124,6 +124,14 @@ def machine_line() -> str:
     return f"{provenance.here()}, load {load:.1f}"
 
 
+def relative_error(found: object, wanted: object) -> float:
+    """The largest difference of a result from the one that is wanted, relative to the largest element of that. Each is one tensor or array."""
+    import torch
+
+    one, other = torch.as_tensor(found), torch.as_tensor(wanted)
+    return float((one - other).abs().max() / other.abs().max())
+
+
 def records_at(folder: str | None, name: str) -> Path | None:
     """The record file for a name in the folder of `--records`; None without one."""
     return Path(folder) / f"{name}.jsonl" if folder else None

@@ -13,7 +13,7 @@ import warnings
 from functools import partial
 
 import torch
-from common import add_target, console, machine_line, parser, short, table, target_of, use_threads
+from common import add_target, console, machine_line, parser, relative_error, short, table, target_of, use_threads
 from network_models import NETWORKS
 
 import ansor
@@ -43,7 +43,7 @@ def main() -> int:
             exact = ansor.compile(model, inputs, target, progress=False)
             with torch.no_grad():
                 wanted, found = model(inputs), padded(inputs)
-                errors.append(float((found - wanted).abs().max() / wanted.abs().max()))  # type: ignore[operator]  # one tensor, as the model gives one
+                errors.append(relative_error(found, wanted))
                 calls = {"padded": partial(padded, inputs), "exact": partial(exact, inputs), "eager": partial(model, inputs)}
                 times = interleaved(calls, given.turns, warm=0.05)
             to = next(one for one in padded.lengths if one >= length)

@@ -30,7 +30,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from common import add_target, console, geomean, machine_line, parser, records_at, short, table, target_of, use_threads
+from common import add_target, console, geomean, machine_line, parser, records_at, relative_error, short, table, target_of, use_threads
 from network_models import NETWORKS, Inputs
 from network_results import Result, Settings, load, of_json
 from rich.console import Console
@@ -85,7 +85,7 @@ def run(name: str, given: argparse.Namespace, out: Console) -> Result:
     ready = time.perf_counter() - begin
     with torch.no_grad():
         wanted, found = model(*inputs), network(*inputs)
-        error = float((found - wanted).abs().max() / wanted.abs().max())  # type: ignore[operator]  # one tensor, as the model gives one
+        error = relative_error(found, wanted)
         call = ModelCall(model, inputs)
         steps = StepClock(network, (inputs, {}))
         sides = {"ours": lambda: network(*inputs), "steps": steps, "eager": eager(call), "onnxruntime": onnxruntime(call)}

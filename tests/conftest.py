@@ -51,6 +51,17 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+@pytest.fixture
+def fresh_dynamo() -> Iterator[None]:
+    """Random numbers from a seed, and nothing that `torch.compile` has compiled before."""
+    import torch
+
+    torch.manual_seed(0)
+    torch.compiler.reset()
+    yield
+    torch.compiler.reset()
+
+
 @pytest.fixture(scope="session")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> "Bench":
     """The embedded compiler, quick rather than optimising."""

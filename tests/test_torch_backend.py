@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -20,7 +20,7 @@ from ansor.graph.tasks import extract
 from ansor.torch_backend import backend
 
 pytestmark = [
-    pytest.mark.compiler, pytest.mark.filterwarnings("ignore::ansor.errors.AnsorWarning"),
+    pytest.mark.compiler, pytest.mark.usefixtures("fresh_dynamo"), pytest.mark.filterwarnings("ignore::ansor.errors.AnsorWarning"),
     pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning"),
 ]  # fmt: skip
 
@@ -35,14 +35,6 @@ class Small(torch.nn.Module):
     def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
         features = torch.relu(self.norm(self.conv(images)))
         return {"features": features, "scores": self.dense(features.mean((2, 3)))}
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch.manual_seed(0)
-    torch.compiler.reset()
-    yield
-    torch.compiler.reset()
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:

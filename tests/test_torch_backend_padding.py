@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,9 @@ from ansor.support import kept_data
 from ansor.torch_backend import backend
 from tests.networks.caches import with_compilers
 
-pytestmark = [pytest.mark.compiler, pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")]
+pytestmark = [
+    pytest.mark.compiler, pytest.mark.usefixtures("fresh_dynamo"), pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning"),
+]  # fmt: skip
 
 
 class Reader(torch.nn.Module):
@@ -79,14 +81,6 @@ class Part(torch.nn.Module):
 def apply(module: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
     found: torch.Tensor = module(x)
     return found
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch.manual_seed(0)
-    torch.compiler.reset()
-    yield
-    torch.compiler.reset()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,20 +14,12 @@ from torch.utils import _pytree as pytree
 from ansor.torch_backend import backend
 
 pytestmark = [
-    pytest.mark.compiler, pytest.mark.filterwarnings("ignore::ansor.errors.AnsorWarning"),
+    pytest.mark.compiler, pytest.mark.usefixtures("fresh_dynamo"), pytest.mark.filterwarnings("ignore::ansor.errors.AnsorWarning"),
     pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning"),
 ]  # fmt: skip
 
 OPTIONS: dict[str, Any] = {"threads": 1, "library": False}
 Program = Callable[..., Any]
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch.manual_seed(0)
-    torch.compiler.reset()
-    yield
-    torch.compiler.reset()
 
 
 def with_a_break(x: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd
 
 import numpy as np
@@ -26,6 +27,7 @@ def lengths_up_to(largest: int) -> tuple[int, ...]:
     return tuple(sorted({one for one in found if SHORTEST <= one < largest and one % STEP == 0} | {largest}))
 
 
+@lru_cache
 def length_for(length: int) -> int:
     """The length to which a call is padded if the largest is not known."""
     return next(one for one in lengths_up_to(4 * max(length, SHORTEST)) if one >= length)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -10,14 +10,9 @@ import torch
 
 from ansor.networks.dynamic_graph import DynamicGraph, dynamic_graph
 
-pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")]
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch.compiler.reset()
-    yield
-    torch.compiler.reset()
+pytestmark = [
+    pytest.mark.torch, pytest.mark.usefixtures("fresh_dynamo"), pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning"),
+]  # fmt: skip
 
 
 def found(function: Callable[..., Any], *inputs: torch.Tensor, dynamic: bool | None = True) -> DynamicGraph | None:
