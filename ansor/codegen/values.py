@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -22,6 +23,9 @@ from ansor.te.dtypes import BYTES
 from ansor.te.expr import COMPARISONS, DIVISIONS, Binary, Call, Cast, Const, Expr, Not, Select
 from ansor.te.fold import fold, walk
 from ansor.te.scalar import small_power
+
+ANYWHERE = sys.maxsize
+"""Further than any index."""
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "truncdiv": "/", "truncmod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
          "ne": "!=", "and": "&&", "or": "||", "bitand": "&", "bitor": "|", "bitxor": "^", "shr": ">>"}
@@ -452,10 +456,27 @@ def in_bounds(access: Access, guards: Sequence[Guard] = ()) -> bool:
             return False
         least, most = int(found[0]), int(found[1])
         for guard in guards:
-            if guard.value.terms == linear.terms:
-                moved = int(linear.const) - int(guard.value.const)
-                least = least if guard.low is None else max(least, int(guard.low) + moved)
-                most = most if guard.high is None else min(most, int(guard.high) - 1 + moved)
+            low, high = _where(guard, linear)
+            least, most = max(least, low), min(most, high)
         if least < 0 or most >= int(extent):
             return False
     return True
+
+
+def _where(guard: Guard, linear: Linear) -> tuple[int, int]:
+    """The range that an index has at most where a guard holds: it is a multiple of the guarded value, and a rest."""
+    times = _multiple(linear, guard.value)
+    rest = bounds(linear - guard.value * times)
+    if times < 1 or rest is None:
+        return -ANYWHERE, ANYWHERE
+    low = -ANYWHERE if guard.low is None else int(guard.low) * times + int(rest[0])
+    return low, ANYWHERE if guard.high is None else (int(guard.high) - 1) * times + int(rest[1])
+
+
+def _multiple(linear: Linear, value: Linear) -> int:
+    """How many times an index has the first term of another; 0 if that is no whole number."""
+    if not value.terms:
+        return 0
+    atom, coefficient = value.terms[0]
+    times, left = divmod(int(linear.coefficient(atom)), int(coefficient) or 1)
+    return 0 if left else times

@@ -106,6 +106,11 @@ def test_lanes_choose_by_mask_only_where_both_sides_may_be_computed() -> None:
 
 def test_bounds_and_computable() -> None:
     assert in_bounds(read(row=of(ROW) + 1), [Guard(of(ROW), None, 7)]) and not in_bounds(read(row=of(ROW) + 1), [Guard(of(ROW), None, 8)])
+    again = Var("k", 3)
+    wide = Buffer("w", (21, 8), "float32", "input")
+    assert in_bounds(Access(wide, (of(ROW) * 3 + of(again), of(COLUMN)), "float32"), [Guard(of(ROW), None, 7)]), "a multiple of what is guarded, and a rest"
+    assert not in_bounds(Access(wide, (of(ROW) * 3 + of(again) + 1, of(COLUMN)), "float32"), [Guard(of(ROW), None, 7)]), "the rest reaches further"
+    assert not in_bounds(Access(wide, (of(ROW) * 3 + of(again), of(COLUMN)), "float32"), [Guard(of(ROW) * 2, None, 14)]), "no whole multiple"
     assert in_bounds(read()) and not in_bounds(read(row=of(ROW) + 1)) and not in_bounds(read(row=of(ROW) - 1))
     assert not in_bounds(read(row=of(Opaque(read(NARROW)))))
     assert in_bounds(read(row=of(Remainder(of(ROW) + 5, 8))))
