@@ -16,7 +16,9 @@ from rich.table import Table
 from ansor.commands.common import make_console, target_of
 from ansor.cost_model.base import PACKAGE, CostModel
 from ansor.cost_model.feature_table import FEATURES_VERSION
+from ansor.cost_model.fit_network import NetworkOptions
 from ansor.cost_model.lightgbm_model import stage_model
+from ansor.cost_model.network import Network
 from ansor.cost_model.network_model import NetworkModel, write_networks
 from ansor.cost_model.pretrained import knows, pretrained
 from ansor.cost_model.saved import load_model
@@ -27,7 +29,7 @@ from ansor.dataset.examples import Examples, load_examples
 from ansor.dataset.operators import DatasetTask, tasks_for
 from ansor.dataset.split import FOLDS, HELD_OUT, WAYS, fold_of, splits
 from ansor.dataset.teach import taught
-from ansor.dataset.train import MEMBERS, NETWORK, train_networks, train_trees
+from ansor.dataset.train import FURTHER, MEMBERS, NETWORK, train_networks, train_trees
 from ansor.errors import AnsorError
 from ansor.ir.feature_rows import FeatureRows
 from ansor.run.states import TaskState
@@ -104,17 +106,19 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     if unknown := sorted({*given.without} - {*kinds}):
         raise AnsorError(f"asked to leave out operators of kind {', '.join(unknown)}; the data set has {', '.join(kinds)}")
     keep = [parse_target(text) for text in given.keep]
+    begin, options = _begin(given)
     by_target = _examples(given, console)
     learned = [one for _, examples in by_target for one in examples if _is_learned(one.task, given)]
     if not learned:
         raise AnsorError("asked to train, but all tasks with records are held out; collect more, or train on all with --all")
     kept = [one for target in keep for one in _taught(given, target, console)]
-    networks = train_networks([*learned, *kept])
+    networks = train_networks([*learned, *kept], options, begin)
     held_out = [*([] if given.all else [f"fold {HELD_OUT} of {FOLDS} by task"]), *given.without]
     about = {
         "features": FEATURES_VERSION, "tasks": len({one.task for one in learned}), "programs": sum(map(len, learned)),
         "target": ", ".join(map(str, [target_of(given), *given.beside])), "kept": ", ".join(given.keep),
-        "held_out": " and ".join(held_out), "networks": MEMBERS, "units": NETWORK.units, "epochs": NETWORK.epochs,
+        "held_out": " and ".join(held_out), "networks": MEMBERS, "units": NETWORK.units, "epochs": options.epochs,
+        "begin": given.begin,
     }  # fmt: skip
     write_networks(output, networks, about)
     console.print(f"{output}: {about}", soft_wrap=True)
@@ -124,6 +128,16 @@ def _train(given: argparse.Namespace, console: Console) -> int:
         if unseen:
             console.print(_tried("networks", model, target, unseen))
     return 0
+
+
+def _begin(given: argparse.Namespace) -> tuple[Sequence[Network], NetworkOptions]:
+    """The networks to train further, none by default, and how to train."""
+    if not given.begin:
+        return (), NETWORK
+    model = pretrained(_family(given, "train the package's model further for")) if given.begin == PACKAGE else load_model(Path(given.begin))
+    if not isinstance(model, NetworkModel) or len(model.networks) != MEMBERS:
+        raise AnsorError(f"asked to train {given.begin} further, which is not a model of {MEMBERS} networks; leave out --begin to start from random weights")
+    return model.networks, FURTHER
 
 
 def _taught(given: argparse.Namespace, target: Target, console: Console) -> list[Examples]:
@@ -164,7 +178,7 @@ def _evaluate(given: argparse.Namespace, console: Console) -> int:
 def _evaluate_model(given: argparse.Namespace, console: Console) -> int:
     if given.split is not None:
         raise AnsorError("asked to hold out tasks for a model that is already trained; leave out --split, or leave out --model to train others")
-    model = pretrained(_family(given)) if given.model == PACKAGE else load_model(Path(given.model))
+    model = pretrained(_family(given, "test the package's model on programs for")) if given.model == PACKAGE else load_model(Path(given.model))
     for target, examples in _examples(given, console):
         unseen = [one for one in examples if fold_of(one.task) == HELD_OUT]
         if not unseen:
@@ -174,11 +188,12 @@ def _evaluate_model(given: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _family(given: argparse.Namespace) -> str:
-    """The family of the targets. Raises AnsorError if the package has no model for it."""
+def _family(given: argparse.Namespace, asked: str) -> str:
+    """The family of the targets. Raises AnsorError if the package has no model for it; `asked`: to do what."""
     target = target_of(given)
     if not knows(target.prior.family, target.unit.name):
-        raise AnsorError(f"asked to test the package's model on programs for {target}, but the package has no model for it; leave out --model to train others")
+        raise AnsorError(f"asked to {asked} {target}, but the package has no model for it; leave out --{'begin' if given.action == 'train' else 'model'} "
+                         "to train others")
     return target.prior.family
 
 

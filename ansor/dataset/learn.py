@@ -24,7 +24,7 @@ from ansor.dataset.examples import Examples, load_examples
 from ansor.dataset.operators import DatasetTask
 from ansor.dataset.split import FOLDS, HELD_OUT, fold_of
 from ansor.dataset.teach import taught
-from ansor.dataset.train import train_networks
+from ansor.dataset.train import FURTHER, train_networks
 from ansor.measure.record import load
 from ansor.measure.record_target import record_target
 from ansor.run.states import TaskState
@@ -32,9 +32,6 @@ from ansor.targets.base import Target, parse_target
 
 PASSES = (12, 24, 48, 96)
 """The number of programs of each task after each pass over all tasks: a short run measures few programs of many operators, a long one more of each."""
-
-FURTHER = NetworkOptions(epochs=20, learning_rate=5e-4)
-"""Options for training networks further."""
 
 FEWEST = 4
 """With fewer valid programs, a task cannot show how well a model ranks."""

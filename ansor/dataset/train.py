@@ -32,6 +32,10 @@ DRAWN = "drawn"
 """The kind of declarations drawn at random."""
 
 NETWORK = NetworkOptions(units=128, epochs=40)
+
+FURTHER = NetworkOptions(epochs=20, learning_rate=5e-4)
+"""Options for training networks further."""
+
 TREES = TreeOptions(trees=130, learning_rate=0.08, leaves=31, smallest_leaf=20, l2=1.0, features=0.5, rows=0.8)
 
 

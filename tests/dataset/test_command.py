@@ -8,9 +8,13 @@ import pytest
 from ansor.cli import main
 from ansor.commands import dataset as command
 from ansor.cost_model.base import read_document
+from ansor.cost_model.pretrained import weights_of
+from ansor.cost_model.random_model import RandomModel
 from ansor.cost_model.saved import load_model
 from ansor.dataset.operators import DatasetTask
 from ansor.dataset.split import HELD_OUT, fold_of
+from ansor.dataset.train import FURTHER
+from ansor.targets.prior import PROCESSORS
 
 pytestmark = [pytest.mark.compiler, pytest.mark.lightgbm, pytest.mark.torch]
 
@@ -105,6 +109,16 @@ def test_a_model_keeps_the_built_in_models_knowledge_of_a_target(folder: Path, t
     assert isinstance(about, dict) and about["kept"] == "cpu -mcpu=znver5 -threads=1" and about["tasks"] == learned
 
 
+def test_a_model_is_trained_further(folder: Path, tmp_path: Path) -> None:
+    given = ["dataset", "train", str(folder), "--threads", "1", "--output"]
+    assert main([*given, str(tmp_path / "m.gz"), "--begin", "package"]) == 0
+    assert main([*given, str(tmp_path / "further.gz"), "--begin", str(tmp_path / "m.gz")]) == 0
+    first, further = read_document(tmp_path / "m.gz"), read_document(tmp_path / "further.gz")
+    about = first["about"]
+    assert isinstance(about, dict) and about["begin"] == "package" and about["epochs"] == FURTHER.epochs
+    assert len({json.dumps(one["networks"]) for one in (first, further, read_document(weights_of(PROCESSORS)))}) == 3
+
+
 def test_one_model_learns_from_several_targets(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for path in folder.glob("*.jsonl"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
@@ -144,5 +158,11 @@ def test_mistakes_give_one_sentence(folder: Path, capsys: pytest.CaptureFixture[
     assert "asked for kinds of operators sorting" in capsys.readouterr().err
     assert main(["dataset", "train", str(folder), "--threads", "1", "--output", str(tmp_path / "m.gz"), "--keep", "vta"]) == 1
     assert "model predicts for vta -core=default, but the package has no model for it; leave it out of --keep" in capsys.readouterr().err
+    train = ["dataset", "train", str(folder), "--output", str(tmp_path / "m.gz"), "--begin"]
+    assert main([*train, "package", "--target", "vta"]) == 1
+    assert "asked to train the package's model further for vta" in capsys.readouterr().err
+    RandomModel(0).save(tmp_path / "random.json")
+    assert main([*train, str(tmp_path / "random.json"), "--threads", "1"]) == 1
+    assert "which is not a model of 3 networks; leave out --begin" in capsys.readouterr().err
     assert main(["dataset", "eval", str(folder), "--model", "package", "--target", "vta"]) == 1
     assert "asked to test the package's model on programs for vta" in capsys.readouterr().err
