@@ -23,14 +23,14 @@ from ansor.cost_model.cache_sets import FirstCache
 from ansor.cost_model.index_division import index_divisions
 from ansor.cost_model.nest import Nest
 from ansor.cost_model.register_tile import Tile, register_tile
-from ansor.ir.columns import Flag, Row, ceil, choose, larger, log, log2, negated, product, row
+from ansor.ir.columns import Flag, Row, anywhere, ceil, choose, larger, log, log2, negated, product, row, smaller
 from ansor.ir.intrinsics import Block
 from ansor.ir.loops import Loops
 from ansor.schedule.blocks import blocks_of, row_loops
 from ansor.schedule.legality import accumulators, registers_for
 from ansor.schedule.machine import Machine
 from ansor.targets.hardware import Caches
-from ansor.targets.prior import Issue, Prior
+from ansor.targets.prior import Issue, Prior, Reduction
 
 RESULT_PRODUCTS = 2.0
 """Products of blocks in the time in which a block of results is loaded and stored."""
@@ -117,14 +117,20 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
         return tile.bodies * larger(larger(work, tile.loads / issue.loads), tile.vectors) + tile.runs + divisions
     most = row(accumulators(registers_for(statement.nest.path, statement.nest.store, core)))
     spills = overhead.spill * larger(tile.vectors - most, 0.0)
-    running = choose(tile.vectors > 1, larger(reduction.together // tile.vectors, 1.0), reduction.running)
-    chain = issue.latency + (issue.late if intrinsic else 0.0)
-    latency = choose(tile.partial > 1, chain / running, chain) / runs_at_once(tile, issue)
+    latency = (issue.latency + (issue.late if intrinsic else 0.0)) / (chains_of(tile, reduction) * runs_at_once(tile, issue))
     body = larger(larger(work, tile.loads / issue.loads), latency) + spills
     if issue.each:
         body = body + issue.each * (tile.vectors + tile.loads)
-    folded = reduction.fold * log2(tile.partial)
+    folded = reduction.fold * log2(tile.partial.lanes)
     return tile.bodies * body + divisions + tile.runs * (overhead.result * tile.vectors + overhead.loop + folded * tile.vectors)
+
+
+def chains_of(tile: Tile, reduction: Reduction) -> Row:
+    """How many chains of dependent additions a result has: one, or one for each vector of its partial results, as far as its reduction takes so many."""
+    if not anywhere(tile.partial.lanes > 1):
+        return 1.0
+    running = choose(tile.vectors > 1, larger(reduction.together // tile.vectors, 1.0), reduction.running)
+    return choose(tile.partial.lanes > 1, smaller(running, tile.partial.vectors), 1.0)
 
 
 def block_cycles(nest: Nest, block: Block) -> Row:

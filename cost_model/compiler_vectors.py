@@ -42,8 +42,10 @@ def packed_by_compiler(statement: Statement, elements: Row, lanes: int, *, optim
     if any(loop.intrinsic for loop in nest.loops):
         return Packed(found, loads)
     free: Flag = True
-    for loop, real in zip(nest.loops, nest.real, strict=True):
-        free = free & negated(real & loop.vectorized)
+    for level, (loop, real) in enumerate(zip(nest.loops, nest.real, strict=True)):
+        if loop.vectorized is not False:
+            even: Flag = loop.kind != "reduce" or steps_evenly(nest, level)  # else its annotation has no effect
+            free = free & negated(real & loop.vectorized & even)
     written: Row = elements
     reduced: Flag = nest.store.combiner is None  # an inner loop is a reduction, or there is none
     short: Row = 1.0  # iterations of the unrolled loops inside
@@ -76,18 +78,36 @@ def packed_by_compiler(statement: Statement, elements: Row, lanes: int, *, optim
 def packed_in_line(statement: Statement, level: int, long: bool) -> Flag:
     """Whether the compiler makes vectors of statements written out in a row: copies of a loop whose results are neighbours, if no other loop is vectorised by
     annotation. Their operands are neighbours too, or the same for all, unless the operations take so `long` that collecting operands pays."""
-    nest = statement.nest
-    packed: Flag = True if long else steps_evenly(nest, level)
+    nest, stored = statement.nest, statement.nest.store.buffer
+    packed: Flag = _are_neighbours(statement, stored, level)
+    if packed is False:
+        return False
+    packed = packed & (True if long else steps_evenly(nest, level))
     for other, (loop, real) in enumerate(zip(nest.loops, nest.real, strict=True)):
         packed = packed & negated(real & loop.vectorized & (other != level))
     for buffer, print_ in statement.footprints.items():
-        stride = print_.strides[level]
-        near: Flag = stride is not None and stride == 1.0
-        if buffer is nest.store.buffer:
-            packed = packed & near
-        elif not long:
-            packed = packed & (near | negated(print_.moves[level]))
+        near = _are_neighbours(statement, buffer, level)
+        if buffer is not stored and not long and near is not True:
+            packed = packed & (near | negated(print_.moves[level] & _moves_innermost(statement, buffer)))
     return packed
+
+
+def _are_neighbours(statement: Statement, buffer: Buffer, level: int) -> Flag:
+    """Whether the iterations of a loop access adjacent elements of a buffer."""
+    stride = statement.footprints[buffer].strides[level]
+    return stride is not None and stride == 1.0
+
+
+def _moves_innermost(statement: Statement, buffer: Buffer) -> Flag:
+    """Whether the innermost reduction loop moves a read; if not, vectors of what is far apart are collected before it."""
+    nest, moves = statement.nest, statement.footprints[buffer].moves
+    reductions = [(real, moved) for loop, real, moved in zip(nest.loops, nest.real, moves, strict=True) if loop.kind == "reduce"]
+    if all(moved is True for _, moved in reductions):
+        return True
+    found: Flag = False
+    for real, moved in reductions:
+        found = (real & moved) | (negated(real) & found)  # the last real one decides
+    return found
 
 
 def _loads(statement: Statement, buffer: Buffer, level: int, lanes: int) -> Row:

@@ -29,12 +29,19 @@ class Work:
 
 
 @dataclass(frozen=True, eq=False)
+class Partial:
+    """The vectors of partial results that a tile's innermost reduction runs in. lanes: elements of each, 1 if there are none; vectors: how many it takes."""
+
+    lanes: Row
+    vectors: Row
+
+
+@dataclass(frozen=True, eq=False)
 class Tile:
     """The register tile of a statement, one number per program.
 
     elements: iterations of the tile's loops; vectors: instructions they take; packed: bodies that the compiler vectorizes together by itself; reads:
-    memory reads per body, by buffer; work: instructions per body; runs: how often the tile is entered; bodies: how often its body runs; partial: elements of
-    the vectors of partial results that its innermost reduction runs in, 1 if there are none.
+    memory reads per body, by buffer; work: instructions per body; runs: how often the tile is entered; bodies: how often its body runs.
     """
 
     elements: Row
@@ -44,7 +51,7 @@ class Tile:
     work: Work
     runs: Row
     bodies: Row
-    partial: Row
+    partial: Partial
 
     @cached_property
     def loads(self) -> Row:
@@ -106,9 +113,9 @@ class _Growing:
         self._bodies: Row = 1.0
         self._inside: Flag = True
         self._running: Flag = True
-        self._partial: Row = 1.0
+        self._partial = Partial(1.0, 1.0)
         store = statement.nest.store
-        self._loads = {buffer: _Repeated(print_.moves) for buffer, print_ in statement.footprints.items() if buffer is not store.buffer}
+        self._loads = {buffer: _Repeated(_changes(statement, buffer)) for buffer in statement.footprints if buffer is not store.buffer}
         operations = operations_of(store, optimizes)
         self._computed = [(done, _Repeated(_moves_together(statement, done.reads))) for done in operations]
         self._long = any(done.calls for done in operations)
@@ -118,13 +125,14 @@ class _Growing:
         nest = self._statement.nest
         loop, extent, real = nest.loops[level], nest.extents[level], nest.real[level]
         in_vectors = row(vector_pieces(loop.var.extent, self._lanes))
-        along = loop.vectorized & self._inside & real  # vectors of partial results
+        vectorized = loop.vectorized if loop.vectorized is False else loop.vectorized & steps_evenly(nest, level)
+        along = vectorized & self._inside & real  # vectors of partial results
         bodies = choose(along, in_vectors, extent)
         self.elements = choose(along, self.elements * extent / in_vectors, self.elements)
         self._inside = self._inside & negated(real)
         self._bodies = choose(self._running, self._bodies * bodies, self._bodies)
         self._run(level, real, self._running, bodies)
-        self._partial = choose(along, extent / in_vectors, self._partial)
+        self._partial = Partial(choose(along, extent / in_vectors, self._partial.lanes), choose(along, in_vectors, self._partial.vectors))
 
     def repeat(self, level: int) -> None:
         """Move outwards, past another loop: unrolled inside the innermost reduction, or a vector."""
@@ -134,7 +142,7 @@ class _Growing:
         vectorized = loop.vectorized if loop.vectorized is False else loop.vectorized & self._in_vectors(level)
         if reduces and self._optimizes:
             vectorized = vectorized | (self._inside & packed_in_line(statement, level, self._long))
-        written = self._inside | ((self._partial > 1) & loop.unrolled) if reduces else self._inside & vectorized
+        written = self._inside | ((self._partial.lanes > 1) & loop.unrolled) if reduces else self._inside & vectorized
         if not reduces:
             self._run(level, real & negated(written), True, choose(written, 1.0, extent))
         if not anywhere(written):
@@ -175,8 +183,16 @@ def _moves_together(statement: Statement, reads: Reads) -> Sequence[Flag]:
         return [True] * len(statement.nest.loops)
     found: list[Flag] = [False] * len(statement.nest.loops)
     for buffer in sorted(reads, key=lambda one: one.name):
-        found = [one | other for one, other in zip(found, statement.footprints[buffer].moves, strict=True)]
+        found = [one | other for one, other in zip(found, _changes(statement, buffer), strict=True)]
     return found
+
+
+def _changes(statement: Statement, buffer: Buffer) -> Sequence[Flag]:
+    """The loops that change what is read from a buffer, by level: those that the address moves with, and those around the loop that it is local to, in each of
+    whose iterations it is written anew."""
+    nest, moves = statement.nest, statement.footprints[buffer].moves
+    around = nest.kept_before[max((depth for depth, loop in enumerate(nest.path, 1) if buffer in loop.locals), default=0)]
+    return [*[True] * around, *moves[around:]]
 
 
 def _loads_of(statement: Statement, buffer: Buffer, level: int, vectorized: Flag, pieces: Row) -> Row:

@@ -288,7 +288,7 @@ def _register_tile(statement: Statement, target: Target) -> RegisterTile | None:
         operands=_int(legality.operands(path, store, held, size)),
         registers=registers,
         scalar=not _has_vectors(target, store.buffer.dtype),
-        partial=bool(analytic.estimate(statement, target).tile.partial > 1),
+        partial=bool(analytic.estimate(statement, target).tile.partial.lanes > 1),
     )
 
 

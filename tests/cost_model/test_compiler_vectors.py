@@ -10,7 +10,7 @@ from ansor.cost_model.compiler_vectors import GATHERED, SHUFFLES, packed_by_comp
 from ansor.cost_model.register_tile import register_tile
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import PragmaUnroll, Reorder, Split, Step, Vectorize
+from ansor.schedule.steps import Fuse, PragmaUnroll, Reorder, Split, Step, Vectorize
 from ansor.targets.base import parse_target
 from ansor.te import compute, placeholder, reduce_axis, workloads
 from ansor.te import sum as total
@@ -63,6 +63,14 @@ def test_the_loop_around_a_reduction_that_is_written_out(inner: int, limit: int,
     assert at_once(workloads.matmul(32, 64, 32), *steps) == found
 
 
+@pytest.mark.parametrize(("row", "found"), [(4, 1), (8, LANES)])
+def test_an_annotation_without_effect_hinders_nothing(row: int, found: float) -> None:
+    """A reduction whose index divides is not written as vectors, so the loop around it can be."""
+    a, j, k = placeholder((4, row, 64), name="a"), reduce_axis(4, name="j"), reduce_axis(4, name="k")
+    tensors = [a, compute((64,), lambda i: total(a[j, k, i], axis=[j, k]), name="y")]
+    assert at_once(tensors, Fuse("y", ("j", "k")), Vectorize("y", "j_k_f"), PragmaUnroll("y", 16)) == found
+
+
 def test_not_around_a_long_reduction() -> None:
     assert at_once(workloads.matmul(32, 64, 32)) == 1
 
@@ -92,3 +100,12 @@ def sums_of(value: str, apart: int) -> Statement:
 @pytest.mark.parametrize(("value", "apart", "vectors"), [("a", 1, 1), ("a", 12, 16), ("exp", 1, 1), ("exp", 12, 1)])
 def test_sums_written_out_in_a_row(value: str, apart: int, vectors: int) -> None:
     assert float(np.asarray(register_tile(sums_of(value, apart), LANES, optimizes=True).vectors)) == vectors
+
+
+@pytest.mark.parametrize(("order", "vectors"), [(("i", "k", "r", "j"), 1), (("i", "r", "k", "j"), 16)])
+def test_far_elements_that_the_innermost_reduction_does_not_change(order: tuple[str, ...], vectors: int) -> None:
+    """w[j, k] is far from w[j + 1, k]. With r innermost, a vector of them is collected once for all r."""
+    x, w = placeholder((8, 20), name="x"), placeholder((16, 12), name="w")
+    k, r = reduce_axis((0, 12), name="k"), reduce_axis((0, 20), name="r")
+    weighted = [x, w, compute((8, 16), lambda i, j: total(x[i, r] * w[j, k], axis=[k, r]), name="b")]
+    assert float(np.asarray(register_tile(statement(weighted, Reorder("b", order)), LANES, optimizes=True).vectors)) == vectors

@@ -7,7 +7,7 @@ from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.register_tile import Tile, register_tile
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import Fuse, Reorder, Split, Step, Vectorize
+from ansor.schedule.steps import ComputeAt, Fuse, Reorder, Split, Step, Vectorize
 from ansor.te.tensor import Tensor
 
 LANES = 16
@@ -68,6 +68,15 @@ def test_without_a_reduction_rows_share_what_does_not_move() -> None:
     assert float(tile_of(tensors, *swapped).work.calls) == 1 / 16
 
 
+def test_what_is_read_from_a_local_buffer_changes_with_the_loops_around_it() -> None:
+    """Each row of s is other data in the same place: its exponentials, and the loads of them, are as many as rows have vectors."""
+    a, b, k = te.placeholder((6, 20), name="a"), te.placeholder((20, 32), name="b"), te.reduce_axis(20, name="k")
+    s = te.compute((6, 32), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="s")
+    tensors = [a, b, te.compute((6, 32), lambda i, j: te.exp(s[i, j]), name="y")]
+    tile = tile_of(tensors, ComputeAt("s", "y", "i"), Vectorize("y", "j"))
+    assert (float(tile.work.calls), reads(tile)) == (2, {"s": 2})
+
+
 @pytest.mark.parametrize(("tile", "vectors"), [((8,), 1), ((6,), 6), ((16,), 16)])
 def test_indices_that_divide_are_written_out_by_element(tile: tuple[int, ...], vectors: int) -> None:
     """y[f] = sum over k of a[k, f % 8, f / 8]: eight steps of f move a evenly, but six or sixteen do not."""
@@ -75,3 +84,13 @@ def test_indices_that_divide_are_written_out_by_element(tile: tuple[int, ...], v
     tensors = [a, te.compute((6, 8), lambda i, j: te.sum(a[k, j, i], axis=k), name="y")]
     steps = [Fuse("y", ("i", "j")), Split("y", "i_j_f", tile, 2), Reorder("y", ("i_j_f_0", "k", "i_j_f_1")), Vectorize("y", "i_j_f_1")]
     assert float(tile_of(tensors, *steps).vectors) == vectors
+
+
+@pytest.mark.parametrize(("read", "lanes", "vectors"), [(12, 16, 3), (16, 1, 1)])
+def test_a_reduction_that_divides_its_index_has_no_vectors(read: int, lanes: float, vectors: float) -> None:
+    """y[i] = sum over j and k < 12 of a[i, j, k], as one loop: if rows of a are longer than 12, the C code divides, and writes no vectors."""
+    a = te.placeholder((8, 4, read), name="a")
+    j, k = te.reduce_axis(4, name="j"), te.reduce_axis(12, name="k")
+    tensors = [a, te.compute((8,), lambda i: te.sum(a[i, j, k], axis=[j, k]), name="y")]
+    tile = tile_of(tensors, Fuse("y", ("j", "k")), Vectorize("y", "j_k_f"))
+    assert (float(tile.partial.lanes), float(tile.partial.vectors)) == (lanes, vectors)
