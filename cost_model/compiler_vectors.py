@@ -77,7 +77,8 @@ def packed_by_compiler(statement: Statement, elements: Row, lanes: int, *, optim
 
 def packed_in_line(statement: Statement, level: int, long: bool) -> Flag:
     """Whether the compiler makes vectors of statements written out in a row: copies of a loop whose results are neighbours, if no other loop is vectorised by
-    annotation. Their operands are neighbours too, or the same for all, unless the operations take so `long` that collecting operands pays."""
+    annotation. Their operands are neighbours too, or the same for all, or collected before the innermost reduction if that does not change them, unless the
+    operations take so `long` that collecting operands pays in any case."""
     nest, stored = statement.nest, statement.nest.store.buffer
     packed: Flag = _are_neighbours(statement, stored, level)
     if packed is False:
