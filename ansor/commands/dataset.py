@@ -15,7 +15,7 @@ from rich.table import Table
 
 from ansor.commands.common import make_console, target_of
 from ansor.cost_model.base import PACKAGE, CostModel
-from ansor.cost_model.feature_table import FEATURES_VERSION
+from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
 from ansor.cost_model.fit_network import NetworkOptions
 from ansor.cost_model.lightgbm_model import stage_model
 from ansor.cost_model.network import Network
@@ -134,9 +134,11 @@ def _begin(given: argparse.Namespace) -> tuple[Sequence[Network], NetworkOptions
     """The networks to train further, none by default, and how to train."""
     if not given.begin:
         return (), NETWORK
-    model = pretrained(_family(given, "train the package's model further for")) if given.begin == PACKAGE else load_model(Path(given.begin))
-    if not isinstance(model, NetworkModel) or len(model.networks) != MEMBERS:
-        raise AnsorError(f"asked to train {given.begin} further, which is not a model of {MEMBERS} networks; leave out --begin to start from random weights")
+    of_package = "train the package's model further for", "leave out --begin to start from random weights"
+    model = pretrained(_family(given, *of_package)) if given.begin == PACKAGE else load_model(Path(given.begin))
+    if not isinstance(model, NetworkModel) or [one.width for one in model.networks] != [WIDTH] * MEMBERS:
+        raise AnsorError(f"asked to train {given.begin} further, which is not a model of {MEMBERS} networks that score the package's features; "
+                         "leave out --begin to start from random weights")
     return model.networks, FURTHER
 
 
@@ -178,7 +180,8 @@ def _evaluate(given: argparse.Namespace, console: Console) -> int:
 def _evaluate_model(given: argparse.Namespace, console: Console) -> int:
     if given.split is not None:
         raise AnsorError("asked to hold out tasks for a model that is already trained; leave out --split, or leave out --model to train others")
-    model = pretrained(_family(given, "test the package's model on programs for")) if given.model == PACKAGE else load_model(Path(given.model))
+    of_package = "test the package's model on programs for", "leave out --model to train others"
+    model = pretrained(_family(given, *of_package)) if given.model == PACKAGE else load_model(Path(given.model))
     for target, examples in _examples(given, console):
         unseen = [one for one in examples if fold_of(one.task) == HELD_OUT]
         if not unseen:
@@ -188,12 +191,11 @@ def _evaluate_model(given: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _family(given: argparse.Namespace, asked: str) -> str:
-    """The family of the targets. Raises AnsorError if the package has no model for it; `asked`: to do what."""
+def _family(given: argparse.Namespace, asked: str, instead: str) -> str:
+    """The family of the targets. Raises AnsorError if the package has no model for it; it says what was asked, and what to do instead."""
     target = target_of(given)
     if not knows(target.prior.family, target.unit.name):
-        raise AnsorError(f"asked to {asked} {target}, but the package has no model for it; leave out --{'begin' if given.action == 'train' else 'model'} "
-                         "to train others")
+        raise AnsorError(f"asked to {asked} {target}, but the package has no model for it; {instead}")
     return target.prior.family
 
 

@@ -8,7 +8,8 @@ import pytest
 from ansor.cli import main
 from ansor.commands import dataset as command
 from ansor.cost_model.base import read_document
-from ansor.cost_model.pretrained import weights_of
+from ansor.cost_model.network_model import NetworkModel
+from ansor.cost_model.pretrained import pretrained, weights_of
 from ansor.cost_model.random_model import RandomModel
 from ansor.cost_model.saved import load_model
 from ansor.dataset.operators import DatasetTask
@@ -162,7 +163,9 @@ def test_mistakes_give_one_sentence(folder: Path, capsys: pytest.CaptureFixture[
     assert main([*train, "package", "--target", "vta"]) == 1
     assert "asked to train the package's model further for vta" in capsys.readouterr().err
     RandomModel(0).save(tmp_path / "random.json")
-    assert main([*train, str(tmp_path / "random.json"), "--threads", "1"]) == 1
-    assert "which is not a model of 3 networks; leave out --begin" in capsys.readouterr().err
+    NetworkModel(pretrained().networks[:2]).save(tmp_path / "two.json")
+    for other in ("random.json", "two.json"):
+        assert main([*train, str(tmp_path / other), "--threads", "1"]) == 1
+        assert "which is not a model of 3 networks that score the package's features; leave out --begin" in capsys.readouterr().err
     assert main(["dataset", "eval", str(folder), "--model", "package", "--target", "vta"]) == 1
     assert "asked to test the package's model on programs for vta" in capsys.readouterr().err
