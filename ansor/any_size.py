@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from ansor.api import CompileKeywords, compile
@@ -13,6 +14,7 @@ from ansor.tasks.arguments import check_arguments, check_names, takes_network
 
 if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs
+    from ansor.graph.network import CompiledNetwork
     from ansor.networks.batches import BatchedNetwork
     from ansor.networks.lengths import AnyLengthNetwork
 
@@ -31,12 +33,18 @@ def compile_batches(
 
     Raises ModelError for inputs without a common number of rows and for a model whose rows depend on each other, and the errors of `compile`.
     """
+    from ansor.graph.shared_constants import SharedConstants
+    from ansor.graph.tasks import extract
     from ansor.networks.batches import BatchedNetwork
 
     check_names("compile_batches", options, CompileKeywords, "target")
     check_arguments(example_inputs=example_inputs)
-    RunOptions.of(options, options.get("cost_model")).check_devices([parse_target("cpu" if target is None else target)])  # before the model runs
-    return BatchedNetwork(model, example_inputs, lambda inputs: compile(model, inputs, target, **options))
+    borrowed, shared = _checked(target, options), SharedConstants()
+
+    def compiled(inputs: ExampleInputs) -> CompiledNetwork:
+        return compile(replace(extract(model, inputs, borrowed=borrowed), shared=shared), (), target, **options)
+
+    return BatchedNetwork(model, example_inputs, compiled)
 
 
 @takes_network
@@ -60,21 +68,27 @@ def compile_lengths(
     compiled on first use, calls may raise them, too.
     """
     from ansor.graph.any_length import Calls, extract_lengths
+    from ansor.graph.shared_constants import SharedConstants
     from ansor.networks.lengths import AnyLengthNetwork
     from ansor.networks.padded import PaddedNetwork
 
     check_names("compile_lengths", options, CompileKeywords, "target", "dimension", "lengths")
     check_arguments(example_inputs=example_inputs)
     _check_lengths(dimension, lengths)
-    asked = RunOptions.of(options, options.get("cost_model"))
-    asked.check_devices([parse_target("cpu" if target is None else target)])  # before the model runs
-    borrowed = not asked.measures and "on_tasks" not in options
+    borrowed, shared = _checked(target, options), SharedConstants()
 
     def compiled(given: object, calls: Calls) -> PaddedNetwork:
         extracted = extract_lengths(given, calls, borrowed=borrowed)
-        return PaddedNetwork(compile(extracted.network, (), target, **options), extracted.padding)
+        return PaddedNetwork(compile(replace(extracted.network, shared=shared), (), target, **options), extracted.padding)
 
     return AnyLengthNetwork(model, example_inputs, compiled, dimension, lengths)
+
+
+def _checked(target: str | Target | None, options: CompileKeywords) -> bool:
+    """Whether networks may be read without copying weights. Raises the errors of wrong options, before the model runs."""
+    asked = RunOptions.of(options, options.get("cost_model"))
+    asked.check_devices([parse_target("cpu" if target is None else target)])
+    return not asked.measures and "on_tasks" not in options
 
 
 def _check_lengths(dimension: object, lengths: object) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from ansor.errors import ArgumentError, ModelError
 from ansor.graph.any_length import Calls, Padding, extract_lengths, padding_of
 from ansor.graph.lengths import NotForAnyLength
 from ansor.graph.network import CompiledNetwork
+from ansor.graph.shared_constants import SharedConstants
 from ansor.graph.tasks import ExtractedGraph, extract
 from ansor.graph.traced import argument_text, state_text, traced_text, weight_text
 from ansor.graph.weights import WeightState
@@ -55,6 +56,9 @@ SHAPES_AT_ONCE, CALLS = 8, 3
 """A module's first 8 shapes are compiled on their first call. Later shapes, which may not recur, are compiled on their third call."""
 MOST_COUNTED = 4096
 """The most shapes whose calls are counted. When exceeded, counting starts over."""
+
+CONSTANTS = SharedConstants()
+"""Those of all networks. Dynamo makes several graphs of a model, for changing shapes for example, and each graph has networks of its own."""
 
 Graph = Callable[..., Any]
 
@@ -273,7 +277,7 @@ class _Networks(Locked):
         weights = [one.detach() for alive in made.alive if (one := alive()) is not None]  # `.data` of the originals may be set to other memory and back
         if len(weights) < len(made.alive) or not self._holds(key, made, weights):
             return
-        found = kept_networks.found(made.name, self._target, [_array(one) for one in weights])
+        found = kept_networks.found(made.name, self._target, [_array(one) for one in weights], CONSTANTS)
         with self.lock:
             if found is not None and found.network is not None and self._holds(key, made, weights):
                 made.network = found.network
@@ -296,7 +300,7 @@ class _Networks(Locked):
         lines: list[str] = []
         try:
             extracted, padding = self._read(given, lines.append, dynamic)
-            network = compile(extracted, (), self._target, **self._options)
+            network = compile(replace(extracted, shared=CONSTANTS), (), self._target, **self._options)
         except _NotPadded:
             raise
         except Exception as error:  # PyTorch can run this in any case
@@ -393,7 +397,7 @@ class _Networks(Locked):
 
     def _kept(self, name: str, weights: Sequence[torch.Tensor], state: WeightState) -> _CachedNetwork | None:
         """The network that another process made for such a call."""
-        found = kept_networks.found(name, self._target, [_array(one) for one in weights])
+        found = kept_networks.found(name, self._target, [_array(one) for one in weights], CONSTANTS)
         if found is None:
             return None
         if found.network is None:

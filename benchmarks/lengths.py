@@ -3,7 +3,8 @@
     python benchmarks/lengths.py [bert gpt2 llama_small] [--lengths 128 112 97 40] [--largest 128] [--threads 1]
 
 `padded / exact`: the time of a padded call over that of the exact network; `eager / padded`: that of PyTorch over that of a padded call; medians over turns.
-Weights are random, and nothing is cached. Exits with 1 if a result differs from PyTorch's.
+A line for each model says how much memory the weights of its networks take. Weights are random, and nothing is cached. Exits with 1 if a result differs from
+PyTorch's.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from network_models import NETWORKS
 
 import ansor
 from ansor.measure.interleaved import interleaved, ratio
+from ansor.support.text import format_bytes
 
 TOLERANCE = 1e-3
 TEXT = ("bert", "gpt2", "llama_small")
@@ -34,6 +36,7 @@ def main() -> int:
     warnings.simplefilter("ignore")
     use_threads(given.threads)
     columns = ["padded to", "exact", "padded / exact", "eager / padded", "error"]
+    memory: list[str] = []
     shown, errors = table(f"{target_of(given)}, at most {given.largest} words", ["network", "words"], columns), []
     for name in given.names or TEXT:
         model, target, words = NETWORKS[name].model(), str(target_of(given)), torch.randint(0, 1000, (1, given.largest))
@@ -49,8 +52,13 @@ def main() -> int:
             to = next(one for one in padded.lengths if one >= length)
             ratios = ratio(times["exact"], times["padded"]), ratio(times["padded"], times["eager"])
             shown.add_row(name, str(length), str(to), short(times["exact"].median), *map(str, ratios), f"{errors[-1]:.0e}")
+        weights = [one for made in padded.networks.values() for one in made.network.constants]
+        together = {one.ctypes.data: one.nbytes for one in weights}
+        memory.append(f"{name}: weights of {len(padded.networks)} networks take {format_bytes(sum(together.values()))}, and "
+                      f"{format_bytes(sum(one.nbytes for one in weights))} if each had its own")  # fmt: skip
     out = console()
     out.print(shown)
+    out.print("\n".join(memory))
     out.print(machine_line())
     return int(not all(one <= TOLERANCE for one in errors))
 

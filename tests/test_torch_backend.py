@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch.autograd import forward_ad
 
+import ansor
 from ansor import torch_backend
 from ansor.errors import AnsorWarning
 from ansor.graph.tasks import extract
@@ -116,6 +117,24 @@ def test_weights_that_change_before_each_call(networks: list[object]) -> None:
             module.bias.add_(1)
             torch.testing.assert_close(network(values), module(values), rtol=1e-4, atol=1e-5)
     assert len(networks) == 1
+
+
+def test_networks_of_several_shapes_share_their_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+
+    def watched(*given: Any, **options: Any) -> object:
+        made.append(ansor.compile(*given, **options))
+        return made[-1]
+
+    monkeypatch.setattr(torch_backend, "compile", watched)
+    model = torch.nn.Sequential(torch.nn.Embedding(5000, 8), torch.nn.Flatten(), torch.nn.Linear(16, 3)).eval()
+    fast = compiled(model)
+    for rows in (2, 3):
+        words = torch.randint(0, 5000, (rows, 2))
+        with torch.no_grad():
+            torch.testing.assert_close(fast(words), model(words), rtol=1e-4, atol=1e-5)
+    (one,), (other,) = (network.constants for network in made)
+    assert one.nbytes == 5000 * 8 * 4 and np.shares_memory(one, other)
 
 
 def test_weights_of_inference_mode() -> None:

@@ -59,8 +59,8 @@ class CompiledNetwork(Locked):
     """Calls like the module it was made from: same arguments, same structure of results. Shapes and dtypes are fixed.
 
     Calls from several threads take turns. `arena_bytes`: planned memory; `steps`: the name and the prepared call of each group, in order;
-    `kernels`: those of the tasks; `torch_calls`: the operators that PyTorch runs, each with the reason; `stretch`: the groups of the model that are computed
-    for a few rows of the batch at a time, None if there are none.
+    `kernels`: those of the tasks; `constants`: the large ones, if other networks may share them; `torch_calls`: the operators that PyTorch runs, each with the
+    reason; `stretch`: the groups of the model that are computed for a few rows of the batch at a time, None if there are none.
     """
 
     def __init__(self, extracted: ExtractedGraph, kernels: Sequence[GroupKernel]) -> None:
@@ -71,7 +71,7 @@ class CompiledNetwork(Locked):
         super().__init__()
         plan = plan_memory(extracted)
         self.arena_bytes = plan.size
-        memory = NetworkMemory(max((kernel.workspace_bytes for kernel in kernels), default=0))
+        memory = NetworkMemory(max((kernel.workspace_bytes for kernel in kernels), default=0), extracted.shared)
         arrays = _Arrays(extracted.graph, plan, memory)
         self.steps = tuple(_steps(extracted, kernels, arrays, memory))
         self._run = tuple(step for _, step in self.steps)
@@ -86,6 +86,7 @@ class CompiledNetwork(Locked):
         self.stretch: Stretch | None = None
         self.kernels = tuple(kernels)
         self._arena, self._workspace = arrays.arena, memory.workspace  # prepared calls may hold bare addresses of them
+        self.constants = tuple(memory.constants)
 
     def __repr__(self) -> str:
         torch_steps = sum(name.startswith("torch ") for name, _ in self.steps)
@@ -342,8 +343,14 @@ class _Arrays:
         """Makes room for aligned copies of all constants among these arrays. The jobs copy them."""
         roots = [root for root in dict.fromkeys(self._storage[name][0] for name in names) if root in self._graph.constants]
         given = {root: self._graph.constants[root] for root in roots}
-        self._constants |= {root: self._memory.zeros(array.shape, array.dtype) for root, array in given.items()}
-        return [_Job(array.nbytes, partial(np.copyto, self._constants[root], array)) for root, array in given.items()]
+        shared = {root: found for root, array in given.items() if (found := self._memory.shared(array)) is not None}
+        self._constants |= {root: shared[root] if root in shared else self._memory.zeros(array.shape, array.dtype) for root, array in given.items()}
+        return [_Job(array.nbytes, partial(self._copy, root, array)) for root, array in given.items() if root not in shared]
+
+    def _copy(self, root: str, constant: Array) -> None:
+        """Write a constant to its place, where arrays of the network show it."""
+        np.copyto(self._constants[root], constant)
+        self._memory.offer(self._constants[root])
 
     def constant(self, name: str) -> Array:
         """A constant in the graph's own memory."""

@@ -17,6 +17,7 @@ from ansor.graph.from_torch import Signature, from_torch
 from ansor.graph.fuse import Group, fused
 from ansor.graph.ir import Graph, Node, unused
 from ansor.graph.passes.pipeline import optimised
+from ansor.graph.shared_constants import SharedConstants
 from ansor.graph.weights import WatchedWeights
 from ansor.onnx.module import read_onnx
 from ansor.support.garbage import uncollected
@@ -55,7 +56,8 @@ class ExtractedGraph:
     """A network divided into tasks: the optimised graph, how it is called, and its groups in the order they run.
 
     `torch_calls`: the operators that PyTorch runs, each with the reason. `examples`: the call it was read with, None if there was none;
-    `watched`: the weights of the module, which may change; None if it is not a module.
+    `watched`: the weights of the module, which may change; None if it is not a module. `shared`: constants of other networks, to be used instead of equal ones;
+    None: all constants are the network's own.
     """
 
     graph: Graph
@@ -65,6 +67,7 @@ class ExtractedGraph:
     torch_calls: Mapping[str, str]
     examples: CallArguments | None = None
     watched: WatchedWeights | None = None
+    shared: SharedConstants | None = None
 
     @property
     def weights(self) -> tuple[int, ...]:

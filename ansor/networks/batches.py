@@ -32,7 +32,7 @@ def batch_sizes(rows: int, largest: int) -> list[int]:
 class BatchedNetwork(Locked):
     """Calls like the module, with any number of rows. The first dimension of every input and every result has one element per row.
 
-    `networks`: those compiled so far, by batch size. Each has its own copy of the constants.
+    `networks`: those compiled so far, by batch size. Constants that are equal, and packed alike, are stored once.
     """
 
     def __init__(self, model: object, example_inputs: ExampleInputs, compiled: Callable[[ExampleInputs], CompiledNetwork]) -> None:

@@ -55,6 +55,8 @@ def compiled(
             kept_plans.keep(name, network.kernels, recording.lines)
     network.run_by(joined)
     network.writer, network.stretch = NetworkWriter(target), found.stretch
+    if whole.shared is not None:
+        whole.shared.add(network.constants)
     found.record(whole, target, asked.records)
     return network
 

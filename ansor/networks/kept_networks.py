@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from ansor.targets.base import Target, parse_target
 
 if TYPE_CHECKING:
     from ansor.graph.network import CompiledNetwork
+    from ansor.graph.shared_constants import SharedConstants
     from ansor.graph.tasks import ExtractedGraph
 
 PART = "networks"
@@ -53,8 +54,8 @@ def name_of(target: str, words: Sequence[object]) -> str:
     return kept_data.name_of((sorted(identity(parsed).items()), scorer, package_state(), tuple(words)))
 
 
-def found(name: str, target: str, weights: Sequence[Array | None]) -> KeptNetwork | None:
-    """The network kept under that name. weights: the weights of the model, None for those that NumPy cannot hold."""
+def found(name: str, target: str, weights: Sequence[Array | None], shared: SharedConstants | None = None) -> KeptNetwork | None:
+    """The network kept under that name. weights: the weights of the model, None for those that NumPy cannot hold; shared: as in `ExtractedGraph`."""
     content = kept_data.read(PART, name)
     if content is None:
         return None
@@ -65,7 +66,7 @@ def found(name: str, target: str, weights: Sequence[Array | None]) -> KeptNetwor
         network = None
         if data["network"]:
             constants = {key: constant_of(one, rest, weights) for key, one in data["network"]["constants"].items()}
-            network = network_of(data["network"], constants, parse_target(target))
+            network = network_of(data["network"], constants, parse_target(target), shared)
         return KeptNetwork(network, data["about"]) if network or not data["network"] else None
     except (AnsorError, LookupError, ValueError, TypeError, AttributeError, RuntimeError, OSError):  # not a form that we write
         return None
@@ -94,13 +95,13 @@ def keep(
     kept_data.write(PART, name, b"".join([head, b"\n", *chunks]), MOST_BYTES)
 
 
-def network_of(data: Mapping[str, Any], constants: Mapping[str, Array], target: Target) -> CompiledNetwork | None:
+def network_of(data: Mapping[str, Any], constants: Mapping[str, Array], target: Target, shared: SharedConstants | None = None) -> CompiledNetwork | None:
     """The network that is kept as `data`; None if a library is no longer kept."""
     from ansor.graph.graph_data import of_data
     from ansor.graph.network import CompiledNetwork
     from ansor.graph.row_parts import Stretch
 
-    extracted = of_data(data["graph"], constants)
+    extracted = replace(of_data(data["graph"], constants), shared=shared)
     kernels = kernels_of(data["kernels"], extracted, target)
     if kernels is None:
         return None
@@ -108,6 +109,8 @@ def network_of(data: Mapping[str, Any], constants: Mapping[str, Array], target: 
     network.run_by(joined)
     network.writer = NetworkWriter(target)
     network.stretch = Stretch(*data["stretch"]) if data["stretch"] else None
+    if shared is not None:
+        shared.add(network.constants)
     return network
 
 

@@ -33,7 +33,7 @@ Compiled = Callable[[object, Calls], PaddedNetwork]
 class AnyLengthNetwork(Locked):
     """Calls like the module, with inputs of any length up to that of the example inputs. `lengths`: those that calls are padded to.
 
-    `networks`: those compiled so far, by length. Each has its own copy of the constants.
+    `networks`: those compiled so far, by length. Constants that are equal, and packed alike, are stored once.
     """
 
     def __init__(self, model: object, example_inputs: ExampleInputs, compiled: Compiled, dimension: Dimension, lengths: Sequence[int] | None = None) -> None:

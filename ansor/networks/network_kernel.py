@@ -99,4 +99,4 @@ def _arrays(code: CSource, arrays: Sequence[Array], memory: NetworkMemory, like:
 def _physical(argument: Argument, array: Array, memory: NetworkMemory) -> Array:
     room = memory.zeros((argument.physical_size,), argument.physical_dtype)
     argument.put_physical(array, room)
-    return room
+    return memory.complete(room)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ansor.graph.memory import ALIGNMENT
-from ansor.graph.network_memory import CHUNK, LARGE_PAGE, LEAST, NetworkMemory
+from ansor.graph.network_memory import CHUNK, LARGE_PAGE, NetworkMemory
+from ansor.graph.shared_constants import LEAST
 
 Array = NDArray[np.generic]
 

@@ -120,6 +120,15 @@ def test_any_number_of_rows_gives_what_pytorch_gives() -> None:
     assert repr(net) == "BatchedNetwork(up to 4 rows at once; compiled for 4, 2, 1)"
 
 
+def test_weights_are_in_memory_once() -> None:
+    model = torch.nn.Sequential(torch.nn.Embedding(5000, 8), torch.nn.Flatten(), torch.nn.Linear(16, 3)).eval()
+    net = ansor.compile_batches(model, torch.randint(0, 5000, (2, 2)), progress=False, library=False)
+    few = torch.randint(0, 5000, (3, 2))
+    torch.testing.assert_close(net(few), model(few), rtol=1e-4, atol=1e-5)
+    (one,), (other,) = (net.networks[size].constants for size in (1, 2))
+    assert one.nbytes == 5000 * 8 * 4 and np.shares_memory(one, other)
+
+
 def test_arrays_in_arrays_out_and_inputs_by_name() -> None:
     model = torch.nn.Linear(5, 2).eval()
     net = ansor.compile_batches(model, {"input": torch.rand(2, 5)}, progress=False, library=False)

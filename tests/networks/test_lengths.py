@@ -102,6 +102,18 @@ def test_calls_of_every_length() -> None:
     assert sorted(net.networks) == [16, 24] and repr(net) == "AnyLengthNetwork(lengths up to 24; compiled for 24, 16)"
 
 
+def test_weights_that_are_packed_alike_are_in_memory_once() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(128, 512), torch.nn.ReLU(), torch.nn.Linear(512, 128)).eval()
+    x = torch.randn(1, 24, 128)
+    net = compiled(model, (x,))
+    for length in (24, 12):
+        assert_close(net(x[:, :length]), model(x[:, :length]), rtol=1e-4, atol=1e-5)
+    weights = [one for made in net.networks.values() for one in made.network.constants]
+    for one in weights:
+        assert sum(np.array_equal(one.view(np.uint8), other.view(np.uint8)) for other in {each.ctypes.data: each for each in weights}.values()) == 1
+    assert len(weights) == 4 and {one.nbytes for one in weights} == {128 * 512 * 4}
+
+
 def test_numpy_in_and_out() -> None:
     net = compiled(Branching(1, 99), (torch.randn(2, 12),), lengths=[6])
     given = np.random.default_rng(0).standard_normal((2, 5), np.float32)
