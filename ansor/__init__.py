@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from ansor.networks.batches import BatchedNetwork as BatchedNetwork
     from ansor.networks.lengths import AnyLengthNetwork as AnyLengthNetwork
     from ansor.networks.loaded_network import LoadedNetwork as LoadedNetwork
-    from ansor.networks.loaded_network import load as load
+    from ansor.networks.loaded_sizes import LoadedSizes as LoadedSizes
+    from ansor.networks.loading import load as load
     from ansor.run.program import Program as Program
     from ansor.run.states import Progress as Progress
     from ansor.run.states import TaskState as TaskState
@@ -60,14 +61,14 @@ _PLACES = {
     "SketchPolicy": "ansor.api", "TaskState": "ansor.run.states", "TimingOptions": "ansor.measure.timing", "TuningOptions": "ansor.api",
     "auto_schedule": "ansor.api", "build": "ansor.manual.program", "compile": "ansor.api",
     "compile_batches": "ansor.any_size", "compile_int8": "ansor.api", "compile_lengths": "ansor.any_size", "create_schedule": "ansor.manual.schedule",
-    "load": "ansor.networks.loaded_network",
+    "LoadedSizes": "ansor.networks.loaded_sizes", "load": "ansor.networks.loading",
     "export": "ansor.api", "extract_int8_tasks": "ansor.integer.extracting",
     "extract_tasks": "ansor.api", "load_records": "ansor.measure.record:load", "lower": "ansor.manual.program", "register_workload": "ansor.tasks.workloads",
     "create_pack": "ansor.api", "import_pack": "ansor.api", "load_pack": "ansor.measure.pack", "tune_tasks": "ansor.api",
 }
 
-__all__ = ["AnsorError", "AnsorWarning", "AnyLengthNetwork", "BatchedNetwork", "CompiledNetwork", "Kernel", "LoadedNetwork", "Pin", "Program",
-           "Progress", "RecordToFile", "SearchTask", "SketchPolicy", "TaskState", "TimingOptions", "TuningOptions", "auto_schedule", "build",
+__all__ = ["AnsorError", "AnsorWarning", "AnyLengthNetwork", "BatchedNetwork", "CompiledNetwork", "Kernel", "LoadedNetwork", "LoadedSizes", "Pin",
+           "Program", "Progress", "RecordToFile", "SearchTask", "SketchPolicy", "TaskState", "TimingOptions", "TuningOptions", "auto_schedule", "build",
            "compile", "compile_batches", "compile_int8", "compile_lengths", "create_pack", "create_schedule", "export", "extract_int8_tasks",
            "extract_tasks", "import_pack", "load", "load_pack", "load_records", "lower", "register_workload", "te", "tune_tasks"]
 

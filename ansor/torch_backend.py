@@ -20,10 +20,11 @@ from torch.autograd import forward_ad
 
 from ansor.api import CompileKeywords, compile
 from ansor.errors import ArgumentError, ModelError
-from ansor.graph.any_length import Calls, Padding, extract_lengths, padding_of
+from ansor.graph.any_length import Calls, extract_lengths
 from ansor.graph.lengths import NotForAnyLength
 from ansor.graph.network import CompiledNetwork
 from ansor.graph.shared_constants import SharedConstants
+from ansor.graph.spans import Padding, padding_of
 from ansor.graph.tasks import ExtractedGraph, extract
 from ansor.graph.traced import argument_text, state_text, traced_text, weight_text
 from ansor.graph.weights import WeightState

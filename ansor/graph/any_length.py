@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from torch.utils import _pytree as pytree
@@ -14,9 +13,10 @@ from ansor.graph.export import CallArguments, Report
 from ansor.graph.from_torch import Signature, TorchModel, from_torch
 from ansor.graph.ir import unused
 from ansor.graph.length_rules import with_any_length
-from ansor.graph.lengths import LENGTH, AnyLength, NotForAnyLength, Pair, Span, Spans
+from ansor.graph.lengths import LENGTH, AnyLength, NotForAnyLength, Pair
 from ansor.graph.opened import opened
 from ansor.graph.passes.pipeline import optimised
+from ansor.graph.spans import Padding
 from ansor.graph.tasks import ExtractedGraph, with_graph
 from ansor.support.garbage import uncollected
 from ansor.support.text import first_line
@@ -24,23 +24,6 @@ from ansor.support.text import first_line
 Calls = Mapping[int, CallArguments]
 """Calls of a model whose inputs have the same shapes but for one extent, by that length: first the one to read, then one to compare it with, or several in
 order of preference, for models that do not take every length."""
-
-
-@dataclass(frozen=True)
-class Padding:
-    """How a network for calls of `least` to `length` elements is called: with inputs of `length` elements, and the true length as the keyword argument
-    `keyword`, int32 of shape (1,). `ends`: for each result that is an array, the dimensions that follow the length."""
-
-    keyword: str
-    ends: tuple[Spans | None, ...]
-    length: int
-    least: int
-
-
-def padding_of(data: Mapping[str, Any]) -> Padding:
-    """From the form in JSON, `dataclasses.asdict`."""
-    ends = tuple(None if one is None else tuple(Span(**span) for span in one) for one in data["ends"])
-    return Padding(data["keyword"], ends, data["length"], data["least"])
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansor.graph.ir import ELEMENTWISE, Node, Value
-from ansor.graph.lengths import LENGTH_VALUE, AnyLength, Masks, NotForAnyLength, Pair, Span, Spans, inputs_of, span_at
+from ansor.graph.lengths import LENGTH_VALUE, AnyLength, Masks, NotForAnyLength, Pair, inputs_of
+from ansor.graph.spans import Span, Spans, span_at
 from ansor.te.expr import computed
 
 

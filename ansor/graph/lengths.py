@@ -15,54 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from ansor.errors import ModelError
 from ansor.graph.ir import Array, Graph, Node, Rewriter, Value, unused
+from ansor.graph.spans import Span, Spans, before
 
 LENGTH = "length"
 """The name of the input that is added, unless it is taken."""
 
 LENGTH_VALUE = Value((1,), "int32")
-
-A = TypeVar("A", Array, torch.Tensor)
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A dimension that follows the length: [outer, length, inner] elements, flattened. zero: whether all elements beyond the end are known to be 0,
-    or NaN if those before it are NaN, as the weights of a softmax are."""
-
-    axis: int
-    outer: int = 1
-    inner: int = 1
-    zero: bool = False
-
-    def extent(self, length: int) -> int:
-        """The extent of the dimension for inputs of a length."""
-        return self.outer * length * self.inner
-
-    @property
-    def plain(self) -> bool:
-        """Whether the dimension is the sequence itself."""
-        return self.outer == self.inner == 1
-
-    def at(self, axis: int) -> Span:
-        """The same in another dimension, with unknown values beyond the end."""
-        return Span(axis, self.outer, self.inner)
-
-
-Spans = tuple[Span, ...]
-"""The dimensions of an array that follow the length, in order."""
-
-
-def span_at(spans: Spans, axis: int) -> Span | None:
-    """The span of a dimension, None if it does not follow the length."""
-    return next((one for one in spans if one.axis == axis), None)
 
 
 @dataclass(frozen=True)
@@ -191,21 +155,6 @@ def _repeated(one: tuple[int, ...], two: tuple[int, ...], pair: Pair) -> list[Sp
     if two[differ[0]] != times * pair.shorter:
         return []
     return [(Span(differ[0], outer=times),), (Span(differ[0], inner=times),)]
-
-
-def before(array: A, spans: Spans, length: int, end: int) -> A:
-    """The elements of an array that lie before an end, for all its spans: inputs of that length give the same shape."""
-    for span in spans:
-        array = _before(array, span, length, end)
-    return array
-
-
-def _before(array: A, span: Span, length: int, end: int) -> A:
-    first, rest = array.shape[: span.axis], array.shape[span.axis + 1 :]
-    apart = array.reshape(*first, span.outer, length, span.inner, *rest)
-    inside: Any = (*(slice(None),) * (span.axis + 1), slice(end))  # NumPy and PyTorch type indices differently
-    kept: A = apart[inside]
-    return kept.reshape(*first, span.extent(end), *rest)
 
 
 def _same(one: Array, two: Array) -> bool:

@@ -7,6 +7,7 @@ nothing is padded, and no row is computed twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,37 +17,29 @@ from ansor.errors import ModelError
 from ansor.graph.export import CallArguments, ExampleInputs, split_inputs
 from ansor.graph.network import CompiledNetwork
 from ansor.graph.opened import closed
-from ansor.graph.weights import WeightState
-from ansor.networks.model_runs import Leaf, Leaves, equal, evaluating, flat, nested, results, weights_of
-from ansor.support.forked import Locked
+from ansor.networks.model_runs import Leaf, Leaves, equal, evaluating, flat, nested, results
+from ansor.networks.saving import save_sizes
+from ansor.networks.sized import SizedNetworks
+from ansor.networks.sizes import all_batch_sizes, batch_sizes
 from ansor.support.text import counted, first_line
 
 
-def batch_sizes(rows: int, largest: int) -> list[int]:
-    """The sizes of the batches in which this many rows are computed, the largest first."""
-    sizes = [largest] * (rows // largest)
-    left = rows % largest
-    return sizes + [1 << bit for bit in reversed(range(left.bit_length())) if left >> bit & 1]
+class BatchedNetwork(SizedNetworks[CompiledNetwork]):
+    """Calls like the module, with any number of rows. The first dimension of every input and every result has one element per row."""
 
-
-class BatchedNetwork(Locked):
-    """Calls like the module, with any number of rows. The first dimension of every input and every result has one element per row.
-
-    `networks`: those compiled so far, by batch size. Constants that are equal, and packed alike, are stored once.
-    """
+    MADE_BY, SIZE = "compile_batches", "{} rows"
 
     def __init__(self, model: object, example_inputs: ExampleInputs, compiled: Callable[[ExampleInputs], CompiledNetwork]) -> None:
         """`compiled`: compiles a network for one batch size. Raises ModelError for inputs without a common number of rows, at least two, and for a model whose
         results for a row depend on the other rows. The model is run to test this."""
-        super().__init__()
-        self._model, self._examples = model, split_inputs(example_inputs)
+        super().__init__(model)
+        self._examples = split_inputs(example_inputs)
         leaves, _ = flat(self._examples)
         self.largest = _rows(leaves, "the example inputs")
         if self.largest < 2:
             raise ModelError("asked for a network of any batch size with example inputs of one row; give as many as should be computed at once, at least 2")
         _check_independent(model, self._examples, self.largest)
-        self._compiled, self._weights = compiled, WeightState(weights_of(model))
-        self.networks: dict[int, CompiledNetwork] = {}
+        self._compiled = compiled
         self._network(self.largest)
 
     def __repr__(self) -> str:
@@ -66,18 +59,17 @@ class BatchedNetwork(Locked):
             first += size
         return parts[0][1] if len(parts) == 1 else _joined(parts)
 
-    def _network(self, size: int) -> CompiledNetwork:
-        known = self.networks.get(size)
-        if known is not None:
-            return known
-        with self.lock:
-            if size not in self.networks:
-                if not self._weights.is_of(weights_of(self._model)):
-                    raise ModelError(f"asked to compile the network for {size} rows after the model's weights have changed; call compile_batches again")
-                leaves, tree = flat(self._examples)
-                args, kwargs = nested(_sliced(leaves, 0, size), tree)
-                self.networks[size] = self._compiled(kwargs if kwargs and not args else args)
-            return self.networks[size]
+    @property
+    def sizes(self) -> Sequence[int]:
+        return all_batch_sizes(self.largest)
+
+    def _made(self, size: int) -> CompiledNetwork:
+        leaves, tree = flat(self._examples)
+        args, kwargs = nested(_sliced(leaves, 0, size), tree)
+        return self._compiled(kwargs if kwargs and not args else args)
+
+    def _save(self, networks: dict[int, CompiledNetwork], folder: Path) -> None:
+        save_sizes(networks, folder)
 
 
 def _rows(leaves: Leaves, what: str) -> int:

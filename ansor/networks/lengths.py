@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import index
+from pathlib import Path
 
 import torch
 
@@ -17,10 +18,11 @@ from ansor.graph.any_length import Calls
 from ansor.graph.call_shape import arranged
 from ansor.graph.export import CallArguments, ExampleInputs, parameters_of, split_inputs
 from ansor.graph.lengths import NotForAnyLength
-from ansor.graph.weights import WeightState
-from ansor.networks.model_runs import Leaf, Leaves, alike, evaluating, flat, nested, results, weights_of
+from ansor.networks.model_runs import Leaf, Leaves, alike, evaluating, flat, nested, results
 from ansor.networks.padded import PaddedNetwork, lengths_to_try, lengths_up_to, others_of, padded_or_cut
-from ansor.support.forked import Locked
+from ansor.networks.saving import save_sizes
+from ansor.networks.sized import SizedNetworks
+from ansor.networks.sizes import size_for
 from ansor.support.text import first_line
 
 Dimension = int | Mapping[str, int]
@@ -30,20 +32,19 @@ Compiled = Callable[[object, Calls], PaddedNetwork]
 """Reads and compiles a model for one length."""
 
 
-class AnyLengthNetwork(Locked):
-    """Calls like the module, with inputs of any length up to that of the example inputs. `lengths`: those that calls are padded to.
+class AnyLengthNetwork(SizedNetworks[PaddedNetwork]):
+    """Calls like the module, with inputs of any length up to that of the example inputs. `lengths`: those that calls are padded to."""
 
-    `networks`: those compiled so far, by length. Constants that are equal, and packed alike, are stored once.
-    """
+    MADE_BY, SIZE = "compile_lengths", "the length {}"
 
     def __init__(self, model: object, example_inputs: ExampleInputs, compiled: Compiled, dimension: Dimension, lengths: Sequence[int] | None = None) -> None:
         """compiled: what compiles a network for one length; dimension, lengths: as in `compile_lengths`.
 
         Raises ModelError for inputs without such a dimension, and for a model whose results for shorter inputs do not follow from its graph."""
-        super().__init__()
         if not isinstance(model, torch.nn.Module):
             raise ModelError(f"asked for a network of any length of a {type(model).__name__}; give a PyTorch module, which is also run to compare results")
-        self._model, self._compiled = model, compiled
+        super().__init__(model)
+        self._module, self._compiled = model, compiled
         examples = split_inputs(example_inputs)
         self._parameters, self._positional, self._keywords = parameters_of(model), len(examples[0]), list(examples[1])
         self._leaves, self._tree = flat(examples)
@@ -52,7 +53,6 @@ class AnyLengthNetwork(Locked):
         if self.largest < 2:
             raise ModelError(f"asked for a network of any length with example inputs of the length {self.largest}; give the longest that should be computed")
         self.lengths = _checked(lengths, self.largest)
-        self._weights, self.networks = WeightState(weights_of(model)), dict[int, PaddedNetwork]()
         self._network(self.largest)
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class AnyLengthNetwork(Locked):
         if not 0 < length <= self.largest:
             raise ModelError(f"a network of any length was called with inputs of the length {length}, and takes 1 to {self.largest}; "
                              "for more, give longer example inputs")  # fmt: skip
-        network = self._network(next(one for one in self.lengths if one >= length))
+        network = self._network(size_for(length, self.lengths))
         if length < network.padding.least:
             raise ModelError(f"a network of any length was called with inputs of the length {length}, but the model needs at least {network.padding.least}")
         return network(nested(self._of_length(leaves, network.padding.length), tree), length)
@@ -93,23 +93,22 @@ class AnyLengthNetwork(Locked):
         pairs = zip(leaves, self._axes, strict=True)
         return [leaf if axis is None or not isinstance(leaf, Leaf) else padded_or_cut(leaf, axis, length) for leaf, axis in pairs]
 
-    def _network(self, length: int) -> PaddedNetwork:
-        known = self.networks.get(length)
-        if known is not None:
-            return known
-        with self.lock:
-            if length not in self.networks:
-                if not self._weights.is_of(weights_of(self._model)):
-                    raise ModelError(f"asked to compile the network for the length {length} after the model's weights have changed; call compile_lengths again")
-                self.networks[length] = self._made(length)
-            return self.networks[length]
+    @property
+    def sizes(self) -> Sequence[int]:
+        return self.lengths
+
+    def _save(self, networks: dict[int, PaddedNetwork], folder: Path) -> None:
+        arrays = {size: tuple(one for one in made.padding.ends if one is not None) for size, made in networks.items()}
+        paddings = {size: replace(made.padding, ends=arrays[size]) for size, made in networks.items()}
+        axes = [axis for leaf, axis in zip(self._leaves, self._axes, strict=True) if isinstance(leaf, Leaf)]
+        save_sizes({size: made.network for size, made in networks.items()}, folder, paddings, axes)
 
     def _made(self, length: int) -> PaddedNetwork:
         """The network for one length, compared with the model."""
         place = self.lengths.index(length)
         shortest = self.lengths[place - 1] + 1 if place else 1
         calls = {one: nested(self._of_length(self._leaves, one), self._tree) for one in (length, *others_of(length, shortest))}
-        made = self._compiled(self._model, calls)
+        made = self._compiled(self._module, calls)
         shortest = min(max(shortest, made.padding.least), length)
         if shortest == 1 and not self._agrees(made, 1):  # models may treat one element as a case of its own
             made, shortest = replace(made, padding=replace(made.padding, least=2)), 2
@@ -121,8 +120,8 @@ class AnyLengthNetwork(Locked):
     def _agrees(self, made: PaddedNetwork, length: int) -> bool:
         """Whether the network computes what the model does for a length, with the rest of the example inputs beyond the end."""
         try:
-            with torch.no_grad(), evaluating(self._model):
-                wanted = results(self._model, self._tree, self._of_length(self._leaves, length))
+            with torch.no_grad(), evaluating(self._module):
+                wanted = results(self._module, self._tree, self._of_length(self._leaves, length))
         except Exception as error:  # models may raise anything
             if length == 1:
                 return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,24 +21,18 @@ from ansor.graph.network_memory import NetworkMemory
 from ansor.graph.plan import ARENA, NetworkPlan, Place, PlacedArray, nest, out_of_range
 from ansor.measure.machine_identity import processor_identity
 from ansor.networks.plan_code import ENTRY
-from ansor.networks.saved_network import SavedNetwork, read
+from ansor.networks.saved_network import SavedNetwork
 from ansor.networks.saving import built
 from ansor.support.forked import Locked
 from ansor.support.html_text import table
-from ansor.support.names import known_names
 from ansor.support.text import counted, first_line, format_bytes
 
 Array = NDArray[np.generic]
 
 
-@known_names()
-def load(folder: str | Path) -> LoadedNetwork:
-    """Load a network that `save` of a compiled network wrote. It is code, which is run. On another processor it is built again from its C, once.
-
-    Raises MeasureError if it is missing, damaged, of another version, or cannot be built for this processor.
-    """
-    place = Path(folder)
-    saved = read(place)
+def loaded(saved: SavedNetwork, place: Path) -> LoadedNetwork:
+    """A network that was read from a place. On another processor it is built again from its C, once. Raises MeasureError if that is impossible, or if it is
+    damaged."""
     try:
         bring_pool(saved.pool)
         if saved.processor != processor_identity():
@@ -106,7 +100,12 @@ class LoadedNetwork(Locked):
     def __call__(self, *args: Array, **named: Array) -> object:
         """Raises ArgumentError or ArgumentTypeError, naming the input, for anything but arrays of the shapes and dtypes that the network is for, and
         OutOfRangeError, an IndexError, for indices outside the table that they look up."""
-        given = self._given(args, named)
+        return nest(self.plan.results, self.run(in_order(self.plan.inputs, args, named)))
+
+    def run(self, given: Sequence[Array]) -> list[Array]:
+        """The results, not nested, for the inputs in order; raises what a call raises."""
+        for one, array in zip(self.plan.inputs, given, strict=True):
+            _check_array(one, array)
         with self.lock:
             if self._running:
                 raise ModelError("asked to call a network while it is running, from a finalizer or a signal handler; call it afterwards")
@@ -115,7 +114,7 @@ class LoadedNetwork(Locked):
                 for place, array in zip(self._inputs.values(), given, strict=True):
                     np.copyto(place, array)
                 self._run_once()
-                return nest(self.plan.results, [array.copy() for array in self._outputs])
+                return [array.copy() for array in self._outputs]
             finally:
                 self._running = False
 
@@ -132,17 +131,6 @@ class LoadedNetwork(Locked):
             indices = self._bytes(check.place, check.count * np.dtype(check.dtype).itemsize).view(check.dtype)
             raise OutOfRangeError(out_of_range(check.name, indices, check.rows))
 
-    def _given(self, args: tuple[Array, ...], named: Mapping[str, Array]) -> list[Array]:
-        names = [one.name for one in self.plan.inputs]
-        late = names[len(args) :]
-        if len(args) > len(names) or set(named) != set(late):
-            found = f"{counted(len(args), 'array')} by position" + (f" and {', '.join(named)} by name" if named else "")
-            raise ArgumentTypeError(f"the network was called with {found}; it takes {', '.join(names) or 'none'}, in this order or by name")
-        given = [*args, *(named[name] for name in late)]
-        for one, array in zip(self.plan.inputs, given, strict=True):
-            _check_array(one, array)
-        return given
-
     def _view(self, one: PlacedArray) -> Array:
         size = int(np.prod(one.shape, dtype=np.int64)) * np.dtype(one.dtype).itemsize
         return self._bytes(one.place, size).view(one.dtype).reshape(one.shape)
@@ -152,6 +140,16 @@ class LoadedNetwork(Locked):
         if found.nbytes != size:
             raise ValueError(f"{size} bytes at {place.offset} are outside the {place.memory}")
         return found
+
+
+def in_order(inputs: Sequence[PlacedArray], args: tuple[Array, ...], named: Mapping[str, Array]) -> list[Array]:
+    """The arrays of a call, in the order of the inputs. Raises ArgumentTypeError if there is one too many, or too few."""
+    names = [one.name for one in inputs]
+    late = names[len(args) :]
+    if len(args) > len(names) or set(named) != set(late):
+        found = f"{counted(len(args), 'array')} by position" + (f" and {', '.join(named)} by name" if named else "")
+        raise ArgumentTypeError(f"the network was called with {found}; it takes {', '.join(names) or 'none'}, in this order or by name")
+    return [*args, *(named[name] for name in late)]
 
 
 def _check_array(wanted: PlacedArray, array: object) -> None:

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from ansor.graph.any_length import Padding
 from ansor.graph.export import CallArguments
-from ansor.graph.lengths import Spans, before
 from ansor.graph.network import CompiledNetwork
 from ansor.graph.opened import closed
+from ansor.graph.spans import Padding, Spans, before
 from ansor.networks.model_runs import Leaf, flat
+from ansor.networks.sizes import padded_array
 
 SHORTEST, STEP = 16, 8
 """The least length that networks are compiled for by default, since calls take hardly less time below; and what all but the largest are multiples of."""
@@ -80,8 +80,6 @@ def padded_or_cut(leaf: Leaf, axis: int, length: int) -> Leaf:
     whole = (slice(None),) * axis
     if more <= 0:
         return leaf[(*whole, slice(length))]
-    last = leaf[(*whole, slice(-1, None))]
     if isinstance(leaf, torch.Tensor):
-        assert isinstance(last, torch.Tensor)
-        return torch.cat([leaf, last.expand(*leaf.shape[:axis], more, *leaf.shape[axis + 1 :])], axis)
-    return np.concatenate([leaf, np.repeat(np.asarray(last), more, axis)], axis)
+        return torch.cat([leaf, leaf[(*whole, slice(-1, None))].expand(*leaf.shape[:axis], more, *leaf.shape[axis + 1 :])], axis)
+    return padded_array(leaf, axis, length)

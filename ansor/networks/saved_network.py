@@ -11,9 +11,11 @@ import hashlib
 import json
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ansor.errors import MeasureError
 from ansor.graph.plan import ARENA, CONSTANTS, Call, Check, NetworkPlan, Place, PlacedArray, PlannedKernel, Room
@@ -56,10 +58,11 @@ class SavedNetwork:
             raise MeasureError(f"asked to save a network in {folder}, which cannot be written to ({error.strerror or error}); name another folder") from error
 
 
-def read(folder: Path) -> SavedNetwork:
-    """The network in a folder. Raises MeasureError unless it is complete and of this version."""
+@contextmanager
+def reading(folder: Path) -> Iterator[None]:
+    """Inside the `with` block, errors of files that are missing, damaged or of another form become a MeasureError that says what to do."""
     try:
-        return _read(folder)
+        yield
     except OSError as error:
         other = "it holds a saved kernel, for ansor.Kernel.load" if (folder / "kernel.json").exists() else ""
         other = "it holds a network as C, to be built (docs/networks.md)" if (folder / "network.h").exists() else other
@@ -69,7 +72,8 @@ def read(folder: Path) -> SavedNetwork:
         raise MeasureError(f"{folder}: the saved network cannot be read ({type(error).__name__}: {brief(ascii(str(error))[1:-1])}); save it again") from error
 
 
-def _read(folder: Path) -> SavedNetwork:
+def about_in(folder: Path) -> Mapping[str, Any]:
+    """What network.json says. Raises MeasureError if it is damaged or of another version; for other errors see `reading`."""
     about = json.loads((folder / ABOUT).read_bytes())
     if not isinstance(about, dict):
         raise ValueError(f"{ABOUT} does not hold an object")
@@ -77,18 +81,27 @@ def _read(folder: Path) -> SavedNetwork:
         raise MeasureError(f"{folder}: a network in format version {told(about['version'])}, but this package reads {VERSION}; save it again")
     if about[SEAL] != sealed(about)[SEAL]:
         raise MeasureError(f"{folder}: {ABOUT} is damaged; save the network again")
+    return about
+
+
+def network_in(folder: Path, about: Mapping[str, Any]) -> SavedNetwork:
+    """The network of which network.json says this. Raises MeasureError if a file is damaged; for other errors see `reading`."""
     names = [*about["texts"], LIBRARY, *([POOL] if POOL in about["digests"] else [])]
     files = {name: (folder / name).read_bytes() for name in names}
-    constants = _mapped(folder / CONSTANTS_FILE)
+    constants = mapped(folder / CONSTANTS_FILE)
     for name in (*names, CONSTANTS_FILE):
-        found = hashlib.sha256(files.get(name, constants)).hexdigest()
-        if found != about["digests"][name]:
-            raise MeasureError(f"{folder}: {name} is damaged, or was only partly saved; save the network again")
+        checked(folder, name, files.get(name, constants), about["digests"])
     texts = {name: files[name].decode() for name in about["texts"]}
     return SavedNetwork(plan_of_data(about["plan"]), about["processor"], about["mcpu"], texts, files[LIBRARY], constants, files.get(POOL, b""))
 
 
-def _mapped(path: Path) -> bytes | mmap.mmap:
+def checked(folder: Path, name: str, content: bytes | mmap.mmap, digests: Mapping[str, str]) -> None:
+    """Raises MeasureError unless a file holds what was written to it."""
+    if hashlib.sha256(content).hexdigest() != digests[name]:
+        raise MeasureError(f"{folder}: {name} is damaged, or was only partly saved; save the network again")
+
+
+def mapped(path: Path) -> bytes | mmap.mmap:
     """The bytes of a file, read-only. An empty one cannot be mapped."""
     with path.open("rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if os.fstat(file.fileno()).st_size else b""

@@ -1,10 +1,10 @@
-"""Saves a compiled network in a folder."""
+"""Saves compiled networks in a folder."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +17,13 @@ from ansor.networks.exporting import export
 from ansor.networks.plan_code import plan_text
 from ansor.networks.planning import Constants, Planning
 from ansor.networks.saved_network import KERNELS, PLAN_TEXT, SavedNetwork
+from ansor.networks.saved_sizes import SavedSizes
 from ansor.targets.base import Target
 
 if TYPE_CHECKING:
     from ansor.graph.export import CallArguments
     from ansor.graph.network import CompiledNetwork
+    from ansor.graph.spans import Padding
 
 SECONDS = 900.0
 """The time limit for one call of the compiler, which builds all kernels of a network."""
@@ -45,17 +47,41 @@ class NetworkWriter:
 def save(network: CompiledNetwork, folder: Path, target: Target) -> None:
     """Write a network that was compiled for `target`. Raises ModelError if it cannot run without PyTorch, ToolchainError if it does not build,
     and MeasureError if the folder cannot be written to."""
+    constants = Constants()
+    replace(saved(network, constants, target), constants=constants.content).write(folder)
+
+
+def save_sizes(networks: Mapping[int, CompiledNetwork], folder: Path, paddings: Mapping[int, Padding] | None = None, axes: Sequence[int | None] = ()) -> None:
+    """Write networks of one model, by size. paddings, axes: as in `SavedSizes`. Raises the errors of `save`, and ModelError for fixed results that depend on
+    the size."""
+    constants = Constants()
+    made = {size: saved(network, constants, _target_of(network)) for size, network in networks.items()}
+    plans = [one.plan for one in made.values()]
+    if any(plan.results != plans[0].results for plan in plans):
+        raise ModelError("asked to save networks whose results are nested differently, or hold other numbers, for other sizes; save the network of each size")
+    room = {size: replace(one.plan.room, constants=constants.size) for size, one in made.items()}
+    whole = {size: replace(one, plan=replace(one.plan, room=room[size])) for size, one in made.items()}
+    SavedSizes(whole, constants.content, tuple(axes), paddings or {}).write(folder)
+
+
+def _target_of(network: CompiledNetwork) -> Target:
+    if not isinstance(network.writer, NetworkWriter):
+        raise ModelError("asked to save a network that was assembled from kernels, whose C source is not known; save one that ansor.compile returned")
+    return network.writer.target
+
+
+def saved(network: CompiledNetwork, constants: Constants, target: Target) -> SavedNetwork:
+    """A network that was compiled for `target`, without its constants, which are added to `constants`. Raises ModelError if it cannot run without PyTorch, and
+    ToolchainError if it does not build."""
     toolchain = target.toolchain()
     if not isinstance(toolchain, CToolchain):
         raise ModelError(f"asked to save a network for {target}, but no C compiler builds programs of this kind; compile it for a processor")
-    constants = Constants()
     planning = Planning(network, constants)
     texts = {PLAN_TEXT: plan_text(planning.plan)}
     texts |= {f"{KERNELS}/{number}.c": kernel.code.text for number, kernel in enumerate(planning.kernels)}
     with tempfile.TemporaryDirectory(prefix="ansor-network-") as scratch:
         library = built(tuple(texts.values()), toolchain, Path(scratch) / "network.so").read_bytes()
-    pool = pool_bytes(planning.plan.threads)
-    SavedNetwork(planning.plan, processor_identity(), toolchain.mcpu, texts, library, constants.content, pool).write(folder)
+    return SavedNetwork(planning.plan, processor_identity(), toolchain.mcpu, texts, library, b"", pool_bytes(planning.plan.threads))
 
 
 def built(texts: Sequence[str], toolchain: CToolchain, output: Path) -> Path:

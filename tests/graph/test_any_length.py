@@ -10,8 +10,9 @@ import torch
 from torch import nn
 
 from ansor.errors import ModelError
-from ansor.graph.any_length import extract_lengths, padding_of
+from ansor.graph.any_length import extract_lengths
 from ansor.graph.export import CallArguments
+from ansor.graph.spans import padding_of
 from tests.graph.test_length_rules import LENGTH, SHORTER, extracted
 
 pytestmark = pytest.mark.torch

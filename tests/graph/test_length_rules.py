@@ -14,8 +14,9 @@ from torch.testing import assert_close
 
 from ansor.errors import OutOfRangeError
 from ansor.graph.any_length import ExtractedLengths, extract_lengths
-from ansor.graph.lengths import NotForAnyLength, before
+from ansor.graph.lengths import NotForAnyLength
 from ansor.graph.network import CompiledNetwork
+from ansor.graph.spans import before
 from tests.graph.conftest import assembled
 
 pytestmark = pytest.mark.torch

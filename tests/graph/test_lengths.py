@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from ansor.graph.lengths import Pair, Span, before
+from ansor.graph.lengths import Pair
+from ansor.graph.spans import Span, before
 
 pytestmark = pytest.mark.torch
 

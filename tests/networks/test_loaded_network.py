@@ -58,6 +58,12 @@ def residual(tmp_path_factory: pytest.TempPathFactory) -> tuple[ansor.CompiledNe
     return network, network.save(tmp_path_factory.mktemp("saved") / "residual")
 
 
+def _loaded(folder: Path) -> ansor.LoadedNetwork:
+    found = ansor.load(folder)
+    assert isinstance(found, ansor.LoadedNetwork)
+    return found
+
+
 def _copied(saved: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(saved, tmp_path / "copied"))
 
@@ -87,7 +93,7 @@ def test_the_same_bytes_with_several_results(threads: int, tmp_path: Path) -> No
     side = {1: 8, 2: 48}[threads]  # large enough for threads to pay
     image = np.random.default_rng(0).standard_normal((1, 3, side, side)).astype(np.float32)
     network = _compiled(Residual().eval(), (torch.zeros(image.shape),), threads)
-    loaded = ansor.load(network.save(tmp_path / "saved"))
+    loaded = _loaded(network.save(tmp_path / "saved"))
     assert loaded.plan.threads == threads
     for _ in range(2):  # a second run finds what the first left in the arena
         assert _same_bytes(network(image), loaded(image))
@@ -98,7 +104,7 @@ def test_a_text_model(tmp_path: Path) -> None:
     config = transformers.BertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, vocab_size=100)
     words = np.arange(8, dtype=np.int64).reshape(1, 8)
     network = _compiled(transformers.BertModel(config).eval(), {"input_ids": torch.from_numpy(words)})
-    loaded = ansor.load(network.save(tmp_path / "bert"))
+    loaded = _loaded(network.save(tmp_path / "bert"))
     wanted, found = network(input_ids=words), loaded(input_ids=words)
     assert isinstance(found, dict) and _same_bytes(dict(wanted), found)  # type: ignore[call-overload]
     assert _same_bytes(found, loaded(words))
@@ -107,7 +113,7 @@ def test_a_text_model(tmp_path: Path) -> None:
 def test_integers_and_indices_out_of_range(tmp_path: Path) -> None:
     words, table = np.array([[0, 6, 3]]), np.arange(28, dtype=np.float32).reshape(7, 4)
     network = _compiled(_words, (torch.from_numpy(words), torch.from_numpy(table)))
-    loaded = ansor.load(network.save(tmp_path / "words"))
+    loaded = _loaded(network.save(tmp_path / "words"))
     assert _same_bytes(network(words, table), loaded(words, table=table))
     for wrong in (7, -1):
         for one in (network, loaded):
@@ -137,7 +143,7 @@ def test_no_torch_in_the_process_and_the_folder_moved(residual: tuple[ansor.Comp
 
 def test_constants_are_kept_once_and_mapped_read_only(residual: tuple[ansor.CompiledNetwork, Path]) -> None:
     _, saved = residual
-    loaded = ansor.load(saved)
+    loaded = _loaded(saved)
     file = saved / "constants.bin"
     assert loaded.plan.room.constants == file.stat().st_size
     constants = {place.offset for call in loaded.plan.calls for place in call.places if place.memory == "constants"}
@@ -149,7 +155,7 @@ def test_constants_are_kept_once_and_mapped_read_only(residual: tuple[ansor.Comp
 def test_equal_constants_share_a_place(tmp_path: Path) -> None:
     weight = torch.arange(16, dtype=torch.float32).reshape(4, 4)
     other = weight.clone()
-    loaded = ansor.load(_compiled(lambda x: torch.relu(x @ weight) @ other, (torch.zeros(4, 4),)).save(tmp_path / "saved"))
+    loaded = _loaded(_compiled(lambda x: torch.relu(x @ weight) @ other, (torch.zeros(4, 4),)).save(tmp_path / "saved"))
     assert loaded.plan.room.constants == weight.nbytes
 
 
@@ -157,10 +163,10 @@ def test_loads_and_calls_side_by_side(residual: tuple[ansor.CompiledNetwork, Pat
     network, saved = residual
     wanted = network(IMAGE)
     wrong: list[ansor.LoadedNetwork] = []
-    shared = ansor.load(saved)
+    shared = _loaded(saved)
 
     def use() -> None:
-        own = ansor.load(saved)
+        own = _loaded(saved)
         wrong.extend(one for _ in range(5) for one in (own, shared) if not _same_bytes(wanted, one(IMAGE)))
 
     threads = [threading.Thread(target=use) for _ in range(4)]
@@ -174,14 +180,14 @@ def test_loads_and_calls_side_by_side(residual: tuple[ansor.CompiledNetwork, Pat
 def test_a_network_is_saved_over_one_that_is_in_use(residual: tuple[ansor.CompiledNetwork, Path], tmp_path: Path) -> None:
     network, saved = residual
     folder = _copied(saved, tmp_path)
-    loaded = ansor.load(folder)
+    loaded = _loaded(folder)
     _compiled(nn.Linear(4, 4).eval(), (torch.zeros(1, 4),)).save(folder)
     assert _same_bytes(network(IMAGE), loaded(IMAGE))
     assert isinstance(ansor.load(folder)(np.zeros((1, 4), np.float32)), np.ndarray)
 
 
 def test_wrong_arguments(residual: tuple[ansor.CompiledNetwork, Path]) -> None:
-    loaded = ansor.load(residual[1])
+    loaded = _loaded(residual[1])
     with pytest.raises(ArgumentTypeError, match=r"^x is an array of float64; the network takes float32 of shape \(1, 3, 8, 8\): convert it with .astype"):
         loaded(IMAGE.astype(np.float64))
     with pytest.raises(ArgumentError, match=r"^x is an array of shape \(1, 3, 8, 7\); the network takes float32 of shape \(1, 3, 8, 8\)$"):
