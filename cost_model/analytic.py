@@ -126,9 +126,10 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
 
 
 def chains_of(tile: Tile, reduction: Reduction) -> Row:
-    """How many chains of dependent additions a result has: one, or one for each vector of its partial results, as far as its reduction takes so many."""
+    """Independent chains of additions per result: 1, or one for each vector of partial results, at most `Reduction.running` of a single result, and its share
+    of `Reduction.together` among several."""
     if not anywhere(tile.partial.lanes > 1):
-        return 1.0
+        return 1.0  # the same as below, without columns
     running = choose(tile.vectors > 1, larger(reduction.together // tile.vectors, 1.0), reduction.running)
     return choose(tile.partial.lanes > 1, smaller(running, tile.partial.vectors), 1.0)
 

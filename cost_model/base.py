@@ -81,8 +81,10 @@ def features_version(width: int | None) -> int | None:
 def check_features_version(path: Path, document: Mapping[str, object]) -> None:
     """Raises CostModelError for a saved model that learned from another version of the package's own features."""
     width, found = document.get("width"), document.get("features")
-    if found != features_version(width if isinstance(width, int) else None):
-        raise CostModelError(f"asked to load {path}; it was trained with version {found} of the features, this is {FEATURES_VERSION}: train it again")
+    wanted = features_version(width if isinstance(width, int) else None)
+    if found != wanted:
+        told = f"and rows of {width} features have version {wanted}" if wanted != FEATURES_VERSION else f"this is {FEATURES_VERSION}"
+        raise CostModelError(f"asked to load {path}; it was trained with version {found} of the features, {told}: train it again")
 
 
 def check_width(asked: FeatureRows, width: int | None) -> None:

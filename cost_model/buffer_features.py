@@ -67,6 +67,13 @@ class Statement:
         found: T = known[name]
         return found
 
+    def changed_by(self, buffer: Buffer) -> Sequence[Flag]:
+        """The loops that change what is read from a buffer, by level: those that the address moves with, the loop whose body allocates it, and the loops around
+        that one, in each of whose iterations it is written anew."""
+        moves = self.footprints[buffer].moves
+        around = self.nest.kept_before[_allocation_depth(self.nest, buffer)]
+        return [*[True] * around, *moves[around:]]
+
     @property
     def line_bytes(self) -> tuple[Row, ...]:
         """Bytes of the cache lines that are touched, by boundary."""

@@ -1,7 +1,8 @@
 """Guesses which loops without annotations, and which statements in a row, the C compiler vectorizes by itself.
 
 It vectorizes the innermost loop that it does not unroll: around a reduction, that is the next outer loop, if the reduction is short enough to be fully
-unrolled. Accesses that move with that loop must be contiguous, or in groups so narrow that a few shuffles separate them.
+unrolled. Accesses that move with that loop must be contiguous, or in groups so narrow that a few shuffles separate them. It also combines statements written
+out in a row, and then collects operands that are far apart before the loop that does not change them.
 
 This is a deliberately short guess at what compilers do. It ignores loops that hold other statements, and loops inside a reduction that are not unrolled; an
 index read from data counts as moving by one.
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ansor.cost_model.buffer_features import Statement
-from ansor.cost_model.index_division import steps_evenly
+from ansor.cost_model.index_division import runs_in_vectors, steps_evenly
 from ansor.ir.columns import Flag, Row, anywhere, choose, larger, negated, row
 from ansor.ir.loops import Buffer
 from ansor.schedule.legality import vector_pieces
@@ -43,9 +44,8 @@ def packed_by_compiler(statement: Statement, elements: Row, lanes: int, *, optim
         return Packed(found, loads)
     free: Flag = True
     for level, (loop, real) in enumerate(zip(nest.loops, nest.real, strict=True)):
-        if loop.vectorized is not False:
-            even: Flag = loop.kind != "reduce" or steps_evenly(nest, level)  # else its annotation has no effect
-            free = free & negated(real & loop.vectorized & even)
+        # Other loops that are not written as vectors are written out by element, so there is nothing left to vectorize around them.
+        free = free & negated(real & (runs_in_vectors(nest, level) if loop.kind == "reduce" else loop.vectorized))
     written: Row = elements
     reduced: Flag = nest.store.combiner is None  # an inner loop is a reduction, or there is none
     short: Row = 1.0  # iterations of the unrolled loops inside
@@ -76,9 +76,9 @@ def packed_by_compiler(statement: Statement, elements: Row, lanes: int, *, optim
 
 
 def packed_in_line(statement: Statement, level: int, long: bool) -> Flag:
-    """Whether the compiler makes vectors of statements written out in a row: copies of a loop whose results are neighbours, if no other loop is vectorised by
-    annotation. Their operands are neighbours too, or the same for all, or collected before the innermost reduction if that does not change them, unless the
-    operations take so `long` that collecting operands pays in any case."""
+    """Whether the compiler makes vectors of statements written out in a row, the copies of a loop: if their results are neighbours, no other loop is annotated
+    as vectorised, and each operand is the same for all, a neighbour too, or not changed by the innermost reduction, so that it is collected before that. If
+    operations take `long`, collecting operands always pays."""
     nest, stored = statement.nest, statement.nest.store.buffer
     packed: Flag = _are_neighbours(statement, stored, level)
     if packed is False:
@@ -100,12 +100,13 @@ def _are_neighbours(statement: Statement, buffer: Buffer, level: int) -> Flag:
 
 
 def _moves_innermost(statement: Statement, buffer: Buffer) -> Flag:
-    """Whether the innermost reduction loop moves a read; if not, vectors of what is far apart are collected before it."""
-    nest, moves = statement.nest, statement.footprints[buffer].moves
-    reductions = [(real, moved) for loop, real, moved in zip(nest.loops, nest.real, moves, strict=True) if loop.kind == "reduce"]
+    """Whether the statement's innermost reduction loop changes what it reads; if not, vectors of what is far apart are collected before it."""
+    nest = statement.nest
+    changed = zip(nest.loops, nest.real, statement.changed_by(buffer), strict=True)
+    reductions = [(real, moved) for loop, real, moved in changed if loop.kind == "reduce" and loop.stage == nest.store.stage]
     if all(moved is True for _, moved in reductions):
-        return True
-    found: Flag = False
+        return True  # the same as below, without columns
+    found: Flag = True
     for real, moved in reductions:
         found = (real & moved) | (negated(real) & found)  # the last real one decides
     return found

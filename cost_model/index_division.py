@@ -69,6 +69,12 @@ def steps_evenly(nest: Nest, level: int) -> Flag:
     return found
 
 
+def runs_in_vectors(nest: Nest, level: int) -> Flag:
+    """Whether a loop that is annotated as vectorised is written as vectors, and not element by element, as far as its indices are concerned."""
+    vectorized = nest.loops[level].vectorized
+    return vectorized if vectorized is False else vectorized & steps_evenly(nest, level)
+
+
 def _steps_evenly(nest: Nest, var: Var) -> Flag:
     if "loops from memory and divisions" not in nest.found:
         nest.found["loops from memory and divisions"] = _from_memory(nest), list(_computed(nest, {}))
@@ -239,7 +245,6 @@ def _constants(nest: Nest) -> Constants:
         else:
             written = (reduces & inside) | (negated(reduces) & loop.vectorized) if nest.store.combiner is not None else loop.vectorized
             found[loop.var] = written
-            vector = loop.vectorized if loop.vectorized is False else loop.vectorized & steps_evenly(nest, level)
-            copies = choose(vector, copies, copies * extent)
+            copies = choose(runs_in_vectors(nest, level), copies, copies * extent)
             whole = whole & (negated(real) | written)
     return found

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from ansor.cost_model.buffer_features import Statement
 from ansor.cost_model.compiler_vectors import packed_by_compiler, packed_in_line
-from ansor.cost_model.index_division import steps_evenly
+from ansor.cost_model.index_division import runs_in_vectors, steps_evenly
 from ansor.cost_model.operations import Reads, operations_of
 from ansor.ir.columns import Flag, Row, anywhere, choose, negated, row, smaller
 from ansor.ir.loops import Buffer
@@ -29,8 +29,9 @@ class Work:
 
 
 @dataclass(frozen=True, eq=False)
-class Partial:
-    """The vectors of partial results that a tile's innermost reduction runs in. lanes: elements of each, 1 if there are none; vectors: how many it takes."""
+class PartialResults:
+    """The vectors that a tile's innermost reduction runs in. lanes: how many elements they have on average, 1 if there are none; vectors: how many cover the
+    reduction, narrower ones at its end included."""
 
     lanes: Row
     vectors: Row
@@ -41,7 +42,8 @@ class Tile:
     """The register tile of a statement, one number per program.
 
     elements: iterations of the tile's loops; vectors: instructions they take; packed: bodies that the compiler vectorizes together by itself; reads:
-    memory reads per body, by buffer; work: instructions per body; runs: how often the tile is entered; bodies: how often its body runs.
+    memory reads per body, by buffer; work: instructions per body; runs: how often the tile is entered; bodies: how often its body runs; partial: vectors of its
+    innermost reduction.
     """
 
     elements: Row
@@ -51,7 +53,7 @@ class Tile:
     work: Work
     runs: Row
     bodies: Row
-    partial: Partial
+    partial: PartialResults
 
     @cached_property
     def loads(self) -> Row:
@@ -103,7 +105,8 @@ def register_tile(statement: Statement, lanes: int, *, optimizes: bool) -> Tile:
 class _Growing:
     """The tile while its loops are visited from the inside out.
 
-    bodies: how often the body runs in a run of the tile; inside: no reduction loop yet; running: no other loop outside such a loop yet.
+    bodies: how often the body runs in a run of the tile; inside: no reduction loop yet; running: no other loop outside such a loop yet; around: the innermost
+    reduction is annotated as vectorised, so that unrolled loops around it belong to the tile, too.
     """
 
     def __init__(self, statement: Statement, lanes: int, optimizes: bool) -> None:
@@ -113,9 +116,10 @@ class _Growing:
         self._bodies: Row = 1.0
         self._inside: Flag = True
         self._running: Flag = True
-        self._partial = Partial(1.0, 1.0)
+        self._around: Flag = False
+        self._partial = PartialResults(1.0, 1.0)
         store = statement.nest.store
-        self._loads = {buffer: _Repeated(_changes(statement, buffer)) for buffer in statement.footprints if buffer is not store.buffer}
+        self._loads = {buffer: _Repeated(statement.changed_by(buffer)) for buffer in statement.footprints if buffer is not store.buffer}
         operations = operations_of(store, optimizes)
         self._computed = [(done, _Repeated(_moves_together(statement, done.reads))) for done in operations]
         self._long = any(done.calls for done in operations)
@@ -125,14 +129,14 @@ class _Growing:
         nest = self._statement.nest
         loop, extent, real = nest.loops[level], nest.extents[level], nest.real[level]
         in_vectors = row(vector_pieces(loop.var.extent, self._lanes))
-        vectorized = loop.vectorized if loop.vectorized is False else loop.vectorized & steps_evenly(nest, level)
-        along = vectorized & self._inside & real  # vectors of partial results
+        along = runs_in_vectors(nest, level) & self._inside & real
+        self._around = self._around | (loop.vectorized & self._inside & real)
         bodies = choose(along, in_vectors, extent)
         self.elements = choose(along, self.elements * extent / in_vectors, self.elements)
         self._inside = self._inside & negated(real)
         self._bodies = choose(self._running, self._bodies * bodies, self._bodies)
         self._run(level, real, self._running, bodies)
-        self._partial = Partial(choose(along, extent / in_vectors, self._partial.lanes), choose(along, in_vectors, self._partial.vectors))
+        self._partial = PartialResults(choose(along, extent / in_vectors, self._partial.lanes), choose(along, in_vectors, self._partial.vectors))
 
     def repeat(self, level: int) -> None:
         """Move outwards, past another loop: unrolled inside the innermost reduction, or a vector."""
@@ -142,7 +146,7 @@ class _Growing:
         vectorized = loop.vectorized if loop.vectorized is False else loop.vectorized & self._in_vectors(level)
         if reduces and self._optimizes:
             vectorized = vectorized | (self._inside & packed_in_line(statement, level, self._long))
-        written = self._inside | ((self._partial.lanes > 1) & loop.unrolled) if reduces else self._inside & vectorized
+        written = self._inside | (self._around & loop.unrolled) if reduces else self._inside & vectorized
         if not reduces:
             self._run(level, real & negated(written), True, choose(written, 1.0, extent))
         if not anywhere(written):
@@ -183,16 +187,8 @@ def _moves_together(statement: Statement, reads: Reads) -> Sequence[Flag]:
         return [True] * len(statement.nest.loops)
     found: list[Flag] = [False] * len(statement.nest.loops)
     for buffer in sorted(reads, key=lambda one: one.name):
-        found = [one | other for one, other in zip(found, _changes(statement, buffer), strict=True)]
+        found = [one | other for one, other in zip(found, statement.changed_by(buffer), strict=True)]
     return found
-
-
-def _changes(statement: Statement, buffer: Buffer) -> Sequence[Flag]:
-    """The loops that change what is read from a buffer, by level: those that the address moves with, and those around the loop that it is local to, in each of
-    whose iterations it is written anew."""
-    nest, moves = statement.nest, statement.footprints[buffer].moves
-    around = nest.kept_before[max((depth for depth, loop in enumerate(nest.path, 1) if buffer in loop.locals), default=0)]
-    return [*[True] * around, *moves[around:]]
 
 
 def _loads_of(statement: Statement, buffer: Buffer, level: int, vectorized: Flag, pieces: Row) -> Row:

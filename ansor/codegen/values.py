@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -23,9 +22,6 @@ from ansor.te.dtypes import BYTES
 from ansor.te.expr import COMPARISONS, DIVISIONS, Binary, Call, Cast, Const, Expr, Not, Select
 from ansor.te.fold import fold, walk
 from ansor.te.scalar import small_power
-
-ANYWHERE = sys.maxsize
-"""Further than any index."""
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "truncdiv": "/", "truncmod": "%", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
          "ne": "!=", "and": "&&", "or": "||", "bitand": "&", "bitor": "|", "bitxor": "^", "shr": ">>"}
@@ -456,27 +452,28 @@ def in_bounds(access: Access, guards: Sequence[Guard] = ()) -> bool:
             return False
         least, most = int(found[0]), int(found[1])
         for guard in guards:
-            low, high = _where(guard, linear)
-            least, most = max(least, low), min(most, high)
+            low, high = _range_under(guard, linear)
+            least, most = least if low is None else max(least, low), most if high is None else min(most, high)
         if least < 0 or most >= int(extent):
             return False
     return True
 
 
-def _where(guard: Guard, linear: Linear) -> tuple[int, int]:
-    """The range that an index has at most where a guard holds: it is a multiple of the guarded value, and a rest."""
+def _range_under(guard: Guard, linear: Linear) -> tuple[int | None, int | None]:
+    """The least and the greatest value that an index may have where a guard holds: the index is a multiple of the guarded value, and a rest. None: the guard
+    says nothing of it, as for negative multiples and rests that depend on data."""
     times = _multiple(linear, guard.value)
-    rest = bounds(linear - guard.value * times)
-    if times < 1 or rest is None:
-        return -ANYWHERE, ANYWHERE
-    low = -ANYWHERE if guard.low is None else int(guard.low) * times + int(rest[0])
-    return low, ANYWHERE if guard.high is None else (int(guard.high) - 1) * times + int(rest[1])
+    rest = bounds(linear - guard.value * times) if times > 0 else None
+    if rest is None:
+        return None, None
+    low = None if guard.low is None else int(guard.low) * times + int(rest[0])
+    return low, None if guard.high is None else (int(guard.high) - 1) * times + int(rest[1])
 
 
 def _multiple(linear: Linear, value: Linear) -> int:
     """How many times an index has the first term of another; 0 if that is no whole number."""
-    if not value.terms:
-        return 0
-    atom, coefficient = value.terms[0]
-    times, left = divmod(int(linear.coefficient(atom)), int(coefficient) or 1)
-    return 0 if left else times
+    for atom, coefficient in value.terms:
+        if coefficient:
+            times, left = divmod(int(linear.coefficient(atom)), int(coefficient))
+            return 0 if left else times
+    return 0

@@ -15,17 +15,16 @@ from rich.table import Table
 
 from ansor.commands.common import make_console, target_of
 from ansor.cost_model.base import PACKAGE, CostModel
-from ansor.cost_model.feature_table import FEATURES_VERSION, WIDTH
-from ansor.cost_model.fit_network import NetworkOptions
+from ansor.cost_model.feature_table import FEATURES_VERSION
 from ansor.cost_model.lightgbm_model import stage_model
-from ansor.cost_model.network import Network
 from ansor.cost_model.network_model import NetworkModel, write_networks
-from ansor.cost_model.pretrained import knows, pretrained
+from ansor.cost_model.pretrained import knows, pretrained, weights_of
 from ansor.cost_model.saved import load_model
 from ansor.cost_model.training_set import estimated_scores
 from ansor.dataset.collect import collect
 from ansor.dataset.evaluate import Quality, Score, mean_quality, quality
 from ansor.dataset.examples import Examples, load_examples
+from ansor.dataset.further import AND, Begun, begun_by
 from ansor.dataset.operators import DatasetTask, tasks_for
 from ansor.dataset.split import FOLDS, HELD_OUT, WAYS, fold_of, splits
 from ansor.dataset.teach import taught
@@ -33,6 +32,7 @@ from ansor.dataset.train import FURTHER, MEMBERS, NETWORK, train_networks, train
 from ansor.errors import AnsorError
 from ansor.ir.feature_rows import FeatureRows
 from ansor.run.states import TaskState
+from ansor.support.text import counted
 from ansor.targets.base import Target, parse_target
 from ansor.tasks.recorded import OTHER_TARGET
 
@@ -100,25 +100,30 @@ def _of_target(target: Target, folders: Sequence[Path], given: argparse.Namespac
 
 def _train(given: argparse.Namespace, console: Console) -> int:
     output = Path(given.output)
+    if output.is_dir():
+        raise AnsorError(f"asked to save a model as {output}, but that is a folder; name a file in it, such as {output / 'model.gz'}")
     if not output.parent.is_dir():
         raise AnsorError(f"asked to save a model as {output}, but there is no folder {output.parent}; create it first")
     kinds = sorted({task.kind for task in tasks_for(target_of(given))})
     if unknown := sorted({*given.without} - {*kinds}):
         raise AnsorError(f"asked to leave out operators of kind {', '.join(unknown)}; the data set has {', '.join(kinds)}")
     keep = [parse_target(text) for text in given.keep]
-    begin, options = _begin(given)
+    held_out = [*([] if given.all else [f"fold {HELD_OUT} of {FOLDS} by task"]), *given.without]
+    begun, options = _begun(given, held_out), NETWORK if given.begin is None else FURTHER
     by_target = _examples(given, console)
     learned = [one for _, examples in by_target for one in examples if _is_learned(one.task, given)]
     if not learned:
         raise AnsorError("asked to train, but all tasks with records are held out; collect more, or train on all with --all")
     kept = [one for target in keep for one in _taught(given, target, console)]
-    networks = train_networks([*learned, *kept], options, begin)
-    held_out = [*([] if given.all else [f"fold {HELD_OUT} of {FOLDS} by task"]), *given.without]
+    if begun is not None and begun.corrections:
+        console.print(f"{given.begin} has {counted(begun.corrections, 'correction')} from measurements of single tasks, which are left out", soft_wrap=True)
+    networks = train_networks([*learned, *kept], options, () if begun is None else begun.networks)
+    targets = dict.fromkeys([*map(str, [target_of(given), *given.beside]), *([] if begun is None else begun.targets)])
     about = {
         "features": FEATURES_VERSION, "tasks": len({one.task for one in learned}), "programs": sum(map(len, learned)),
-        "target": ", ".join(map(str, [target_of(given), *given.beside])), "kept": ", ".join(given.keep),
-        "held_out": " and ".join(held_out), "networks": MEMBERS, "units": NETWORK.units, "epochs": options.epochs,
-        "begin": given.begin,
+        "target": ", ".join(targets), "kept": ", ".join(given.keep),
+        "held_out": AND.join(held_out), "networks": MEMBERS, "units": len(networks[0].layers.last), "epochs": options.epochs,
+        "begin": None if begun is None else begun.about,
     }  # fmt: skip
     write_networks(output, networks, about)
     console.print(f"{output}: {about}", soft_wrap=True)
@@ -130,16 +135,13 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _begin(given: argparse.Namespace) -> tuple[Sequence[Network], NetworkOptions]:
-    """The networks to train further, none by default, and how to train."""
-    if not given.begin:
-        return (), NETWORK
-    of_package = "train the package's model further for", "leave out --begin to start from random weights"
-    model = pretrained(_family(given, *of_package)) if given.begin == PACKAGE else load_model(Path(given.begin))
-    if not isinstance(model, NetworkModel) or [one.width for one in model.networks] != [WIDTH] * MEMBERS:
-        raise AnsorError(f"asked to train {given.begin} further, which is not a model of {MEMBERS} networks that score the package's features; "
-                         "leave out --begin to start from random weights")
-    return model.networks, FURTHER
+def _begun(given: argparse.Namespace, held_out: Sequence[str]) -> Begun | None:
+    """The model to train further; None by default. Raises AnsorError if there is none that can be."""
+    if given.begin is None:
+        return None
+    if given.begin != PACKAGE:
+        return begun_by(Path(given.begin), held_out)
+    return begun_by(weights_of(_family(given, "train the package's model further for", "leave out --begin to start from random weights")), held_out)
 
 
 def _taught(given: argparse.Namespace, target: Target, console: Console) -> list[Examples]:

@@ -32,16 +32,19 @@ DRAWN = "drawn"
 """The kind of declarations drawn at random."""
 
 NETWORK = NetworkOptions(units=128, epochs=40)
+"""Options for training networks from random weights."""
 
 FURTHER = NetworkOptions(epochs=20, learning_rate=5e-4)
-"""Options for training networks further."""
+"""Options for training networks further, whose sizes stay as they are."""
 
 TREES = TreeOptions(trees=130, learning_rate=0.08, leaves=31, smallest_leaf=20, l2=1.0, features=0.5, rows=0.8)
 
 
 def train_networks(examples: Sequence[Examples], options: NetworkOptions = NETWORK, begin: Sequence[Network] = ()) -> tuple[Network, ...]:
     """Train networks for all tasks together, each without one of PARTS parts of the task families. begin: networks to continue from, one each. Raises
-    ValueError without tasks."""
+    ValueError without tasks, and for another number of networks to continue from."""
+    if begin and len(begin) != MEMBERS:
+        raise ValueError(f"{len(begin)} networks to continue from, instead of {MEMBERS}")
     weighted = _weighted(examples)
     parts = [[(one.features, one.seconds) for one in _left_to(member, weighted)] for member in range(MEMBERS)]
     starts = dict(enumerate(begin))

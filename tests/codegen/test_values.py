@@ -111,6 +111,9 @@ def test_bounds_and_computable() -> None:
     assert in_bounds(Access(wide, (of(ROW) * 3 + of(again), of(COLUMN)), "float32"), [Guard(of(ROW), None, 7)]), "a multiple of what is guarded, and a rest"
     assert not in_bounds(Access(wide, (of(ROW) * 3 + of(again) + 1, of(COLUMN)), "float32"), [Guard(of(ROW), None, 7)]), "the rest reaches further"
     assert not in_bounds(Access(wide, (of(ROW) * 3 + of(again), of(COLUMN)), "float32"), [Guard(of(ROW) * 2, None, 14)]), "no whole multiple"
+    guarded = Linear(((again, 0), (ROW, 1)), 0)
+    assert in_bounds(read(row=of(ROW) + 1), [Guard(guarded, None, 7)]), "the first loop does not move what is guarded"
+    assert not in_bounds(read(row=of(ROW) * -1 + 8), [Guard(of(ROW), 0, 8)]), "backwards"
     assert in_bounds(read()) and not in_bounds(read(row=of(ROW) + 1)) and not in_bounds(read(row=of(ROW) - 1))
     assert not in_bounds(read(row=of(Opaque(read(NARROW)))))
     assert in_bounds(read(row=of(Remainder(of(ROW) + 5, 8))))

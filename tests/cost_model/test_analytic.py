@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from ansor import te
-from ansor.cost_model.analytic import cache_loads, estimate, estimated_cycles, first_cache, runs_at_once
+from ansor.cost_model.analytic import cache_loads, chains_of, estimate, estimated_cycles, first_cache, runs_at_once
 from ansor.cost_model.buffer_features import statements_of
 from ansor.cost_model.features import extract
 from ansor.cost_model.register_tile import register_tile
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import ComputeAt, Pack, Parallel, Reorder, Split, Step, Tensorize
+from ansor.schedule.steps import ComputeAt, Pack, Parallel, Reorder, Split, Step, Tensorize, Unroll, Vectorize
 from ansor.search.derive import spaces
 from ansor.targets.base import Target, parse_target
 from ansor.targets.prior import Prior
@@ -107,6 +107,14 @@ def test_a_loop_of_one_iteration_is_not_shared() -> None:
 def test_short_runs_of_a_tile_overlap(reduction: int, found: float) -> None:
     (one,) = statements_of(Sketch(Dag(workloads.matmul(8, 8, reduction))).lower_row(()))
     assert float(np.asarray(runs_at_once(register_tile(one, 8, optimizes=True), TARGET.prior.issue))) == found
+
+
+@pytest.mark.parametrize(("reduction", "rows", "chains"), [(8, 1, 1), (16, 1, 2), (64, 1, 4), (64, 2, 4), (64, 4, 2), (64, 8, 1)])
+def test_partial_results_are_as_many_chains_as_the_reduction_has_vectors(reduction: int, rows: int, chains: int) -> None:
+    """Four vectors of one result, or eight of several results together."""
+    order = (Split("C", "j", (rows,), 2), Reorder("C", ("i", "j_0", "j_1", "k")), Vectorize("C", "k"), Unroll("C", "j_1"))
+    (one,) = statements_of(Sketch(Dag(workloads.matmul(8, 8, reduction)), order).lower_row(()))
+    assert float(np.asarray(chains_of(register_tile(one, 8, optimizes=True), TARGET.prior.reduction))) == chains
 
 
 def test_what_does_not_move_with_a_loop_stays_while_it_goes_on() -> None:

@@ -10,7 +10,7 @@ from ansor.cost_model.compiler_vectors import GATHERED, SHUFFLES, packed_by_comp
 from ansor.cost_model.register_tile import register_tile
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import Fuse, PragmaUnroll, Reorder, Split, Step, Vectorize
+from ansor.schedule.steps import ComputeAt, Fuse, PragmaUnroll, Reorder, Split, Step, Vectorize
 from ansor.targets.base import parse_target
 from ansor.te import compute, placeholder, reduce_axis, workloads
 from ansor.te import sum as total
@@ -64,7 +64,7 @@ def test_the_loop_around_a_reduction_that_is_written_out(inner: int, limit: int,
 
 
 @pytest.mark.parametrize(("row", "found"), [(4, 1), (8, LANES)])
-def test_an_annotation_without_effect_hinders_nothing(row: int, found: float) -> None:
+def test_a_reduction_that_is_not_written_as_vectors_hinders_nothing(row: int, found: float) -> None:
     """A reduction whose index divides is not written as vectors, so the loop around it can be."""
     a, j, k = placeholder((4, row, 64), name="a"), reduce_axis(4, name="j"), reduce_axis(4, name="k")
     tensors = [a, compute((64,), lambda i: total(a[j, k, i], axis=[j, k]), name="y")]
@@ -109,3 +109,13 @@ def test_far_elements_that_the_innermost_reduction_does_not_change(order: tuple[
     k, r = reduce_axis((0, 12), name="k"), reduce_axis((0, 20), name="r")
     weighted = [x, w, compute((8, 16), lambda i, j: total(x[i, r] * w[j, k], axis=[k, r]), name="b")]
     assert float(np.asarray(register_tile(statement(weighted, Reorder("b", order)), LANES, optimizes=True).vectors)) == vectors
+
+
+@pytest.mark.parametrize(("place", "vectors"), [((), 1), ((ComputeAt("p", "b", "r"),), 16)])
+def test_far_elements_that_the_innermost_reduction_writes_anew(place: tuple[Step, ...], vectors: int) -> None:
+    """p is the same for all r. But if it is made again for each r, what is read in the next step of r is not known to be the same."""
+    x, w, r = placeholder((8, 20), name="x"), placeholder((16, 3), name="w"), reduce_axis((0, 20), name="r")
+    p = compute((16, 3), lambda j, c: te.exp(w[j, c]), name="p")
+    tensors = [x, w, compute((8, 16), lambda i, j: total(x[i, r] * p[j, 0] * p[j, 2], axis=r), name="b")]
+    steps = Reorder("b", ("i", "r", "j")), *place
+    assert float(np.asarray(register_tile(statement(tensors, *steps), LANES, optimizes=True).vectors)) == vectors

@@ -7,7 +7,7 @@ from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.register_tile import Tile, register_tile
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import ComputeAt, Fuse, Reorder, Split, Step, Vectorize
+from ansor.schedule.steps import ComputeAt, Fuse, Reorder, Split, Step, Unroll, Vectorize
 from ansor.te.tensor import Tensor
 
 LANES = 16
@@ -86,11 +86,26 @@ def test_indices_that_divide_are_written_out_by_element(tile: tuple[int, ...], v
     assert float(tile_of(tensors, *steps).vectors) == vectors
 
 
-@pytest.mark.parametrize(("read", "lanes", "vectors"), [(12, 16, 3), (16, 1, 1)])
-def test_a_reduction_that_divides_its_index_has_no_vectors(read: int, lanes: float, vectors: float) -> None:
+@pytest.mark.parametrize(("row_length", "lanes", "vectors"), [(12, 16, 3), (16, 1, 1)])
+def test_a_reduction_that_divides_its_index_has_no_vectors(row_length: int, lanes: float, vectors: float) -> None:
     """y[i] = sum over j and k < 12 of a[i, j, k], as one loop: if rows of a are longer than 12, the C code divides, and writes no vectors."""
-    a = te.placeholder((8, 4, read), name="a")
+    a = te.placeholder((8, 4, row_length), name="a")
     j, k = te.reduce_axis(4, name="j"), te.reduce_axis(12, name="k")
     tensors = [a, te.compute((8,), lambda i: te.sum(a[i, j, k], axis=[j, k]), name="y")]
     tile = tile_of(tensors, Fuse("y", ("j", "k")), Vectorize("y", "j_k_f"))
     assert (float(tile.partial.lanes), float(tile.partial.vectors)) == (lanes, vectors)
+
+
+@pytest.mark.parametrize("row_length", [12, 16])
+def test_unrolled_rows_around_an_annotated_reduction_belong_to_the_tile(row_length: int) -> None:
+    """The C code has a sum for each of the four rows, whether the reduction is written as vectors or not."""
+    a, j, k = te.placeholder((16, 4, row_length), name="a"), te.reduce_axis(4, name="j"), te.reduce_axis(12, name="k")
+    tensors = [a, te.compute((16,), lambda i: te.sum(a[i, j, k], axis=[j, k]), name="y")]
+    steps = [Fuse("y", ("j", "k")), Split("y", "i", (4,), 2), Reorder("y", ("i_0", "i_1", "j_k_f")), Vectorize("y", "j_k_f"), Unroll("y", "i_1")]
+    assert float(tile_of(tensors, *steps).vectors) == 4
+
+
+def test_a_reduction_whose_index_is_read_has_no_vectors() -> None:
+    table, rows, k = te.placeholder((50,), name="table"), te.placeholder((8, 48), "int32", name="rows"), te.reduce_axis(48, name="k")
+    tensors = [table, rows, te.compute((8,), lambda i: te.sum(table[rows[i, k]], axis=k), name="y")]
+    assert float(tile_of(tensors, Vectorize("y", "k")).partial.lanes) == 1

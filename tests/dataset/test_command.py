@@ -9,7 +9,7 @@ from ansor.cli import main
 from ansor.commands import dataset as command
 from ansor.cost_model.base import read_document
 from ansor.cost_model.network_model import NetworkModel
-from ansor.cost_model.pretrained import pretrained, weights_of
+from ansor.cost_model.pretrained import learned_targets, package_version, pretrained, weights_of
 from ansor.cost_model.random_model import RandomModel
 from ansor.cost_model.saved import load_model
 from ansor.dataset.operators import DatasetTask
@@ -116,7 +116,8 @@ def test_a_model_is_trained_further(folder: Path, tmp_path: Path) -> None:
     assert main([*given, str(tmp_path / "further.gz"), "--begin", str(tmp_path / "m.gz")]) == 0
     first, further = read_document(tmp_path / "m.gz"), read_document(tmp_path / "further.gz")
     about = first["about"]
-    assert isinstance(about, dict) and about["begin"] == "package" and about["epochs"] == FURTHER.epochs
+    assert isinstance(about, dict) and about["begin"]["digest"] == package_version() and about["epochs"] == FURTHER.epochs
+    assert str(about["target"]).split(", ")[1:] == [*learned_targets()] and about["units"] == 128
     assert len({json.dumps(one["networks"]) for one in (first, further, read_document(weights_of(PROCESSORS)))}) == 3
 
 
@@ -164,8 +165,15 @@ def test_mistakes_give_one_sentence(folder: Path, capsys: pytest.CaptureFixture[
     assert "asked to train the package's model further for vta" in capsys.readouterr().err
     RandomModel(0).save(tmp_path / "random.json")
     NetworkModel(pretrained().networks[:2]).save(tmp_path / "two.json")
-    for other in ("random.json", "two.json"):
+    for other, found in (("random.json", "a model of the kind random"), ("two.json", "2 networks")):
         assert main([*train, str(tmp_path / other), "--threads", "1"]) == 1
-        assert "which is not a model of 3 networks that score the package's features; leave out --begin" in capsys.readouterr().err
+        assert f"not a model of 3 networks that score the package's features, but {found}; leave out --begin" in capsys.readouterr().err
+    NetworkModel(pretrained().networks).save(tmp_path / "unknown.json")
+    for begin, more in ((str(tmp_path / "unknown.json"), ""), ("package", "softmax")):
+        assert main([*train, begin, "--threads", "1", *(["--without", more] if more else [])]) == 1
+        assert f"asked to hold out {more or 'fold 0 of 5 by task'}, and to train" in capsys.readouterr().err
+    assert main([*train, "", "--threads", "1"]) == 1 and "asked to load the cost model ." in capsys.readouterr().err
+    assert main(["dataset", "train", str(folder), "--output", str(tmp_path)]) == 1
+    assert "that is a folder; name a file in it" in capsys.readouterr().err
     assert main(["dataset", "eval", str(folder), "--model", "package", "--target", "vta"]) == 1
     assert "asked to test the package's model on programs for vta" in capsys.readouterr().err

@@ -50,7 +50,7 @@ def test_choices_in_a_tile_that_is_cut_are_made_in_vectors() -> None:
     assert "else if (" in text and text.count("select_f32x8(") == 2 * (4 + 3)
 
 
-def test_so_are_choices_between_rows_further_on() -> None:
+def test_choices_read_rows_at_a_fixed_distance_from_what_the_cut_guards() -> None:
     """Rows i + k exist wherever row i of the result does."""
     a, b, r = te.placeholder((11, 16), name="a"), te.placeholder((5, 16), name="b"), te.reduce_axis((0, 5), name="k")
     above = te.compute((7, 16), lambda i, j: te.sum(te.select(a[i + r, j] > b[r, j], a[i + r, j], 0.0), axis=r), name="c")
