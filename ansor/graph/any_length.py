@@ -68,7 +68,7 @@ def _compared(model: object, whole: TorchModel, calls: Calls) -> AnyLength:
         if unexplained:
             raise unexplained[0]
         return made
-    raise failed[0][1]
+    raise failed[-1][1]  # that of the length nearest to the one to read
 
 
 def _read_shorter(model: object, call: CallArguments, length: int) -> TorchModel:

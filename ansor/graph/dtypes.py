@@ -20,6 +20,9 @@ FLOATS = frozenset(["bfloat16", "float32", "float64"])
 OF_KERNELS = frozenset(["bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"])
 """Dtypes of the steps that become kernels. Declarations support float16 as well, but float16 networks run in PyTorch."""
 
+INTEGERS = OF_KERNELS - FLOATS - {"bool"}
+"""Integer dtypes of kernels."""
+
 
 def value_of(leaf: torch.Tensor | Array) -> Value:
     """Shape and dtype. For a tensor that is not strided, the layout comes before the dtype: `sparse_coo float32`.

@@ -470,6 +470,9 @@ def _results(node: torch.fx.Node) -> list[Value]:
         return [_value(one, node.name) if isinstance(one, torch.Tensor) else Value((), "none") for one in _leaves(meta)]
     if meta is None:
         return []
+    if isinstance(meta, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)):
+        raise ModelError(f"the model computes with a number that it reads from a tensor ({node.target}), so that its shapes or its control flow may depend on "
+                         "values; let it compute with tensors of fixed shape")  # fmt: skip
     raise ModelError(f"the model computes a {type(meta).__name__} from its inputs ({node.target}); only tensors of fixed shape are supported")
 
 

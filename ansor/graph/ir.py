@@ -31,7 +31,7 @@ UNARY = frozenset({
 })
 BINARY = frozenset({
     "add", "sub", "mul", "div", "maximum", "minimum", "pow", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
-    "atan2", "copysign", "hypot", "nextafter", "fmod", "remainder", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "atan2", "copysign", "hypot", "nextafter", "floor_divide", "fmod", "remainder", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
 })
 ELEMENTWISE = UNARY | BINARY | {"where", "quantise"}  # one output element from the same element of each operand, with broadcasting
 LAYOUT = frozenset({"transpose", "pad", "concat", "slice", "embedding", "expand", "index", "gather"})  # moves elements, computes nothing

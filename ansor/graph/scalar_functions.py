@@ -21,6 +21,7 @@ PAIRS: Mapping[str, Callable[[Expr, Expr], Expr]] = {
     "copysign": te.copysign,
     "hypot": te.hypot,
     "nextafter": te.nextafter,
+    "floor_divide": lambda x, y: binary("floordiv", x, y),
     "fmod": lambda x, y: binary("truncmod", x, y),
     "remainder": lambda x, y: binary("floormod", x, y),
     "logical_xor": lambda x, y: binary("ne", x, y),

@@ -6,7 +6,7 @@ import torch
 
 from ansor.graph.aten.elementwise import of_pair, plain
 from ansor.graph.aten.translation import AtenCall, Builder, Ref, Translation, Unsupported, translates
-from ansor.graph.dtypes import array_of
+from ansor.graph.dtypes import INTEGERS, array_of
 from ansor.graph.scalar_functions import OF_FLOAT32, OF_ONE
 from ansor.support.bfloat16 import BFLOAT16
 from ansor.te.expr import is_float
@@ -42,11 +42,12 @@ def nextafter(call: AtenCall, build: Builder) -> str:
 
 
 def _rest(op: str) -> Translation:
-    """For floats only: an integer division by zero would end the process."""
+    """For floats, and for integers and a number above 0: an integer division by zero would end the process."""
     rule = of_pair(op)
 
     def translation(call: AtenCall, build: Builder) -> str:
-        _float_result(call)
+        if not _divides_by_number(call):
+            _float_result(call)
         return str(rule(call, build))
 
     return translation
@@ -54,6 +55,14 @@ def _rest(op: str) -> Translation:
 
 for _op in ("fmod", "remainder"):
     translates(f"aten.{_op}.Tensor", f"aten.{_op}.Scalar", f"prims.{_op}.default")(_rest(_op))
+
+
+def _divides_by_number(call: AtenCall) -> bool:
+    """Whether integers are divided by a number above 0. Division by -1 could overflow."""
+    divisor = call.arguments["other"]
+    return call.result.dtype in INTEGERS and isinstance(divisor, int) and not isinstance(divisor, bool) and divisor > 0
+
+
 translates("aten.copysign.Scalar")(of_pair("copysign"))
 
 for _op in ("bitwise_and", "bitwise_or", "bitwise_xor"):
@@ -132,7 +141,10 @@ def _float_result(call: AtenCall) -> str:
 @translates("aten.floor_divide.default", "aten.floor_divide.Scalar", "aten.div.Tensor_mode", "aten.div.Scalar_mode")
 def rounded_quotient(call: AtenCall, build: Builder) -> str:
     """The quotient as PyTorch rounds it: subtract the remainder, divide exactly, and round to the nearest integer."""
-    dtype, mode = _float_result(call), call.arguments.get("rounding_mode", "floor")
+    mode = call.arguments.get("rounding_mode", "floor")
+    if mode is not None and _divides_by_number(call):
+        return _integer_quotient(call, build, floor=mode == "floor")
+    dtype = _float_result(call)
     left, given = build.cast(call.tensor("self"), dtype), call.arguments["other"]
     right = build.cast(given, dtype) if isinstance(given, Ref) else build.number(given, dtype)
     if mode != "floor":
@@ -146,6 +158,13 @@ def rounded_quotient(call: AtenCall, build: Builder) -> str:
     exact = build.add("where", [behind, build.binary("sub", exact, 1.0), exact], shape, dtype)
     by_zero = build.binary("eq", right, 0.0, dtype="bool")
     return build.add("where", [by_zero, build.binary("div", left, right), build.unary("round", exact)], shape, dtype, call.name)
+
+
+def _integer_quotient(call: AtenCall, build: Builder, *, floor: bool) -> str:
+    dividend, divisor = build.cast(call.tensor("self"), call.result.dtype), call.integer("other")
+    if not floor:
+        dividend = build.binary("sub", dividend, build.binary("fmod", dividend, divisor))
+    return build.binary("floor_divide", dividend, divisor, call.name)
 
 
 @translates("aten.logical_xor.default")

@@ -182,11 +182,12 @@ def _untransposed(build: Builder, name: str) -> tuple[str, bool]:
 def attention(call: AtenCall, build: Builder) -> str:
     """softmax(scale Q K^T + mask) V. A query whose keys are all masked gives zeros, as in PyTorch."""
     _float_only(call)
-    call.required("only plain attention is translated", dropout_p=0.0, enable_gqa=False)
+    call.required("attention with dropout is not translated", dropout_p=0.0)
     query, key, value = (call.tensor(name) for name in ("query", "key", "value"))
-    batch_shape, (queries, depth), dtype = build.shape(query)[:-2], build.shape(query)[-2:], call.result.dtype
-    if build.shape(key)[:-2] != batch_shape or build.shape(value)[:-2] != batch_shape:
-        raise Unsupported("attention whose queries, keys and values have different batch dimensions is not translated")
+    batch_shape, (queries, depth), dtype = call.result.shape[:-2], build.shape(query)[-2:], call.result.dtype
+    if call.flag("enable_gqa"):
+        key, value = (_repeated_heads(build, name, build.shape(query)[-3]) for name in (key, value))
+    query, key, value = (_expanded(build, name, (*batch_shape, *build.shape(name)[-2:])) for name in (query, key, value))
     batch, keys = prod(batch_shape), build.shape(key)[-2]
     given = call.arguments.get("scale")
     scale = float(given) if isinstance(given, (int, float)) else depth**-0.5
@@ -199,6 +200,17 @@ def attention(call: AtenCall, build: Builder) -> str:
     shares = build.reshape(build.cast(_masked_softmax(build, scores, mask), dtype), (batch, queries, keys))
     result = build.add("batch_matmul", [shares, flat[2]], (batch, queries, build.shape(value)[-1]), dtype, call.name, transpose_b=False)
     return build.reshape(result, call.result.shape, call.name)
+
+
+def _repeated_heads(build: Builder, name: str, heads: int) -> str:
+    """Keys or values with each head as often as heads of queries share it."""
+    *batch, given, rows, columns = build.shape(name)
+    wide = _expanded(build, build.reshape(name, (*batch, given, 1, rows, columns)), (*batch, given, heads // given, rows, columns))
+    return build.reshape(wide, (*batch, heads, rows, columns))
+
+
+def _expanded(build: Builder, name: str, shape: Sequence[int]) -> str:
+    return name if build.shape(name) == tuple(shape) else build.add("expand", [name], shape, build.dtype(name))
 
 
 def _masked_softmax(build: Builder, scores: str, mask: str | None) -> str:

@@ -9,11 +9,13 @@ from ansor.graph.passes.batch_norm import fold_batch_norm
 from ansor.graph.passes.channels_last import channels_last
 from ansor.graph.passes.padding import fold_padding
 from ansor.graph.passes.reshapes import sink_reshapes
+from ansor.graph.passes.shared_operands import share_operands
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fold_batch_norm,  # first: it looks for a norm right after its convolution
     fold_padding,
     channels_last,  # does not handle batch norms
+    share_operands,
     sink_reshapes,  # last: layouts turn some transpositions into reshapes
 )
 

@@ -50,3 +50,14 @@ def test_integers_are_not_divided_by_what_may_be_zero(agrees: Callable[..., Extr
     """The processor would end the program; PyTorch raises an error."""
     extracted = agrees(lambda x, y: x % y, torch.tensor([7, -7]), torch.tensor([2, 3]))
     assert list(extracted.torch_calls) == ["aten.remainder.Tensor"]
+    extracted = agrees(lambda x: torch.div(x, -1, rounding_mode="trunc"), torch.tensor([7, -7]))
+    assert list(extracted.torch_calls) == ["aten.div.Tensor_mode"]
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.int8, torch.uint8])
+def test_integers_are_divided_by_numbers(agrees: Callable[..., ExtractedGraph], dtype: torch.dtype) -> None:
+    def model(x: torch.Tensor) -> object:
+        return x // 3, x % 3, torch.fmod(x, 3), torch.div(x, 3, rounding_mode="trunc"), torch.div(x, 1, rounding_mode="floor")
+
+    info = torch.iinfo(dtype)
+    assert not agrees(model, torch.tensor([info.min, info.min + 1, *range(max(-7, info.min), 8), info.max], dtype=dtype)).torch_calls
