@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
-from ansor.api import CompileKeywords, compile
+from ansor.api import CompileKeywords, compile_sharing
 from ansor.errors import ArgumentError
 from ansor.run.keywords import RunOptions
 from ansor.targets.base import Target, parse_target
@@ -14,7 +13,6 @@ from ansor.tasks.arguments import check_arguments, check_names, takes_network
 
 if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs
-    from ansor.graph.network import CompiledNetwork
     from ansor.networks.batches import BatchedNetwork
     from ansor.networks.lengths import AnyLengthNetwork
 
@@ -34,17 +32,13 @@ def compile_batches(
     Raises ModelError for inputs without a common number of rows and for a model whose rows depend on each other, and the errors of `compile`.
     """
     from ansor.graph.shared_constants import SharedConstants
-    from ansor.graph.tasks import extract
     from ansor.networks.batches import BatchedNetwork
 
     check_names("compile_batches", options, CompileKeywords, "target")
     check_arguments(example_inputs=example_inputs)
-    borrowed, shared = _checked(target, options), SharedConstants()
-
-    def compiled(inputs: ExampleInputs) -> CompiledNetwork:
-        return compile(replace(extract(model, inputs, borrowed=borrowed), shared=shared), (), target, **options)
-
-    return BatchedNetwork(model, example_inputs, compiled)
+    _check_options(target, options)
+    shared = SharedConstants()
+    return BatchedNetwork(model, example_inputs, lambda inputs: compile_sharing(model, inputs, target, shared, **options))
 
 
 @takes_network
@@ -75,20 +69,21 @@ def compile_lengths(
     check_names("compile_lengths", options, CompileKeywords, "target", "dimension", "lengths")
     check_arguments(example_inputs=example_inputs)
     _check_lengths(dimension, lengths)
-    borrowed, shared = _checked(target, options), SharedConstants()
+    asked, shared = _check_options(target, options), SharedConstants()
+    borrowed = not asked.measures and "on_tasks" not in options
 
     def compiled(given: object, calls: Calls) -> PaddedNetwork:
         extracted = extract_lengths(given, calls, borrowed=borrowed)
-        return PaddedNetwork(compile(replace(extracted.network, shared=shared), (), target, **options), extracted.padding)
+        return PaddedNetwork(compile_sharing(extracted.network, (), target, shared, **options), extracted.padding)
 
     return AnyLengthNetwork(model, example_inputs, compiled, dimension, lengths)
 
 
-def _checked(target: str | Target | None, options: CompileKeywords) -> bool:
-    """Whether networks may be read without copying weights. Raises the errors of wrong options, before the model runs."""
+def _check_options(target: str | Target | None, options: CompileKeywords) -> RunOptions:
+    """What the options ask for. Raises the errors of wrong ones, before the model runs."""
     asked = RunOptions.of(options, options.get("cost_model"))
     asked.check_devices([parse_target("cpu" if target is None else target)])
-    return not asked.measures and "on_tasks" not in options
+    return asked
 
 
 def _check_lengths(dimension: object, lengths: object) -> None:

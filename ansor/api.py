@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -39,6 +39,7 @@ from ansor.te.tensor import Tensor
 if TYPE_CHECKING:
     from ansor.graph.export import ExampleInputs
     from ansor.graph.network import CompiledNetwork
+    from ansor.graph.shared_constants import SharedConstants
     from ansor.integer.program import IntegerProgram
 
 
@@ -296,6 +297,13 @@ def compile(
 
     Raises ModelError for a module that cannot be read, and the errors of `auto_schedule`.
     """
+    return compile_sharing(model, example_inputs, target, None, **options)
+
+
+def compile_sharing(
+    model: object, example_inputs: ExampleInputs, target: str | Target | None, shared: SharedConstants | None, **options: Unpack[CompileKeywords]
+) -> CompiledNetwork:
+    """`compile`, with constants of other networks instead of equal ones."""
     from ansor.graph.tasks import extract
     from ansor.networks.compiling import compiled
 
@@ -312,7 +320,7 @@ def compile(
     build_early()
     with asked.reporter(target) as reporter:
         reporter.now("reading the model")
-        extracted = extract(model, example_inputs, borrowed=not asked.measures and on_tasks is quiet)
+        extracted = replace(extract(model, example_inputs, borrowed=not asked.measures and on_tasks is quiet), shared=shared)
         return compiled(extracted, target, asked, reporter, library=options.get("library", True), on_tasks=on_tasks)
 
 

@@ -443,7 +443,7 @@ def _add_dataset(commands: Commands) -> None:
     _add_beside(parser)
     parser.add_argument("--keep", action="append", default=[], metavar="TARGET",
                         help="a target without records, for which the model learns the predictions of the package's model; may be repeated")
-    parser.add_argument("--begin", default="", metavar="FILE", help="train this model, or the 'package' model, further; otherwise from random weights")
+    parser.add_argument("--begin", metavar="FILE", help="train this model, or the 'package' model, further; otherwise from random weights")
     parser.add_argument("--output", metavar="FILE", required=True, help="where to save the model; compressed if the name ends in .gz")
     parser.add_argument("--all", action="store_true", help="learn from all tasks; otherwise a fifth is held out, and the model is evaluated on it")
     parser.add_argument("--without", nargs="+", default=[], metavar="KIND", help="hold out these kinds of operators as well")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 
-from ansor.api import CompileKeywords, compile
+from ansor.api import CompileKeywords, compile_sharing
 from ansor.errors import ArgumentError, ModelError
 from ansor.graph.any_length import Calls, extract_lengths
 from ansor.graph.lengths import NotForAnyLength
@@ -58,7 +58,7 @@ SHAPES_AT_ONCE, CALLS = 8, 3
 MOST_COUNTED = 4096
 """The most shapes whose calls are counted. When exceeded, counting starts over."""
 
-CONSTANTS = SharedConstants()
+SHARED = SharedConstants()
 """Those of all networks. Dynamo makes several graphs of a model, for changing shapes for example, and each graph has networks of its own."""
 
 Graph = Callable[..., Any]
@@ -278,7 +278,7 @@ class _Networks(Locked):
         weights = [one.detach() for alive in made.alive if (one := alive()) is not None]  # `.data` of the originals may be set to other memory and back
         if len(weights) < len(made.alive) or not self._holds(key, made, weights):
             return
-        found = kept_networks.found(made.name, self._target, [_array(one) for one in weights], CONSTANTS)
+        found = kept_networks.found(made.name, self._target, [_array(one) for one in weights], SHARED)
         with self.lock:
             if found is not None and found.network is not None and self._holds(key, made, weights):
                 made.network = found.network
@@ -301,7 +301,7 @@ class _Networks(Locked):
         lines: list[str] = []
         try:
             extracted, padding = self._read(given, lines.append, dynamic)
-            network = compile(replace(extracted, shared=CONSTANTS), (), self._target, **self._options)
+            network = compile_sharing(extracted, (), self._target, SHARED, **self._options)
         except _NotPadded:
             raise
         except Exception as error:  # PyTorch can run this in any case
@@ -398,7 +398,7 @@ class _Networks(Locked):
 
     def _kept(self, name: str, weights: Sequence[torch.Tensor], state: WeightState) -> _CachedNetwork | None:
         """The network that another process made for such a call."""
-        found = kept_networks.found(name, self._target, [_array(one) for one in weights], CONSTANTS)
+        found = kept_networks.found(name, self._target, [_array(one) for one in weights], SHARED)
         if found is None:
             return None
         if found.network is None:

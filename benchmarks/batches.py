@@ -18,7 +18,7 @@ from network_models import NETWORKS
 
 import ansor
 from ansor.measure.interleaved import interleaved, ratio
-from ansor.networks.sizes import batch_sizes
+from ansor.networks.size_arithmetic import batch_sizes
 
 TOLERANCE = 1e-3
 

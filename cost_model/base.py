@@ -83,7 +83,7 @@ def check_features_version(path: Path, document: Mapping[str, object]) -> None:
     width, found = document.get("width"), document.get("features")
     wanted = features_version(width if isinstance(width, int) else None)
     if found != wanted:
-        told = f"and rows of {width} features have version {wanted}" if wanted != FEATURES_VERSION else f"this is {FEATURES_VERSION}"
+        told = f"this is {FEATURES_VERSION}" if found != FEATURES_VERSION else f"and says that it takes {width} of them instead of {WIDTH}"
         raise CostModelError(f"asked to load {path}; it was trained with version {found} of the features, {told}: train it again")
 
 

@@ -71,7 +71,7 @@ class Statement:
         """The loops that change what is read from a buffer, by level: those that the address moves with, the loop whose body allocates it, and the loops around
         that one, in each of whose iterations it is written anew."""
         moves = self.footprints[buffer].moves
-        around = self.nest.kept_before[_allocation_depth(self.nest, buffer)]
+        around = self.nest.kept_before[_loops_around(self.nest, buffer)]
         return [*[True] * around, *moves[around:]]
 
     @property
@@ -239,10 +239,13 @@ def _shared_depth(a: Statement, b: Statement) -> int:
 
 
 def _allocation_depth(nest: Nest, buffer: Buffer) -> int:
-    """How many loops are around the allocation of a buffer."""
-    if buffer.scope != "local":
-        return 0
-    return next((depth + 1 for depth, loop in enumerate(nest.path) if any(local is buffer for local in loop.locals)), 0)
+    """How many loops are around the allocation of a local buffer; 0 for others."""
+    return _loops_around(nest, buffer) if buffer.scope == "local" else 0
+
+
+def _loops_around(nest: Nest, buffer: Buffer) -> int:
+    """How many loops are around the allocation of a buffer of any scope."""
+    return next((depth for depth, loop in enumerate(nest.path, 1) if any(local is buffer for local in loop.locals)), 0)
 
 
 def allocation(statement: Statement) -> tuple[Row, Row, Row]:

@@ -79,7 +79,7 @@ class SavedKernel:
 def sealed(about: Mapping[str, object]) -> dict[str, object]:
     """The contents of kernel.json, with the digest of its other fields."""
     rest = {name: value for name, value in about.items() if name != SEAL}
-    return {**rest, SEAL: digest(json.dumps(rest, sort_keys=True).encode())}
+    return {**rest, SEAL: digest(json.dumps(json.loads(json.dumps(rest)), sort_keys=True).encode())}  # as it is read: JSON's keys are text
 
 
 def write(files: Files, folder: Path) -> None:

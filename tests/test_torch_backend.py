@@ -14,8 +14,8 @@ import pytest
 import torch
 from torch.autograd import forward_ad
 
-import ansor
 from ansor import torch_backend
+from ansor.api import compile_sharing
 from ansor.errors import AnsorWarning
 from ansor.graph.tasks import extract
 from ansor.torch_backend import backend
@@ -123,10 +123,10 @@ def test_networks_of_several_shapes_share_their_weights(monkeypatch: pytest.Monk
     made: list[Any] = []
 
     def watched(*given: Any, **options: Any) -> object:
-        made.append(ansor.compile(*given, **options))
+        made.append(compile_sharing(*given, **options))
         return made[-1]
 
-    monkeypatch.setattr(torch_backend, "compile", watched)
+    monkeypatch.setattr(torch_backend, "compile_sharing", watched)
     model = torch.nn.Sequential(torch.nn.Embedding(5000, 8), torch.nn.Flatten(), torch.nn.Linear(16, 3)).eval()
     fast = compiled(model)
     for rows in (2, 3):

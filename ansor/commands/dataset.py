@@ -24,7 +24,7 @@ from ansor.cost_model.training_set import estimated_scores
 from ansor.dataset.collect import collect
 from ansor.dataset.evaluate import Quality, Score, mean_quality, quality
 from ansor.dataset.examples import Examples, load_examples
-from ansor.dataset.further import AND, Begun, begun_by
+from ansor.dataset.further import JOINED_BY, StartingModel, starting_model
 from ansor.dataset.operators import DatasetTask, tasks_for
 from ansor.dataset.split import FOLDS, HELD_OUT, WAYS, fold_of, splits
 from ansor.dataset.teach import taught
@@ -109,7 +109,7 @@ def _train(given: argparse.Namespace, console: Console) -> int:
         raise AnsorError(f"asked to leave out operators of kind {', '.join(unknown)}; the data set has {', '.join(kinds)}")
     keep = [parse_target(text) for text in given.keep]
     held_out = [*([] if given.all else [f"fold {HELD_OUT} of {FOLDS} by task"]), *given.without]
-    begun, options = _begun(given, held_out), NETWORK if given.begin is None else FURTHER
+    begun, options = _starting_model(given, held_out), NETWORK if given.begin is None else FURTHER
     by_target = _examples(given, console)
     learned = [one for _, examples in by_target for one in examples if _is_learned(one.task, given)]
     if not learned:
@@ -122,7 +122,7 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     about = {
         "features": FEATURES_VERSION, "tasks": len({one.task for one in learned}), "programs": sum(map(len, learned)),
         "target": ", ".join(targets), "kept": ", ".join(given.keep),
-        "held_out": AND.join(held_out), "networks": MEMBERS, "units": len(networks[0].layers.last), "epochs": options.epochs,
+        "held_out": JOINED_BY.join(held_out), "networks": MEMBERS, "units": len(networks[0].layers.last), "epochs": options.epochs,
         "begin": None if begun is None else begun.about,
     }  # fmt: skip
     write_networks(output, networks, about)
@@ -135,13 +135,13 @@ def _train(given: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _begun(given: argparse.Namespace, held_out: Sequence[str]) -> Begun | None:
+def _starting_model(given: argparse.Namespace, held_out: Sequence[str]) -> StartingModel | None:
     """The model to train further; None by default. Raises AnsorError if there is none that can be."""
     if given.begin is None:
         return None
     if given.begin != PACKAGE:
-        return begun_by(Path(given.begin), held_out)
-    return begun_by(weights_of(_family(given, "train the package's model further for", "leave out --begin to start from random weights")), held_out)
+        return starting_model(Path(given.begin), held_out)
+    return starting_model(weights_of(_family(given, "train the package's model further for", "leave out --begin to start from random weights")), held_out)
 
 
 def _taught(given: argparse.Namespace, target: Target, console: Console) -> list[Examples]:

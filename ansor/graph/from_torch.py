@@ -292,7 +292,7 @@ class _Reader:
             made = inner.read_graph(parts)
             if [self.build.values[one] for one in made] != list(results):
                 raise Unsupported("its decomposition gives another shape or dtype")
-        except (Unsupported, ModelError):
+        except (Unsupported, ModelError, RuntimeError):  # PyTorch's decompositions do not take all that its operators take
             self.build.restore(state)
             return False
         if isinstance(node.meta["val"], torch.Tensor):
@@ -471,8 +471,7 @@ def _results(node: torch.fx.Node) -> list[Value]:
     if meta is None:
         return []
     if isinstance(meta, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)):
-        raise ModelError(f"the model computes with a number that it reads from a tensor ({node.target}), so that its shapes or its control flow may depend on "
-                         "values; let it compute with tensors of fixed shape")  # fmt: skip
+        raise ModelError(f"the model computes with a number that it reads from a tensor ({node.target}); let it compute with tensors of fixed shape")
     raise ModelError(f"the model computes a {type(meta).__name__} from its inputs ({node.target}); only tensors of fixed shape are supported")
 
 

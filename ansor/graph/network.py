@@ -334,7 +334,8 @@ class _Arrays:
         value, (root, skipped) = self._graph.value(name), self._storage[name]
         if root in self._graph.constants:
             if root not in self._constants:
-                self.place_constants([name])[0].work()
+                for job in self.place_constants([name]):
+                    job.work()
             return self._constants[root].reshape(value.shape)
         begin = self._plan.offsets[root] + skipped
         return self.arena[begin : begin + _bytes(value)].view(value.dtype).reshape(value.shape)
@@ -343,14 +344,14 @@ class _Arrays:
         """Makes room for aligned copies of all constants among these arrays. The jobs copy them."""
         roots = [root for root in dict.fromkeys(self._storage[name][0] for name in names) if root in self._graph.constants]
         given = {root: self._graph.constants[root] for root in roots}
-        shared = {root: found for root, array in given.items() if (found := self._memory.shared(array)) is not None}
+        shared = {root: found for root, array in given.items() if (found := self._memory.found(array)) is not None}
         self._constants |= {root: shared[root] if root in shared else self._memory.zeros(array.shape, array.dtype) for root, array in given.items()}
         return [_Job(array.nbytes, partial(self._copy, root, array)) for root, array in given.items() if root not in shared]
 
     def _copy(self, root: str, constant: Array) -> None:
         """Write a constant to its place, where arrays of the network show it."""
         np.copyto(self._constants[root], constant)
-        self._memory.offer(self._constants[root])
+        self._memory.keep(self._constants[root])
 
     def constant(self, name: str) -> Array:
         """A constant in the graph's own memory."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import mmap
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -35,8 +35,7 @@ class NetworkMemory:
         """shared: the constants of other networks, to be used instead of equal ones."""
         self._lock = threading.Lock()
         self._left = _of_its_own(0)
-        self._returned: list[Bytes] = []
-        self._shared_constants = shared
+        self._shared = shared
         self.constants: list[Array] = []
         self.workspace = self.zeros((workspace_bytes,), "uint8")
 
@@ -46,36 +45,39 @@ class NetworkMemory:
         room = _of_its_own(size) if size < LEAST else self._of_chunks(size)
         return room.view(dtype).reshape(shape)
 
-    def shared(self, constant: Array) -> Array | None:
-        """A constant of another network that has the same bytes, in the same shape; None if there is none."""
-        found = self._shared_constants.equal(constant) if self._shared_constants is not None and constant.flags.c_contiguous else None
+    def found(self, constant: Array) -> Array | None:
+        """A constant of another network with the same elements; None if there is none."""
+        if self._shared is None or constant.nbytes < LEAST:
+            return None
+        found = self._shared.find(np.ascontiguousarray(constant))
         if found is not None:
             self.constants.append(found)
         return found
 
-    def offer(self, constant: Array) -> None:
+    def keep(self, constant: Array) -> None:
         """Add a constant to those that other networks may share: it is not written to any more."""
-        if self._shared_constants is not None and constant.nbytes >= LEAST:
+        if self._shared is not None and constant.nbytes >= LEAST:
             self.constants.append(constant)
 
-    def complete(self, constant: Array) -> Array:
-        """A constant that was written to an array of `zeros`, or an equal one of another network; then the array's memory becomes another one's."""
-        found = self.shared(constant)
+    def constant(self, shape: Sequence[int], dtype: DTypeLike, write: Callable[[Array], None]) -> Array:
+        """A constant that `write` writes to an array of zeros, or an equal one of another network."""
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if self._shared is None or size < LEAST:
+            made = self.zeros(shape, dtype)
+            write(made)
+            return made
+        scratch = _of_its_own(size).view(dtype).reshape(shape)
+        write(scratch)
+        found = self.found(scratch)
         if found is None:
-            self.offer(constant)
-            return constant
-        with self._lock:
-            self._returned.append(constant.reshape(-1).view(np.uint8))
+            found = self.zeros(shape, dtype)
+            np.copyto(found, scratch)
+            self.keep(found)
         return found
 
     def _of_chunks(self, size: int) -> Bytes:
-        """Memory that was given back, the next bytes of the present chunk, or those of a new one."""
+        """The next bytes of the present chunk, or of a new one."""
         with self._lock:
-            for place, room in enumerate(self._returned):
-                if room.nbytes >= size:
-                    del self._returned[place]
-                    room[:size] = 0
-                    return room[:size]
             if size > self._left.nbytes:
                 self._left = _chunk(size)
             room, self._left = self._left[:size], self._left[aligned(size) :]

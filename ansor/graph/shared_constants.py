@@ -6,12 +6,13 @@ network came to it. Networks look constants up while they are made, and add thei
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ansor.support.forked import Locked
 
 LEAST = 1 << 16
 """Constants of fewer bytes are not shared."""
@@ -22,36 +23,33 @@ Array = NDArray[np.generic]
 _Key = tuple[int, bytes]
 
 
-class SharedConstants:
+class SharedConstants(Locked):
     """Keeps no constant alive: one is forgotten with the last network that has it. Mutable; several threads may use it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: dict[_Key, dict[int, weakref.ref[Array]]] = {}  # by address
+        super().__init__()
+        self._known: dict[_Key, list[weakref.ref[Array]]] = {}
 
     def add(self, constants: Iterable[Array]) -> None:
         """Offer a network's constants, which are never written to again, to other networks."""
-        with self._lock:
-            for one in constants:
-                self._known.setdefault(_key(_bits(one)), {})[one.ctypes.data] = weakref.ref(one)
+        added = [(_key(_bits(one)), weakref.ref(one)) for one in constants]
+        with self.lock:
+            alive = ((key, [one for one in known if one() is not None]) for key, known in self._known.items())
+            self._known = {key: known for key, known in alive if known}
+            for key, one in added:
+                self._known.setdefault(key, []).append(one)
 
-    def equal(self, array: Array) -> Array | None:
+    def find(self, array: Array) -> Array | None:
         """A constant with the same bytes, in the shape and dtype of a contiguous array; None if there is none."""
         if array.nbytes < LEAST:
             return None
         bits = _bits(array)
-        for known in self._alive(_key(bits)):
-            if np.array_equal(_bits(known), bits):
-                return known.reshape(-1).view(array.dtype).reshape(array.shape)
+        with self.lock:
+            known = [one() for one in self._known.get(_key(bits), [])]
+        for one in {one.ctypes.data: one for one in known if one is not None}.values():  # several networks may have it already
+            if np.array_equal(_bits(one), bits):
+                return one.reshape(-1).view(array.dtype).reshape(array.shape)
         return None
-
-    def _alive(self, key: _Key) -> list[Array]:
-        with self._lock:
-            known = self._known.get(key, {})
-            found = {place: one for place, held in known.items() if (one := held()) is not None}
-            for place in known.keys() - found.keys():
-                del known[place]
-            return list(found.values())
 
 
 def _bits(array: Array) -> NDArray[np.uint8]:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import torch
 
-A = TypeVar("A", NDArray[np.generic], "torch.Tensor")
+Array = NDArray[np.generic]
+A = TypeVar("A", Array, "torch.Tensor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,11 @@ def before(array: A, spans: Spans, length: int, end: int) -> A:
     for span in spans:
         array = _before(array, span, length, end)
     return array
+
+
+def cut(array: Array, ends: Spans | None, length: int, end: int) -> Array:
+    """The same as an array of its own, if it is not whole."""
+    return array if not ends or end == length else np.ascontiguousarray(before(array, ends, length, end))
 
 
 def _before(array: A, span: Span, length: int, end: int) -> A:

@@ -19,8 +19,8 @@ from ansor.graph.network import CompiledNetwork
 from ansor.graph.opened import closed
 from ansor.networks.model_runs import Leaf, Leaves, equal, evaluating, flat, nested, results
 from ansor.networks.saving import save_sizes
+from ansor.networks.size_arithmetic import all_batch_sizes, batch_sizes
 from ansor.networks.sized import SizedNetworks
-from ansor.networks.sizes import all_batch_sizes, batch_sizes
 from ansor.support.text import counted, first_line
 
 
@@ -61,7 +61,11 @@ class BatchedNetwork(SizedNetworks[CompiledNetwork]):
 
     @property
     def sizes(self) -> Sequence[int]:
+        """The sizes of batches."""
         return all_batch_sizes(self.largest)
+
+    def _plain(self, made: CompiledNetwork) -> CompiledNetwork:
+        return made
 
     def _made(self, size: int) -> CompiledNetwork:
         leaves, tree = flat(self._examples)

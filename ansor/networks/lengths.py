@@ -18,11 +18,12 @@ from ansor.graph.any_length import Calls
 from ansor.graph.call_shape import arranged
 from ansor.graph.export import CallArguments, ExampleInputs, parameters_of, split_inputs
 from ansor.graph.lengths import NotForAnyLength
+from ansor.graph.network import CompiledNetwork
 from ansor.networks.model_runs import Leaf, Leaves, alike, evaluating, flat, nested, results
 from ansor.networks.padded import PaddedNetwork, lengths_to_try, lengths_up_to, others_of, padded_or_cut
 from ansor.networks.saving import save_sizes
+from ansor.networks.size_arithmetic import size_for
 from ansor.networks.sized import SizedNetworks
-from ansor.networks.sizes import size_for
 from ansor.support.text import first_line
 
 Dimension = int | Mapping[str, int]
@@ -95,7 +96,11 @@ class AnyLengthNetwork(SizedNetworks[PaddedNetwork]):
 
     @property
     def sizes(self) -> Sequence[int]:
+        """The lengths."""
         return self.lengths
+
+    def _plain(self, made: PaddedNetwork) -> CompiledNetwork:
+        return made.network
 
     def _save(self, networks: dict[int, PaddedNetwork], folder: Path) -> None:
         arrays = {size: tuple(one for one in made.padding.ends if one is not None) for size, made in networks.items()}

@@ -33,6 +33,8 @@ Array = NDArray[np.generic]
 def loaded(saved: SavedNetwork, place: Path) -> LoadedNetwork:
     """A network that was read from a place. On another processor it is built again from its C, once. Raises MeasureError if that is impossible, or if it is
     damaged."""
+    if not saved.constants and saved.plan.room.constants:
+        raise MeasureError(f"{place}: this network is one of several sizes, which share their constants; load the folder {place.parent}")
     try:
         bring_pool(saved.pool)
         if saved.processor != processor_identity():
@@ -95,7 +97,7 @@ class LoadedNetwork(Locked):
         return table(repr(self), ("name", "role", "dtype", "shape"), [(one.name, role, one.dtype, " x ".join(map(str, one.shape))) for role, one in every])
 
     def __reduce__(self) -> NoReturn:
-        raise ModelError("asked to copy or pickle a loaded network, which is bound to memory of this process; load it again where it is needed")
+        refuse_to_copy()
 
     def __call__(self, *args: Array, **named: Array) -> object:
         """Raises ArgumentError or ArgumentTypeError, naming the input, for anything but arrays of the shapes and dtypes that the network is for, and
@@ -105,7 +107,7 @@ class LoadedNetwork(Locked):
     def run(self, given: Sequence[Array]) -> list[Array]:
         """The results, not nested, for the inputs in order; raises what a call raises."""
         for one, array in zip(self.plan.inputs, given, strict=True):
-            _check_array(one, array)
+            check_array(one, array)
         with self.lock:
             if self._running:
                 raise ModelError("asked to call a network while it is running, from a finalizer or a signal handler; call it afterwards")
@@ -152,11 +154,19 @@ def in_order(inputs: Sequence[PlacedArray], args: tuple[Array, ...], named: Mapp
     return [*args, *(named[name] for name in late)]
 
 
-def _check_array(wanted: PlacedArray, array: object) -> None:
-    takes = f"the network takes {wanted.dtype} of shape {wanted.shape}"
+def check_array(wanted: PlacedArray, array: object, axis: int | None = None) -> None:
+    """Raises ArgumentError or ArgumentTypeError for anything but an array as wanted. axis: a dimension that may have any extent."""
+    shape = ", ".join("any" if place == axis else str(extent) for place, extent in enumerate(wanted.shape))
+    takes = f"the network takes {wanted.dtype} of shape ({shape}{',' * (len(wanted.shape) == 1)})"
     if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
         raise ArgumentTypeError(f"{wanted.name} is a {type(array).__name__}; {takes}, as a NumPy array without a mask")
     if array.dtype != np.dtype(wanted.dtype):
         raise ArgumentTypeError(f"{wanted.name} is an array of {array.dtype}; {takes}: convert it with .astype({wanted.dtype!r})")
-    if array.shape != wanted.shape:
+    fits = array.ndim == len(wanted.shape)
+    if not fits or any(array.shape[place] != extent for place, extent in enumerate(wanted.shape) if place != axis):
         raise ArgumentError(f"{wanted.name} is an array of shape {array.shape}; {takes}")
+
+
+def refuse_to_copy() -> NoReturn:
+    """Raises ModelError for a loaded network."""
+    raise ModelError("asked to copy or pickle a loaded network, which is bound to memory of this process; load it again where it is needed")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansor.errors import MeasureError
 from ansor.networks.loaded_network import LoadedNetwork, loaded
 from ansor.networks.loaded_sizes import LoadedBatches, LoadedLengths, LoadedSizes
 from ansor.networks.saved_network import SavedNetwork
@@ -23,8 +22,4 @@ def load(folder: str | Path) -> LoadedNetwork | LoadedSizes:
     saved = read(place)
     if isinstance(saved, SavedNetwork):
         return loaded(saved, place)
-    networks = {size: loaded(one, place / str(size)) for size, one in saved.networks.items()}
-    try:
-        return LoadedLengths(networks, saved.axes, saved.paddings) if saved.paddings else LoadedBatches(networks)
-    except ValueError as error:
-        raise MeasureError(f"{place}: the saved networks cannot be loaded: {error}; save them again") from error
+    return LoadedLengths(saved, place) if saved.paddings else LoadedBatches(saved, place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NoReturn, Protocol
 
 import numpy as np
@@ -97,6 +98,4 @@ def _arrays(code: CSource, arrays: Sequence[Array], memory: NetworkMemory, like:
 
 
 def _physical(argument: Argument, array: Array, memory: NetworkMemory) -> Array:
-    room = memory.zeros((argument.physical_size,), argument.physical_dtype)
-    argument.put_physical(array, room)
-    return memory.complete(room)
+    return memory.constant((argument.physical_size,), argument.physical_dtype, partial(argument.put_physical, array))

@@ -13,9 +13,9 @@ from torch.utils import _pytree as pytree
 from ansor.graph.export import CallArguments
 from ansor.graph.network import CompiledNetwork
 from ansor.graph.opened import closed
-from ansor.graph.spans import Padding, Spans, before
+from ansor.graph.spans import Padding, Spans, before, cut
 from ansor.networks.model_runs import Leaf, flat
-from ansor.networks.sizes import padded_array
+from ansor.networks.size_arithmetic import padded_array
 
 SHORTEST, STEP = 16, 8
 """The least length that networks are compiled for by default, since calls take hardly less time below; and what all but the largest are multiples of."""
@@ -67,11 +67,9 @@ class PaddedNetwork:
         return closed(pytree.tree_unflatten([self._cut(*one, length) for one in zip(leaves, self.padding.ends, strict=True)], tree))
 
     def _cut(self, leaf: object, spans: Spans | None, length: int) -> object:
-        if not spans or length == self.padding.length:
-            return leaf
         if isinstance(leaf, torch.Tensor):
-            return before(leaf, spans, self.padding.length, length).contiguous()
-        return np.ascontiguousarray(before(leaf, spans, self.padding.length, length)) if isinstance(leaf, np.ndarray) else leaf
+            return before(leaf, spans, self.padding.length, length).contiguous() if spans and length != self.padding.length else leaf
+        return cut(leaf, spans, self.padding.length, length) if isinstance(leaf, np.ndarray) else leaf
 
 
 def padded_or_cut(leaf: Leaf, axis: int, length: int) -> Leaf:

@@ -54,7 +54,7 @@ class Planning:
     """
 
     def __init__(self, network: CompiledNetwork, constants: Constants) -> None:
-        _check_steps(network)
+        check_steps(network)
         self.kernels: list[Text] = []
         self._constants = constants
         self._layout = network.layout()
@@ -74,7 +74,7 @@ class Planning:
 
         checks = step.checks if isinstance(step, CheckedStep) else ()
         prepared = step.step if isinstance(step, CheckedStep) else step
-        assert isinstance(prepared, PreparedCall)  # `_check_steps` has refused the others
+        assert isinstance(prepared, PreparedCall)  # `check_steps` has refused the others
         looks = tuple(Check(one.name, one.indices.dtype.name, one.indices.size, self._place(one.indices), one.rows) for one in checks)
         number = self._numbers.setdefault(id(prepared.kernel), len(self.kernels))
         if number == len(self.kernels):
@@ -116,7 +116,8 @@ class Planning:
                          "return tensors, or tuples, lists and string-keyed dicts of them")  # fmt: skip
 
 
-def _check_steps(network: CompiledNetwork) -> None:
+def check_steps(network: CompiledNetwork) -> None:
+    """Raises ModelError if a step runs in PyTorch."""
     from ansor.graph.network import CheckedStep
 
     bare = [(name, step.step if isinstance(step, CheckedStep) else step) for name, step in network.steps]

@@ -55,18 +55,18 @@ def save_sizes(networks: Mapping[int, CompiledNetwork], folder: Path, paddings: 
     """Write networks of one model, by size. paddings, axes: as in `SavedSizes`. Raises the errors of `save`, and ModelError for fixed results that depend on
     the size."""
     constants = Constants()
-    made = {size: saved(network, constants, _target_of(network)) for size, network in networks.items()}
-    plans = [one.plan for one in made.values()]
-    if any(plan.results != plans[0].results for plan in plans):
-        raise ModelError("asked to save networks whose results are nested differently, or hold other numbers, for other sizes; save the network of each size")
+    made = {size: saved(networks[size], constants, _target_of(networks[size])) for size in sorted(networks)}
     room = {size: replace(one.plan.room, constants=constants.size) for size, one in made.items()}
     whole = {size: replace(one, plan=replace(one.plan, room=room[size])) for size, one in made.items()}
-    SavedSizes(whole, constants.content, tuple(axes), paddings or {}).write(folder)
+    try:
+        several = SavedSizes(whole, constants.content, tuple(axes), paddings or {})
+    except ValueError as error:
+        raise ModelError(f"asked to save networks for several sizes, but {error}; save the network of each size") from error
+    several.write(folder)
 
 
 def _target_of(network: CompiledNetwork) -> Target:
-    if not isinstance(network.writer, NetworkWriter):
-        raise ModelError("asked to save a network that was assembled from kernels, whose C source is not known; save one that ansor.compile returned")
+    assert isinstance(network.writer, NetworkWriter)  # it is made by `compiled`
     return network.writer.target
 
 

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Generic, NoReturn, TypeVar
 
 from ansor.errors import ModelError
+from ansor.graph.network import CompiledNetwork
 from ansor.graph.weights import WeightState
 from ansor.networks.model_runs import weights_of
+from ansor.networks.planning import check_steps
 from ansor.support.forked import Locked
 
 Made = TypeVar("Made")
 
 
-class SizedNetworks(Locked, Generic[Made]):
+class SizedNetworks(Locked, ABC, Generic[Made]):
     """What networks for any number of rows and for any length have in common. Calls from several threads take turns.
 
     `networks`: those compiled so far, by size. Constants that are equal, and packed alike, are stored once.
     """
 
-    MADE_BY, SIZE = "", "{}"
-    """The function that makes such networks, and how a size is told."""
+    MADE_BY: str
+    """The function that makes such networks."""
+    SIZE: str
+    """How a size is told, with {} for the number."""
 
     def __init__(self, model: object) -> None:
         super().__init__()
@@ -29,9 +34,9 @@ class SizedNetworks(Locked, Generic[Made]):
         self.networks: dict[int, Made] = {}
 
     @property
+    @abstractmethod
     def sizes(self) -> Sequence[int]:
-        """All sizes that calls may need networks of."""
-        raise NotImplementedError
+        """All sizes that calls may need networks of, the smallest first."""
 
     def __reduce__(self) -> NoReturn:
         raise ModelError(f"asked to copy or pickle a network of {self.MADE_BY}, which is bound to memory of this process; write it with save(), and load it "
@@ -42,7 +47,11 @@ class SizedNetworks(Locked, Generic[Made]):
 
         Raises the errors of `CompiledNetwork.save`, and those of compiling.
         """
-        self._save({size: self._network(size) for size in self.sizes}, Path(folder))
+        made: dict[int, Made] = {}
+        for size in reversed(self.sizes):  # the largest is there, so that a network which cannot be saved is found before others are compiled
+            made[size] = self._network(size)
+            check_steps(self._plain(made[size]))
+        self._save(made, Path(folder))
         return Path(folder)
 
     def _network(self, size: int) -> Made:
@@ -58,8 +67,14 @@ class SizedNetworks(Locked, Generic[Made]):
                 self.networks[size] = self._made(size)
             return self.networks[size]
 
+    @abstractmethod
     def _made(self, size: int) -> Made:
-        raise NotImplementedError
+        """Compile the network for a size."""
 
+    @abstractmethod
+    def _plain(self, made: Made) -> CompiledNetwork:
+        """The compiled network in what was made for a size."""
+
+    @abstractmethod
     def _save(self, networks: dict[int, Made], folder: Path) -> None:
-        raise NotImplementedError
+        """Write networks of all sizes."""

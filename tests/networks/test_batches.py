@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import ansor
 from ansor.errors import AnsorWarning, ArgumentError, ModelError
-from ansor.networks.sizes import batch_sizes
+from ansor.networks.size_arithmetic import batch_sizes
 
 pytestmark = [pytest.mark.torch, pytest.mark.compiler]
 

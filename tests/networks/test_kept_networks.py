@@ -24,7 +24,7 @@ from ansor.networks import compiling, kept_networks, library_choice
 before, found = kept_networks.found, []
 kept_networks.found = lambda *words: found.append(before(*words)) or found[-1]
 if sys.argv[1] == "again":
-    torch.export.export = torch_backend.extract = torch_backend.compile = compiling.chosen = compiling.built = library_choice._compared = None
+    torch.export.export = torch_backend.extract = torch_backend.compile_sharing = compiling.chosen = compiling.built = library_choice._compared = None
 torch.manual_seed(0)
 module = torch.nn.Sequential(
     torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8 * 36, 32)).eval()

@@ -61,12 +61,17 @@ def test_a_network_of_another_save_is_refused(saved: tuple[BatchedNetwork, Path]
         ansor.load(folder)
 
 
-@pytest.mark.parametrize("key, value", [("sizes", {}), ("paddings", {"1": 0}), ("axes", 0)])
-def test_networks_that_do_not_belong_together_are_refused(saved: tuple[BatchedNetwork, Path], tmp_path: Path, key: str, value: object) -> None:
+@pytest.mark.parametrize("key, value, why", [
+    ("sizes", {}, "its sizes are not those of its networks"), ("paddings", {"1": 0}, "TypeError"), ("axes", [1], "networks for 1, 2 rows do not make up"),
+    ("paddings", {size: {"keyword": "length", "ends": [[]], "length": int(size), "least": 1} for size in "12"}, "do not take the length"),
+])  # fmt: skip
+def test_networks_that_do_not_belong_together_are_refused(
+    saved: tuple[BatchedNetwork, Path], tmp_path: Path, key: str, value: object, why: str
+) -> None:  # fmt: skip
     folder = Path(shutil.copytree(saved[1], tmp_path / "changed"))
     about = json.loads((folder / ABOUT).read_text())
     (folder / ABOUT).write_text(json.dumps(sealed({**about, key: value})))
-    with pytest.raises(MeasureError, match=str(folder)):
+    with pytest.raises(MeasureError, match=f"{folder}: the saved network cannot be read .*{why}"):
         ansor.load(folder)
 
 
@@ -74,7 +79,7 @@ def test_rows_without_networks_are_refused(saved: tuple[BatchedNetwork, Path], t
     folder = Path(shutil.copytree(saved[1], tmp_path / "changed"))
     about = json.loads((folder / ABOUT).read_text())
     (folder / ABOUT).write_text(json.dumps(sealed({**about, "sizes": {"2": about["sizes"]["2"]}})))
-    with pytest.raises(MeasureError, match="networks for 2 rows do not make up all numbers of rows; save them again"):
+    with pytest.raises(MeasureError, match="networks for 2 rows do not make up all numbers of rows"):
         ansor.load(folder)
 
 
@@ -88,8 +93,29 @@ def test_one_network_is_saved_over_several(saved: tuple[BatchedNetwork, Path], t
     assert np.array_equal(np.asarray(before(words)), np.asarray(after(words)))
 
 
+def test_what_cannot_be_saved_is_found_before_more_is_compiled(tmp_path: Path) -> None:
+    with pytest.warns(match="runs in PyTorch"):
+        net = ansor.compile_batches(nn.Linear(4, 4).eval().half(), torch.rand(4, 4).half(), progress=False, library=False)
+        with pytest.raises(ModelError, match="runs in PyTorch"):
+            net.save(tmp_path / "half")
+    assert list(net.networks) == [4]
+
+
+def test_numbers_that_follow_from_the_rows_are_refused(tmp_path: Path) -> None:
+    class Counted(nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, int]:
+            return x.relu(), 2 * x.shape[1]
+
+    net = ansor.compile_batches(Counted(), torch.rand(2, 4), progress=False, library=False)
+    assert isinstance(ansor.load(net.save(tmp_path / "same")), LoadedSizes)
+    other = ansor.compile_batches(Counted(), torch.rand(2, 6), progress=False, library=False)
+    net.networks[1] = other.networks[2]
+    with pytest.raises(ModelError, match="asked to save networks for several sizes, but its networks take something else, or return other numbers"):
+        net.save(tmp_path / "other")
+
+
 def test_a_part_alone_is_refused(saved: tuple[BatchedNetwork, Path]) -> None:
-    with pytest.raises(MeasureError, match="it has 0 bytes of constants instead of"):
+    with pytest.raises(MeasureError, match="this network is one of several sizes, which share their constants; load the folder"):
         ansor.load(saved[1] / "2")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from ansor.graph.aten.elementwise import of_pair, plain
@@ -46,7 +47,7 @@ def _rest(op: str) -> Translation:
     rule = of_pair(op)
 
     def translation(call: AtenCall, build: Builder) -> str:
-        if not _divides_by_number(call):
+        if not _is_integer_division(call):
             _float_result(call)
         return str(rule(call, build))
 
@@ -57,10 +58,10 @@ for _op in ("fmod", "remainder"):
     translates(f"aten.{_op}.Tensor", f"aten.{_op}.Scalar", f"prims.{_op}.default")(_rest(_op))
 
 
-def _divides_by_number(call: AtenCall) -> bool:
-    """Whether integers are divided by a number above 0. Division by -1 could overflow."""
-    divisor = call.arguments["other"]
-    return call.result.dtype in INTEGERS and isinstance(divisor, int) and not isinstance(divisor, bool) and divisor > 0
+def _is_integer_division(call: AtenCall) -> bool:
+    """Whether integers are divided by a number above 0 that their dtype has. Division by -1 could overflow, and PyTorch wraps larger numbers around."""
+    divisor, dtype = call.arguments["other"], call.result.dtype
+    return dtype in INTEGERS and isinstance(divisor, int) and not isinstance(divisor, bool) and 0 < divisor <= np.iinfo(dtype).max
 
 
 translates("aten.copysign.Scalar")(of_pair("copysign"))
@@ -142,7 +143,7 @@ def _float_result(call: AtenCall) -> str:
 def rounded_quotient(call: AtenCall, build: Builder) -> str:
     """The quotient as PyTorch rounds it: subtract the remainder, divide exactly, and round to the nearest integer."""
     mode = call.arguments.get("rounding_mode", "floor")
-    if mode is not None and _divides_by_number(call):
+    if mode is not None and _is_integer_division(call):
         return _integer_quotient(call, build, floor=mode == "floor")
     dtype = _float_result(call)
     left, given = build.cast(call.tensor("self"), dtype), call.arguments["other"]

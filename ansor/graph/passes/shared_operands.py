@@ -2,7 +2,8 @@
 
     keys [2, 64, 32] ─► expand [2, 4, 64, 32] ─► batch_matmul of 8 x [64, 64]      becomes      keys ─► batch_matmul of 2 x [256, 64]
 
-The operand is read where it is instead of being copied. Attention that is computed in blocks keeps its heads: `ansor.graph.attention` divides it by them.
+The operand is read where it is instead of being copied. Attention that one thread computes in blocks keeps its heads, and copies of their keys and values:
+`ansor.graph.attention` divides it by heads.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ def share_operands(graph: Graph) -> Graph:
     made = {node.name: node for node in graph}
     if not any(node.op == "expand" for node in graph):
         return graph
-    divided = {node.name for found in attentions(graph) if len(found.blocks(1)) > 1 for node in (found.scores, found.result)}
+    in_blocks = {node.name for found in attentions(graph) if len(found.blocks(1)) > 1 for node in (found.scores, found.result)}
     write = Rewriter(graph)
     for node in graph:
-        source, times = _repeated(graph, made, node) if node.op == "batch_matmul" and node.name not in divided else ("", 1)
+        source, times = _repeated(graph, made, node) if node.op == "batch_matmul" and node.name not in in_blocks else ("", 1)
         if times == 1:
             write.keep(node)
         else:

@@ -60,4 +60,6 @@ def test_integers_are_divided_by_numbers(agrees: Callable[..., ExtractedGraph], 
         return x // 3, x % 3, torch.fmod(x, 3), torch.div(x, 3, rounding_mode="trunc"), torch.div(x, 1, rounding_mode="floor")
 
     info = torch.iinfo(dtype)
+    given = torch.tensor([info.min, 1, info.max], dtype=dtype)
+    assert agrees(lambda x: x // 300, given).torch_calls.keys() == (set() if info.max >= 300 else {"aten.floor_divide.default"})
     assert not agrees(model, torch.tensor([info.min, info.min + 1, *range(max(-7, info.min), 8), info.max], dtype=dtype)).torch_calls
