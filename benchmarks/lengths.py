@@ -19,6 +19,7 @@ from network_models import NETWORKS
 
 import ansor
 from ansor.measure.interleaved import interleaved, ratio
+from ansor.networks.size_arithmetic import size_for
 from ansor.support.text import format_bytes
 
 TOLERANCE = 1e-3
@@ -49,7 +50,7 @@ def main() -> int:
                 errors.append(relative_error(found, wanted))
                 calls = {"padded": partial(padded, inputs), "exact": partial(exact, inputs), "eager": partial(model, inputs)}
                 times = interleaved(calls, given.turns, warm=0.05)
-            to = next(one for one in padded.lengths if one >= length)
+            to = size_for(length, padded.lengths)
             ratios = ratio(times["exact"], times["padded"]), ratio(times["padded"], times["eager"])
             shown.add_row(name, str(length), str(to), short(times["exact"].median), *map(str, ratios), f"{errors[-1]:.0e}")
         weights = [one for made in padded.networks.values() for one in made.network.constants]

@@ -32,6 +32,8 @@ class BatchedNetwork(SizedNetworks[CompiledNetwork]):
     def __init__(self, model: object, example_inputs: ExampleInputs, compiled: Callable[[ExampleInputs], CompiledNetwork]) -> None:
         """`compiled`: compiles a network for one batch size. Raises ModelError for inputs without a common number of rows, at least two, and for a model whose
         results for a row depend on the other rows. The model is run to test this."""
+        if not isinstance(model, torch.nn.Module):
+            raise ModelError(f"asked for a network of any batch size of a {type(model).__name__}; give a PyTorch module, which is run with one row and several")
         super().__init__(model)
         self._examples = split_inputs(example_inputs)
         leaves, _ = flat(self._examples)
@@ -111,10 +113,8 @@ def _one_after_another(ones: Leaves, sizes: Sequence[int]) -> object:
     return np.concatenate([one for one in arrays if isinstance(one, np.ndarray)])
 
 
-def _check_independent(model: object, examples: CallArguments, rows: int) -> None:
+def _check_independent(model: torch.nn.Module, examples: CallArguments, rows: int) -> None:
     """Run the model, and raise ModelError unless it computes the first and the last of several rows as it computes each alone."""
-    if not isinstance(model, torch.nn.Module):
-        raise ModelError(f"asked for a network of any batch size of a {type(model).__name__}; give a PyTorch module, which is run with one row and several")
     leaves, tree = flat(examples)
     among = [_varied(one) if isinstance(one, Leaf) else one for one in leaves]
     if all(_alike(one) for one in among if isinstance(one, torch.Tensor)):

@@ -45,7 +45,7 @@ class AnyLengthNetwork(SizedNetworks[PaddedNetwork]):
         if not isinstance(model, torch.nn.Module):
             raise ModelError(f"asked for a network of any length of a {type(model).__name__}; give a PyTorch module, which is also run to compare results")
         super().__init__(model)
-        self._module, self._compiled = model, compiled
+        self._compiled = compiled
         examples = split_inputs(example_inputs)
         self._parameters, self._positional, self._keywords = parameters_of(model), len(examples[0]), list(examples[1])
         self._leaves, self._tree = flat(examples)
@@ -113,7 +113,7 @@ class AnyLengthNetwork(SizedNetworks[PaddedNetwork]):
         place = self.lengths.index(length)
         shortest = self.lengths[place - 1] + 1 if place else 1
         calls = {one: nested(self._of_length(self._leaves, one), self._tree) for one in (length, *others_of(length, shortest))}
-        made = self._compiled(self._module, calls)
+        made = self._compiled(self._model, calls)
         shortest = min(max(shortest, made.padding.least), length)
         if shortest == 1 and not self._agrees(made, 1):  # models may treat one element as a case of its own
             made, shortest = replace(made, padding=replace(made.padding, least=2)), 2
@@ -125,8 +125,8 @@ class AnyLengthNetwork(SizedNetworks[PaddedNetwork]):
     def _agrees(self, made: PaddedNetwork, length: int) -> bool:
         """Whether the network computes what the model does for a length, with the rest of the example inputs beyond the end."""
         try:
-            with torch.no_grad(), evaluating(self._module):
-                wanted = results(self._module, self._tree, self._of_length(self._leaves, length))
+            with torch.no_grad(), evaluating(self._model):
+                wanted = results(self._model, self._tree, self._of_length(self._leaves, length))
         except Exception as error:  # models may raise anything
             if length == 1:
                 return False

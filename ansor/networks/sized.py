@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Generic, NoReturn, TypeVar
 
+import torch
+
 from ansor.errors import ModelError
 from ansor.graph.network import CompiledNetwork
 from ansor.graph.weights import WeightState
@@ -28,7 +30,7 @@ class SizedNetworks(Locked, ABC, Generic[Made]):
     SIZE: str
     """How a size is told, with {} for the number."""
 
-    def __init__(self, model: object) -> None:
+    def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()
         self._model, self._weights = model, WeightState(weights_of(model))
         self.networks: dict[int, Made] = {}
