@@ -1,9 +1,10 @@
-"""The networks that `networks.py` compares, from the transformers library or written here, with seeded random weights."""
+"""The networks that `networks.py` compares, from the libraries transformers and timm or written here, with seeded random weights."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -30,10 +31,15 @@ class Network:
     inputs: Callable[[int], Inputs]
 
     def model(self) -> nn.Module:
-        """The model in evaluation mode, with the same weights in each process. Batch norms have the statistics of a batch, as after training."""
+        """The model in evaluation mode, with the same weights in each process. Batch norms have the statistics of a batch, as after training; weights that a
+        library leaves zero, which would hide all layers before them, are drawn.
+        """
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)
             model = self.make()
+            for weight in model.parameters():
+                if weight.dim() > 1 and not weight.any():
+                    nn.init.normal_(weight, std=0.02)
             norms = [part for part in model.modules() if isinstance(part, _BatchNorm)]
             for norm in norms:
                 nn.init.uniform_(norm.weight, 0.5, 1.5)
@@ -141,3 +147,35 @@ NETWORKS: Mapping[str, Network] = {
         Network("resnet3d_18", resnet3d_18, lambda batch: (_random(batch, 3, 16, 112, 112),)),
     )
 }
+
+TIMM = "timm:"
+OTHERS = tuple(
+    f"{TIMM}{name}"
+    for name in (
+        "ghostnet_100", "hrnet_w18_small", "res2net50_26w_4s", "resnest14d", "efficientvit_b0", "edgenext_xx_small", "mobilevit_s", "mobilevitv2_050",
+        "levit_128s", "pvt_v2_b0", "poolformer_s12", "mixer_s32_224", "resmlp_12_224", "coatnet_nano_rw_224", "xcit_nano_12_p16_224", "cait_xxs24_224",
+        "deit_tiny_patch16_224", "twins_pcpvt_small", "focalnet_tiny_srf", "fastvit_t8", "repvgg_a0", "mobileone_s0", "lcnet_050", "eca_nfnet_l0",
+        "cspdarknet53", "dla34", "ese_vovnet19b_dw", "rexnet_100", "mobilenetv4_conv_small", "efficientformer_l1",
+    )  # fmt: skip
+)
+"""Models of timm of thirty families, chosen before any of them was run. The package's model learned from none of their layers (but from those of a larger ViT,
+which DeiT is), and no part of the package was written or tuned with them."""
+
+
+def network(name: str) -> Network:
+    """A network by its name: one of NETWORKS, or `timm:` and the name of any model of timm, for images of the size it was made for.
+
+    Raises ValueError, with what to do, for an unknown name or without timm.
+    """
+    if not name.startswith(TIMM):
+        if name not in NETWORKS:
+            raise ValueError(f"asked for the network {name!r}, which is none of {', '.join(NETWORKS)}; models of the library timm are called {TIMM}NAME")
+        return NETWORKS[name]
+    try:
+        import timm
+    except ImportError as error:
+        raise ValueError(f"asked for the network {name!r}, but the library timm cannot be imported ({error}); pip install timm") from error
+    model = name.removeprefix(TIMM)
+    if not timm.is_model(model):
+        raise ValueError(f"asked for the network {name!r}, which timm {timm.__version__} does not have; timm.list_models() lists those it has")
+    return Network(name, partial(timm.create_model, model), lambda batch: (_random(batch, *timm.get_pretrained_cfg(model).input_size),))

@@ -4,6 +4,8 @@
     python benchmarks/networks.py resnet18 bert --batch 8 --threads 2
     python benchmarks/networks.py resnet50 --minutes 10 --records build/networks
     python benchmarks/networks.py resnet18 --kernels                       # a row for each kernel, too
+    python benchmarks/networks.py others                                   # 30 models of timm, for which nothing was chosen (needs timm)
+    python benchmarks/networks.py timm:densenet121                         # any model of timm
     python benchmarks/networks.py --table --plot build/networks.svg        # runs nothing: shows the results file
 
 Each network runs in a separate process. A finished one is a line in the results file; with the same settings it is not run again. Ratios are taken turn by
@@ -12,7 +14,7 @@ turn: median, and the range of the middle 80 %; above 1, ours is faster. `error`
 which are timed within calls in the same turns, over the time of a call. `limit`: time of a call over what it would be if every kernel ran at the roofline of
 the measured peak, with the algorithm of fewest operations (`ansor bench` prints it for each group): how much faster a call could be at most.
 `ready`: seconds of `ansor.compile`, the first time (tuning included, if any) and once more in a new process. `trials` are those of the whole network. Weights
-are random. Exits with 1 if a network is slower than ONNX Runtime, or wrong.
+are random. Exits with 1 if a network is slower than ONNX Runtime, or wrong, or if its process fails.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from pathlib import Path
 
 import torch
 from common import add_target, console, geomean, machine_line, parser, records_at, relative_error, short, table, target_of, use_threads
-from network_models import NETWORKS, Inputs
+from network_models import NETWORKS, OTHERS, Inputs, network
 from network_results import Result, Settings, load, of_json
 from rich.console import Console
 
@@ -79,23 +81,23 @@ def show_kernels(network: CompiledNetwork, seconds: Sequence[float], states: Seq
 def run(name: str, given: argparse.Namespace, out: Console) -> Result:
     """Compile a network, compare its output with PyTorch's, and time all sides."""
     use_threads(given.threads)
-    model, inputs = NETWORKS[name].model(), NETWORKS[name].inputs(given.batch)
+    model, inputs = network(name).model(), network(name).inputs(given.batch)
     begin = time.perf_counter()
-    network, states = compiled(name, model, inputs, given, out)
+    ours, states = compiled(name, model, inputs, given, out)
     ready = time.perf_counter() - begin
     with torch.no_grad():
-        wanted, found = model(*inputs), network(*inputs)
+        wanted, found = model(*inputs), ours(*inputs)
         error = relative_error(found, wanted)
         call = ModelCall(model, inputs)
-        steps = StepClock(network, (inputs, {}))
-        sides = {"ours": lambda: network(*inputs), "steps": steps, "eager": eager(call), "onnxruntime": onnxruntime(call)}
+        steps = StepClock(ours, (inputs, {}))
+        sides = {"ours": lambda: ours(*inputs), "steps": steps, "eager": eager(call), "onnxruntime": onnxruntime(call)}
         times = interleaved(sides, given.turns, warm=WARM)
     parts = steps.seconds
     if given.kernels:
-        show_kernels(network, parts.steps, states, out)
+        show_kernels(ours, parts.steps, states, out)
     peak = machine_peak(target_of(given))
-    limit = math.nan if peak is None else limit_of(group_times([name for name, _ in network.steps], parts, states, peak))
-    theirs = sum(one for (step, _), one in zip(network.steps, parts.steps, strict=True) if step.startswith("torch "))
+    limit = math.nan if peak is None else limit_of(group_times([name for name, _ in ours.steps], parts, states, peak))
+    theirs = sum(one for (step, _), one in zip(ours.steps, parts.steps, strict=True) if step.startswith("torch "))
     ratios = {side: ratio(times["ours"], times[side]) for side in RIVALS}
     return Result(
         name, settings_of(given), {side: one.median for side, one in times.items()}, ratios, error, 1 - theirs / parts.total,
@@ -111,7 +113,7 @@ def settings_of(given: argparse.Namespace) -> Settings:
 def ready_again(name: str, given: argparse.Namespace, out: Console) -> float:
     """Seconds of compiling a network that was compiled or tuned before."""
     use_threads(given.threads)
-    model, inputs = NETWORKS[name].model(), NETWORKS[name].inputs(given.batch)
+    model, inputs = network(name).model(), network(name).inputs(given.batch)
     given.trials, given.minutes = 0, None
     begin = time.perf_counter()
     compiled(name, model, inputs, given, out)
@@ -155,7 +157,7 @@ def missed(one: Result) -> bool:
 
 def main() -> int:
     options = parser(__doc__)
-    options.add_argument("names", nargs="*", choices=[*NETWORKS, []], metavar="network", help=f"of {', '.join(NETWORKS)} (default: all)")
+    options.add_argument("names", nargs="*", metavar="network", help=f"of {', '.join(NETWORKS)} (default: all), timm:NAME, or others: 30 models of timm")
     options.add_argument("--batch", type=int, default=1, help="batch size (default: %(default)s)")
     options.add_argument("--trials", type=int, help="programs measured for a network (default without --minutes: 0)")
     options.add_argument("--minutes", type=float, help="wall time of tuning a network")
@@ -170,6 +172,12 @@ def main() -> int:
     add_target(options)
     given = options.parse_args()
     given.trials = 0 if given.trials is None and given.minutes is None else given.trials
+    given.names = [one for name in given.names for one in (OTHERS if name == "others" else (name,))] or list(NETWORKS)
+    try:
+        for name in given.names:
+            network(name)
+    except ValueError as error:
+        options.error(str(error))
     warnings.simplefilter("ignore")
     if given.child:
         found = run(given.only, given, Console(stderr=True)) if given.child == "run" else ready_again(given.only, given, Console(stderr=True))
@@ -180,20 +188,25 @@ def main() -> int:
 
 def compare(given: argparse.Namespace, out: Console) -> int:
     """Run the networks that the results file lacks, and show all results."""
-    names = given.names or list(NETWORKS)
     known = {one.name: one for one in load(given.results) if one.settings == settings_of(given)}
-    for name in names:
+    failed = 0
+    for name in given.names:
         if name in known or given.table:
             continue
         out.print(name)
-        fields = child(name, given, "run")
+        try:
+            fields, again = child(name, given, "run"), child(name, given, "again")
+        except RuntimeError as error:
+            out.print(str(error))
+            failed += 1
+            continue
         assert isinstance(fields, dict)
-        fields["ready"] = [*fields["ready"], child(name, given, "again")]
+        fields["ready"] = [*fields["ready"], again]
         known[name] = of_json(fields)
         given.results.parent.mkdir(parents=True, exist_ok=True)
         with given.results.open("a") as file:
             file.write(json.dumps(asdict(known[name])) + "\n")
-    results = [known[name] for name in names if name in known]
+    results = [known[name] for name in given.names if name in known]
     if not results:
         out.print(f"asked for results with these settings in {given.results}, which has none; run without --table")
         return 1
@@ -202,7 +215,7 @@ def compare(given: argparse.Namespace, out: Console) -> int:
         from plot_networks import draw  # matplotlib is needed for nothing else
 
         draw(given.plot, results, f"{target_of(given)}, batch {given.batch}")
-    return int(any(map(missed, results)))
+    return int(failed > 0 or any(map(missed, results)))
 
 
 if __name__ == "__main__":

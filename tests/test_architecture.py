@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import networkx
@@ -99,7 +100,10 @@ def _imported(path: Path) -> Iterator[str]:
                 yield from (name if (name := f"{node.module}.{alias.name}") in MODULES else node.module for alias in node.names)
 
 
-IMPORTS = {module: set(_imported(path)) - {module} for module, path in MODULES.items()}
+@cache
+def _imports() -> dict[str, set[str]]:
+    """What each module imports. Parsing takes seconds, so not while tests are collected."""
+    return {module: set(_imported(path)) - {module} for module, path in MODULES.items()}
 
 
 def test_tables_are_read() -> None:
@@ -132,7 +136,7 @@ def test_rows_name_what_stands_above_them() -> None:
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_are_those_of_the_table(module: str) -> None:
     row = PLACES[_place(module)]
-    for imported in IMPORTS[module]:
+    for imported in _imports()[module]:
         fine = _place(imported) in (*row.packages, *EVERYWHERE) or _within(imported, tuple(name for name in row.allowed if name != "ansor")) is not None
         if imported == "ansor":
             fine = "ansor" in (*row.packages, *row.allowed)
@@ -141,7 +145,7 @@ def test_imports_are_those_of_the_table(module: str) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.packages[0])
 def test_rows_name_nothing_that_they_do_not_need(row: Row) -> None:
-    used = set().union(*(IMPORTS[module] for module in MODULES if PLACES[_place(module)] is row))
+    used = set().union(*(_imports()[module] for module in MODULES if PLACES[_place(module)] is row))
     idle = [name for name in row.allowed if not any(name == one or name != "ansor" and one.startswith(f"{name}.") for one in used)]
     assert not idle, f"{row.packages} import nothing of {idle}; leave them out of the row in docs/architecture.md"
 
@@ -156,7 +160,7 @@ def test_no_row_names_all_that_stands_above_it() -> None:
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Wherever in the file the import stands, those for types alone included."""
-    graph = networkx.DiGraph([(module, imported) for module, several in IMPORTS.items() for imported in several])
+    graph = networkx.DiGraph([(module, imported) for module, several in _imports().items() for imported in several])
     circles = [sorted(circle) for circle in networkx.strongly_connected_components(graph) if len(circle) > 1]
     assert not circles
 
@@ -167,7 +171,7 @@ def test_nothing_imports_the_names_of_tvm() -> None:
     assert of_tvm == inside | names and "ansor.compat" in inside
     assert {module for module in MODULES if _within(module, tuple(names))} == {*names, "ansor.autotvm.tuner"}, "the rest is under ansor.compat"
     for module in MODULES:
-        found = [one for one in IMPORTS[module] if _place(one) in of_tvm]
+        found = [one for one in _imports()[module] if _place(one) in of_tvm]
         assert _place(module) in of_tvm or not found, f"{module} imports {found}"
 
 

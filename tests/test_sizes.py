@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import importlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,9 +45,12 @@ def _files() -> Iterator[tuple[str, str]]:
 
 
 FILES = dict(_files())
-FUNCTIONS: list[tuple[str, Function]] = [
-    (file, node) for file, text in FILES.items() for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-]
+
+
+@cache
+def _functions() -> list[tuple[str, Function]]:
+    """Every function and its file. Parsing takes seconds, so not while tests are collected."""
+    return [(file, node) for file, text in FILES.items() for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def _parameters(function: Function) -> int:
@@ -63,12 +67,12 @@ def test_no_file_is_long() -> None:
 
 def test_no_function_is_long() -> None:
     """Signature and docstring included."""
-    lengths = {f"{file}:{node.lineno} {node.name}": (node.end_lineno or 0) - node.lineno + 1 for file, node in FUNCTIONS}
+    lengths = {f"{file}:{node.lineno} {node.name}": (node.end_lineno or 0) - node.lineno + 1 for file, node in _functions()}
     assert not {name: length for name, length in lengths.items() if length > LINES_OF_A_FUNCTION}
 
 
 def test_no_function_or_constructor_has_many_parameters() -> None:
-    many = {(file, node.name) for file, node in FUNCTIONS if _parameters(node) > PARAMETERS and not file.startswith(OF_TVM)}
+    many = {(file, node.name) for file, node in _functions() if _parameters(node) > PARAMETERS and not file.startswith(OF_TVM)}
     assert many == {(file, name) for file, names in OPERATORS.items() for name in names}
 
 

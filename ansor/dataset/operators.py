@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -303,10 +304,15 @@ def tasks_for(target: Target) -> list[DatasetTask]:
 
 def dataset_tasks(neighbours: int = 2, seed: int = 0) -> list[DatasetTask]:
     """Every size of the tables, and `neighbours` drawn near each. No duplicates; kinds alternate, so that the first hundred tasks include all of them."""
+    return list(_dataset_tasks(neighbours, seed))
+
+
+@cache
+def _dataset_tasks(neighbours: int, seed: int) -> tuple[DatasetTask, ...]:
     by_kind = {name: list(_of_kind(name, kind, neighbours, seed)) for name, kind in KINDS.items()}
     longest = max(map(len, by_kind.values()))
     spread = [(place * longest // len(tasks), task) for tasks in by_kind.values() for place, task in enumerate(tasks)]
-    return list(dict.fromkeys(task for _, task in sorted(spread, key=lambda one: one[0])))
+    return tuple(dict.fromkeys(task for _, task in sorted(spread, key=lambda one: one[0])))
 
 
 def _of_kind(name: str, kind: Kind, neighbours: int, seed: int) -> Iterator[DatasetTask]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ansor.graph.ir import Graph
 from ansor.graph.passes.batch_norm import fold_batch_norm
+from ansor.graph.passes.branches import fold_branches
 from ansor.graph.passes.channels_last import channels_last
 from ansor.graph.passes.padding import fold_padding
 from ansor.graph.passes.reshapes import sink_reshapes
@@ -14,6 +15,7 @@ from ansor.graph.passes.shared_operands import share_operands
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fold_batch_norm,  # first: it looks for a norm right after its convolution
     fold_padding,
+    fold_branches,  # after both: it adds what they have left of convolutions
     channels_last,  # does not handle batch norms
     share_operands,
     sink_reshapes,  # last: layouts turn some transpositions into reshapes

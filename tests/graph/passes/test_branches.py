@@ -1,0 +1,172 @@
+"""Sums of convolutions of the same data are one convolution, and other sums stay as they are."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from torch.testing import assert_close
+
+from ansor.graph.from_torch import from_torch
+from ansor.graph.kernels import ReferenceKernel
+from ansor.graph.network import CompiledNetwork
+from ansor.graph.passes.batch_norm import fold_batch_norm
+from ansor.graph.passes.branches import fold_branches
+from ansor.graph.passes.padding import fold_padding
+from ansor.graph.tasks import extract
+
+pytestmark = pytest.mark.torch
+
+CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+
+
+class Sum(nn.Module):
+    """The sum of what modules make of the same data."""
+
+    def __init__(self, *branches: nn.Module) -> None:
+        super().__init__()
+        self.branches = nn.ModuleList(branches)
+
+    def forward(self, x: Tensor) -> Tensor:
+        total: Tensor = self.branches[0](x)
+        for branch in self.branches[1:]:
+            total = total + branch(x)
+        return total
+
+
+def operators(model: nn.Module, *given: Tensor) -> list[str]:
+    return [node.op for node in fold_branches(fold_padding(fold_batch_norm(from_torch(model.eval(), given).graph)))]
+
+
+def agrees(model: nn.Module, *given: Tensor, tolerance: float = 1e-4) -> None:
+    """With the model in double precision."""
+    extracted = extract(model.eval(), given)
+    found = CompiledNetwork(extracted, [ReferenceKernel(task.tensors) for task in extracted.tasks])(*given)
+    exact = copy.deepcopy(model).double()(*(one.double() for one in given))
+    assert isinstance(found, Tensor)
+    assert_close(found.double(), exact, atol=tolerance, rtol=tolerance)
+
+
+def settled(norm: nn.Module) -> nn.Module:
+    for name in ("weight", "bias", "running_mean", "running_var"):
+        nn.init.uniform_(getattr(norm, name), 0.2, 1.5)
+    return norm
+
+
+@given(st.data())
+@settings(max_examples=40)
+def test_branches_that_are_drawn(data: st.DataObject) -> None:
+    """Odd kernels around the same middle, with any strides and groups; with stride 1 also the data itself, scaled or not."""
+    rank, groups, dilation, stride = (data.draw(st.integers(1, most)) for most in (3, 3, 2, 2))
+    torch.manual_seed(data.draw(st.integers(0, 99)))
+    channels = groups * data.draw(st.integers(1, 3))
+
+    def convolution(size: int) -> nn.Module:
+        made: nn.Module = CONVOLUTIONS[rank - 1](channels, channels, size, stride, (size // 2) * dilation, dilation, groups, bias=data.draw(st.booleans()))
+        return nn.Sequential(made, settled(NORMS[rank - 1](channels))) if data.draw(st.booleans()) else made
+
+    branches = [convolution(data.draw(st.sampled_from((1, 3)))) for _ in range(data.draw(st.integers(2, 4)))]
+    if stride == 1:
+        branches += [settled(NORMS[rank - 1](channels))] * data.draw(st.integers(0, 1)) + [nn.Identity()] * data.draw(st.integers(0, 1))
+    model, x = Sum(*data.draw(st.permutations(branches))), torch.randn(2, channels, *(5, 6, 4)[:rank])
+    assert operators(model, x) == [f"conv{rank}d"]
+    agrees(model, x)
+
+
+def sums(*branches: nn.Module) -> Callable[[], nn.Module]:
+    return lambda: Sum(*branches)
+
+
+class Twice(nn.Module):
+    """A branch that is also a result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        first = self.one(x)
+        return first + self.two(x), first
+
+
+class Other(Twice):
+    """Branches of different data."""
+
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        total: Tensor = self.one(x) + self.two(x.relu())
+        return total
+
+
+class Given(nn.Module):
+    """Weights that are inputs."""
+
+    def forward(self, x: Tensor, one: Tensor, two: Tensor) -> Tensor:
+        return nn.functional.conv2d(x, one) + nn.functional.conv2d(x, two)
+
+
+KEPT: dict[str, tuple[nn.Module, int]] = {
+    "read by others": (Twice(), 2), "different data": (Other(), 2),
+    "kernels of which neither holds the other": (Sum(nn.Conv2d(4, 4, (1, 3), padding=(0, 1)), nn.Conv2d(4, 4, (3, 1), padding=(1, 0))), 2),
+    "other groups": (Sum(nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1, groups=4)), 2),
+    "elements between those that the larger one reads": (Sum(nn.Conv2d(4, 4, 3, padding=2, dilation=2), nn.Conv2d(4, 4, 3, padding=1)), 2),
+    "one beside a nonlinear branch": (Sum(nn.Conv2d(4, 4, 3, padding=1), nn.ReLU()), 1),
+    "other strides": (Sum(nn.Conv2d(4, 4, 2, 2, 4), nn.Conv2d(4, 4, 2, 1, 1)), 2),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_other_sums_stay(name: str) -> None:
+    model, convolutions = KEPT[name]
+    x = torch.randn(1, 4, 6, 6)
+    assert operators(model, x).count("conv2d") == convolutions and operators(model, x).count("add") == 1
+
+
+def test_weights_that_are_inputs_stay() -> None:
+    assert operators(Given(), torch.randn(1, 2, 4, 4), torch.randn(2, 2, 1, 1), torch.randn(2, 2, 1, 1)) == ["conv2d", "conv2d", "add"]
+
+
+def test_kernels_that_are_not_in_the_middle() -> None:
+    """Sizes and padding differ in each dimension."""
+    model, x = Sum(nn.Conv2d(4, 6, (4, 5), padding=(1, 3)), nn.Sequential(nn.ZeroPad2d((2, 2, 0, 0)), nn.Conv2d(4, 6, (2, 3)))), torch.randn(2, 4, 7, 6)
+    assert operators(model, x) == ["conv2d"]
+    agrees(model, x)
+
+
+def test_a_sum_with_others_keeps_them() -> None:
+    """A branch that is no convolution is added to the result, and a block whose data is another block's sum is folded by itself."""
+    block = Sum(nn.Conv2d(4, 4, 3, padding=1), nn.Sigmoid(), nn.Conv2d(4, 4, 1), settled(nn.BatchNorm2d(4)), nn.ReLU())
+    again = copy.deepcopy(block)
+    model, x = nn.Sequential(block, again), torch.randn(1, 4, 5, 5)
+    assert sorted(operators(model, x)) == sorted(["conv2d", "sigmoid", "relu", "add", "add"] * 2)
+    agrees(model, x)
+
+
+def test_a_branch_that_is_added_twice_counts_twice() -> None:
+    class Double(Twice):
+        def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+            first = self.two(x)
+            total: Tensor = first + self.one(x) + first
+            return total
+
+    class Square(Twice):
+        def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+            first: Tensor = self.two(x)
+            return first + first
+
+    agrees(Double(), torch.randn(1, 4, 5, 5))
+    agrees(Square(), torch.randn(1, 4, 5, 5))
+    assert operators(Square(), torch.randn(1, 4, 5, 5)) == ["conv2d"]
+
+
+def test_integers_stay() -> None:
+    class Counted(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x + x + 1
+
+    assert operators(Counted(), torch.ones(1, 2, 3, 3, dtype=torch.int32)).count("add") == 2
