@@ -8,7 +8,8 @@ elements of a larger one that read the same data. Weights are added in double pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -49,16 +50,17 @@ class _Folded:
 
 
 class _Sums:
-    """Sums of more than two arrays, which a graph writes as several additions."""
+    """Sums of two or more arrays, which a graph writes as additions of two."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.made: Mapping[str, Node] = {node.name: node for node in graph}
+        self.uses = Counter(name for node in graph for name in node.inputs) + Counter(graph.outputs)
         self.consumers = graph.consumers()
 
     def private(self, name: str) -> Node | None:
-        """The node that makes an array that only one other node reads."""
-        return self.made.get(name) if len(self.consumers.get(name, ())) == 1 and name not in self.graph.outputs else None
+        """The node that makes an array that is read once."""
+        return self.made.get(name) if self.uses[name] == 1 and name in self.consumers else None
 
     def leaves(self, node: Node) -> list[str] | None:
         """What a sum adds up; None for a node that is no sum, or a part of another one."""
@@ -66,15 +68,15 @@ class _Sums:
             return None
         if self.private(node.name) is not None and self._continues(self.consumers[node.name][0], node):
             return None
-        return [leaf for name in node.inputs for leaf in self._within(node, name)]
-
-    def _within(self, root: Node, name: str) -> Iterator[str]:
-        node = self.private(name)
-        if node is None or not self._continues(root, node):
-            yield name
-            return
-        for one in node.inputs:
-            yield from self._within(root, one)
+        found, waiting = [], [*reversed(node.inputs)]
+        while waiting:
+            name = waiting.pop()
+            one = self.private(name)
+            if one is not None and self._continues(node, one):
+                waiting.extend(reversed(one.inputs))
+            else:
+                found.append(name)
+        return found
 
     def _continues(self, root: Node, node: Node) -> bool:
         return root.op == node.op == "add" and (root.shape, root.dtype) == (node.shape, node.dtype)
