@@ -95,7 +95,7 @@ def _folded(sums: _Sums, root: Node, leaves: Sequence[str]) -> _Folded | None:
                 weight, bias, found = weight + part[0], bias + part[1], True
                 rest.remove(name)
         if found:
-            shifts = [name for name in rest if _is_shift(sums, root, name)]
+            shifts = [name for name in rest if _is_per_channel(sums, root, name)]
             bias = bias + sum(sums.graph.constants[name].astype(np.float64).reshape(-1) for name in shifts)
             return _Folded(base, weight, bias, tuple(name for name in rest if name not in shifts))
     return None
@@ -147,14 +147,16 @@ def _scale(sums: _Sums, root: Node, base: Node, name: str) -> Doubles | None:
     if node is None or node.op != "mul" or data not in node.inputs or node.shape != root.shape:
         return None
     factor = node.inputs[1] if node.inputs[0] == data else node.inputs[0]
-    return sums.graph.constants[factor].astype(np.float64).reshape(-1) if _is_shift(sums, root, factor) else None
+    return sums.graph.constants[factor].astype(np.float64).reshape(-1) if _is_per_channel(sums, root, factor) else None
 
 
-def _is_shift(sums: _Sums, root: Node, name: str) -> bool:
+def _is_per_channel(sums: _Sums, root: Node, name: str) -> bool:
     """Whether an array is a constant for each channel."""
     array = sums.graph.constants.get(name)
-    return array is not None and str(array.dtype) == root.dtype and array.shape[-len(root.shape) + 1 :] == (root.shape[1], *(1,) * (len(root.shape) - 2)) \
-        and array.size == root.shape[1]  # fmt: skip
+    if array is None or str(array.dtype) != root.dtype:
+        return False
+    rank = len(root.shape)
+    return (1,) * (rank - array.ndim) + array.shape == (1, root.shape[1], *(1,) * (rank - 2))
 
 
 def _places(sums: _Sums, base: Node, other: Node) -> list[list[int]] | None:
