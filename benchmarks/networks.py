@@ -4,7 +4,7 @@
     python benchmarks/networks.py resnet18 bert --batch 8 --threads 2
     python benchmarks/networks.py resnet50 --minutes 10 --records build/networks
     python benchmarks/networks.py resnet18 --kernels                       # a row for each kernel, too
-    python benchmarks/networks.py others                                   # 30 models of timm, for which nothing was chosen (needs timm)
+    python benchmarks/networks.py others                                   # 30 models of timm (needs timm)
     python benchmarks/networks.py timm:densenet121                         # any model of timm
     python benchmarks/networks.py --table --plot build/networks.svg        # runs nothing: shows the results file
 
@@ -132,6 +132,14 @@ def child(name: str, given: argparse.Namespace, what: str) -> object:
     return json.loads(lines[-1])
 
 
+def measured(name: str, given: argparse.Namespace) -> Result:
+    """A network's result, from two processes: one that compares it, and one that compiles it again. Raises RuntimeError if one fails."""
+    fields = child(name, given, "run")
+    assert isinstance(fields, dict)
+    fields["ready"] = [*fields["ready"], child(name, given, "again")]
+    return of_json(fields)
+
+
 def show(results: Sequence[Result], given: argparse.Namespace, out: Console) -> None:
     """Print the table and its summary."""
     columns = ["ours", "eager / ours", "ONNX Runtime / ours", "error", "own", "sum", "limit", "trials", "ready"]
@@ -173,11 +181,12 @@ def main() -> int:
     given = options.parse_args()
     given.trials = 0 if given.trials is None and given.minutes is None else given.trials
     given.names = [one for name in given.names for one in (OTHERS if name == "others" else (name,))] or list(NETWORKS)
-    try:
-        for name in given.names:
-            network(name)
-    except ValueError as error:
-        options.error(str(error))
+    if not given.table and not given.child:
+        try:
+            for name in given.names:
+                network(name)
+        except ValueError as error:
+            options.error(str(error))
     warnings.simplefilter("ignore")
     if given.child:
         found = run(given.only, given, Console(stderr=True)) if given.child == "run" else ready_again(given.only, given, Console(stderr=True))
@@ -189,33 +198,34 @@ def main() -> int:
 def compare(given: argparse.Namespace, out: Console) -> int:
     """Run the networks that the results file lacks, and show all results."""
     known = {one.name: one for one in load(given.results) if one.settings == settings_of(given)}
-    failed = 0
+    failed = []
     for name in given.names:
         if name in known or given.table:
             continue
         out.print(name)
         try:
-            fields, again = child(name, given, "run"), child(name, given, "again")
+            known[name] = measured(name, given)
         except RuntimeError as error:
             out.print(str(error))
-            failed += 1
+            failed.append(name)
             continue
-        assert isinstance(fields, dict)
-        fields["ready"] = [*fields["ready"], again]
-        known[name] = of_json(fields)
         given.results.parent.mkdir(parents=True, exist_ok=True)
         with given.results.open("a") as file:
             file.write(json.dumps(asdict(known[name])) + "\n")
     results = [known[name] for name in given.names if name in known]
-    if not results:
+    if not results and not failed:
         out.print(f"asked for results with these settings in {given.results}, which has none; run without --table")
+        return 1
+    if failed:
+        out.print(f"without a result, because their processes failed: {', '.join(failed)}")
+    if not results:
         return 1
     show(results, given, out)
     if given.plot:
         from plot_networks import draw  # matplotlib is needed for nothing else
 
         draw(given.plot, results, f"{target_of(given)}, batch {given.batch}")
-    return int(failed > 0 or any(map(missed, results)))
+    return int(bool(failed) or any(map(missed, results)))
 
 
 if __name__ == "__main__":

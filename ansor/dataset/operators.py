@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -307,7 +307,7 @@ def dataset_tasks(neighbours: int = 2, seed: int = 0) -> list[DatasetTask]:
     return list(_dataset_tasks(neighbours, seed))
 
 
-@cache  # drawing them takes seconds
+@lru_cache(maxsize=1)  # drawing them takes seconds
 def _dataset_tasks(neighbours: int, seed: int) -> tuple[DatasetTask, ...]:
     by_kind = {name: list(_of_kind(name, kind, neighbours, seed)) for name, kind in KINDS.items()}
     longest = max(map(len, by_kind.values()))

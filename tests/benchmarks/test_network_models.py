@@ -4,7 +4,9 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from network_models import NETWORKS, OTHERS, network
+import torch
+from network_models import NETWORKS, OTHERS, Network, network
+from torch import nn
 
 pytestmark = pytest.mark.torch
 
@@ -33,3 +35,11 @@ def test_models_of_timm_have_their_own_size(monkeypatch: pytest.MonkeyPatch) -> 
     assert made == ["small"] and found.name == "timm:small" and [tuple(one.shape) for one in found.inputs(2)] == [(2, 3, 96, 80)]
     with pytest.raises(ValueError, match="which timm 0 does not have"):
         network("timm:large")
+
+
+def test_weights_that_are_zero_are_drawn() -> None:
+    """Zeros in a last layer would hide all layers before it."""
+    layer = nn.Linear(4, 3)
+    nn.init.zeros_(layer.weight)
+    found = Network("made up", lambda: layer, lambda batch: (torch.zeros(batch, 4),)).model()
+    assert found is layer and bool(layer.weight.any())

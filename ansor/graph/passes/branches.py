@@ -8,8 +8,8 @@ elements of a larger one that read the same data. Weights are added in double pr
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -24,33 +24,49 @@ DTYPES = ("float32", "float64")
 
 
 def fold_branches(graph: Graph) -> Graph:
-    """The graph with sums of convolutions of the same data as one convolution each."""
+    """The graph with the convolutions of the same data in each sum as one convolution."""
     if not any(node.op in CONVOLUTIONS for node in graph):
         return graph
     sums = _Sums(graph)
     write = Rewriter(graph)
     for node in graph:
-        leaves = sums.leaves(node)
-        folded = None if leaves is None else _folded(sums, node, leaves)
-        if leaves is None or folded is None:
+        total = sums.total(node)
+        shorter = None if total is None else _shorter(sums, node, total)
+        if shorter is None:
             write.keep(node)
         else:
-            _write(write, node, folded)
+            _write(write, node, shorter)
     return write.finished()
 
 
 @dataclass(frozen=True)
-class _Folded:
-    """A convolution with the weights and the bias of a sum, and what else is in the sum."""
+class _Total:
+    """What a sum adds up: arrays, by name, and a number."""
+
+    terms: tuple[str, ...]
+    number: float
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """The convolution `base` with the weights and the bias of several terms. terms: their names."""
 
     base: Node
     weight: Doubles
     bias: Doubles
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Shorter:
+    """A sum of convolutions, and of terms that stay."""
+
+    wholes: tuple[_Whole, ...]
     rest: tuple[str, ...]
 
 
 class _Sums:
-    """Sums of two or more arrays, which a graph writes as additions of two."""
+    """The sums of a graph, which writes them as additions of two arrays, or of an array and a number."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -62,101 +78,91 @@ class _Sums:
         """The node that makes an array that is read once."""
         return self.made.get(name) if self.uses[name] == 1 and name in self.consumers else None
 
-    def leaves(self, node: Node) -> list[str] | None:
+    def total(self, node: Node) -> _Total | None:
         """What a sum adds up; None for a node that is no sum, or a part of another one."""
         if node.op != "add" or node.dtype not in DTYPES:
             return None
-        if self.private(node.name) is not None and self._continues(self.consumers[node.name][0], node):
+        if self.private(node.name) is not None and _continues(self.consumers[node.name][0], node):
             return None
-        found, waiting = [], [*reversed(node.inputs)]
+        number, terms, waiting = _number(node), [], [*reversed(node.inputs)]
         while waiting:
             name = waiting.pop()
             one = self.private(name)
-            if one is not None and self._continues(node, one):
+            if one is not None and _continues(node, one):
+                number += _number(one)
                 waiting.extend(reversed(one.inputs))
             else:
-                found.append(name)
-        return found
-
-    def _continues(self, root: Node, node: Node) -> bool:
-        return root.op == node.op == "add" and (root.shape, root.dtype) == (node.shape, node.dtype)
+                terms.append(name)
+        return _Total(tuple(terms), number)
 
 
-def _folded(sums: _Sums, root: Node, leaves: Sequence[str]) -> _Folded | None:
-    """A sum with its convolutions of one array as one of them; None if there is nothing to fold."""
-    branches = [node for name in leaves if (node := _branch(sums, root, name)) is not None]
-    for base in sorted(branches, key=lambda node: -prod(_kernel(sums, node))):
-        weight, bias, rest = _weight(sums, base).astype(np.float64), _bias(sums, base), list(leaves)
-        rest.remove(base.name)
-        found = False
-        for name in tuple(rest):
-            part = _part(sums, root, base, name)
-            if part is not None:
-                weight, bias, found = weight + part[0], bias + part[1], True
-                rest.remove(name)
-        if found:
-            shifts = [name for name in rest if _is_per_channel(sums, root, name)]
-            bias = bias + sum(sums.graph.constants[name].astype(np.float64).reshape(-1) for name in shifts)
-            return _Folded(base, weight, bias, tuple(name for name in rest if name not in shifts))
-    return None
+def _continues(root: Node, node: Node) -> bool:
+    return root.op == node.op == "add" and (root.shape, root.dtype) == (node.shape, node.dtype)
 
 
-def _branch(sums: _Sums, root: Node, name: str) -> Node | None:
-    """A convolution with constant weights that only the sum reads."""
-    node = sums.private(name)
-    constant = node is not None and node.op in CONVOLUTIONS and all(one in sums.graph.constants for one in node.inputs[1:])
-    return node if node is not None and constant and (node.shape, node.dtype) == (root.shape, root.dtype) else None
+def _number(node: Node) -> float:
+    """The number that a node adds to an array."""
+    return float(node.number("scalar")) if "scalar" in node.attributes else 0.0
 
 
-def _part(sums: _Sums, root: Node, base: Node, name: str) -> tuple[Doubles, Doubles] | None:
-    """What an array of a sum adds to the weights and the bias of the convolution `base`; None if it is no function of the same data, or reads more of it."""
-    other = _branch(sums, root, name)
-    if other is None:
-        weight = _diagonal(sums, root, base, name)
-        return None if weight is None else (weight, np.zeros(root.shape[1]))
-    same = other.inputs[0] == base.inputs[0] and all(other.attributes[key] == base.attributes[key] for key in ("strides", "groups"))
-    places = _places(sums, base, other) if same else None
-    if places is None:
+def _shorter(sums: _Sums, root: Node, total: _Total) -> _Shorter | None:
+    """A sum with fewer terms; None if no convolution can do the work of another term, or if weights would be too large for their type."""
+    wholes, rest = [], list(total.terms)
+    for branches in _branches(sums, root, total.terms):
+        while branches:
+            whole = _whole(sums, root, branches, rest)
+            branches = [node for node in branches[1:] if whole is None or node.name not in whole.terms]
+            if whole is not None:
+                wholes.append(whole)
+                rest = _without(rest, whole.terms)
+    if not wholes:
         return None
-    shape = _weight(sums, base).shape
-    weight = np.zeros(shape)
-    weight[np.ix_(range(shape[0]), range(shape[1]), *places)] = _weight(sums, other)
-    return weight, _bias(sums, other)
+    shifts = {name: shift for name in rest if (shift := _per_channel(sums, root, name)) is not None}
+    shift = total.number + sum(shifts[name] for name in rest if name in shifts)
+    wholes[0] = replace(wholes[0], bias=wholes[0].bias + shift)
+    most = np.finfo(root.dtype).max
+    fits = all(bool(np.all(np.abs(array) <= most)) for whole in wholes for array in (whole.weight, whole.bias))
+    return _Shorter(tuple(wholes), tuple(name for name in rest if name not in shifts)) if fits else None
 
 
-def _diagonal(sums: _Sums, root: Node, base: Node, name: str) -> Doubles | None:
-    """The weights that make an array of a sum, if it is the data of `base`, or this times a constant for each channel."""
-    scale = _scale(sums, root, base, name)
-    shape, steps = _weight(sums, base).shape, base.integers("dilation")
-    taps, beside = zip(*map(divmod, base.integers("padding")[: len(steps)], steps), strict=True)
-    if scale is None or any(beside) or any(tap >= size for tap, size in zip(taps, shape[2:], strict=True)):
+def _without(names: Sequence[str], taken: Iterable[str]) -> list[str]:
+    """The names, each of `taken` removed once."""
+    left = list(names)
+    for name in taken:
+        left.remove(name)
+    return left
+
+
+def _branches(sums: _Sums, root: Node, terms: Iterable[str]) -> list[list[Node]]:
+    """The convolutions of a sum that have constant weights, and that nothing else reads. Those of the same data with the same strides and groups are together,
+    the largest kernel first."""
+    found: dict[object, list[Node]] = defaultdict(list)
+    for name in terms:
+        node = sums.private(name)
+        if node is None or node.op not in CONVOLUTIONS or node.shape != root.shape:
+            continue
+        if all(one in sums.graph.constants for one in node.inputs[1:]):
+            found[node.inputs[0], node.attributes["strides"], node.attributes["groups"]].append(node)
+    return [sorted(nodes, key=lambda node: -prod(_kernel(sums, node))) for nodes in found.values()]
+
+
+def _whole(sums: _Sums, root: Node, branches: Sequence[Node], rest: Iterable[str]) -> _Whole | None:
+    """The first branch with all terms that its kernel can compute: other branches, and the data itself. None if there are none."""
+    base, *others = branches
+    parts = [(node, places) for node in others if (places := _places(sums, base, node)) is not None]
+    middle = _middle(sums, root, base)
+    scales = [] if middle is None else [(name, scale) for name in rest if (scale := _scale(sums, root, base, name)) is not None]
+    if not parts and not scales:
         return None
-    weight, channels = np.zeros((shape[0], shape[1], prod(shape[2:]))), np.arange(shape[0])
-    weight[channels, channels % shape[1], np.ravel_multi_index(taps, shape[2:])] = scale
-    return weight.reshape(shape)
-
-
-def _scale(sums: _Sums, root: Node, base: Node, name: str) -> Doubles | None:
-    """The factor of each channel, if an array of a sum is the data of `base`, or the data times constants, element by element."""
-    data = base.inputs[0]
-    if sums.graph.value(data).shape != root.shape or any(step != 1 for step in base.integers("strides")):
-        return None
-    if name == data:
-        return np.ones(root.shape[1])
-    node = sums.private(name)
-    if node is None or node.op != "mul" or data not in node.inputs or node.shape != root.shape:
-        return None
-    factor = node.inputs[1] if node.inputs[0] == data else node.inputs[0]
-    return sums.graph.constants[factor].astype(np.float64).reshape(-1) if _is_per_channel(sums, root, factor) else None
-
-
-def _is_per_channel(sums: _Sums, root: Node, name: str) -> bool:
-    """Whether an array is a constant for each channel."""
-    array = sums.graph.constants.get(name)
-    if array is None or str(array.dtype) != root.dtype:
-        return False
-    rank = len(root.shape)
-    return (1,) * (rank - array.ndim) + array.shape == (1, root.shape[1], *(1,) * (rank - 2))
+    weight, bias = _weight(sums, base).astype(np.float64), _bias(sums, base)
+    outputs, inputs = weight.shape[:2]
+    for node, places in parts:
+        weight[np.ix_(range(outputs), range(inputs), *places)] += _weight(sums, node)
+        bias = bias + _bias(sums, node)
+    for _, scale in scales:
+        channels = np.arange(outputs)
+        weight[(channels, channels % inputs, *middle)] += scale  # type: ignore[misc]  # there are no scales without a middle
+    return _Whole(base, weight, bias, (base.name, *(node.name for node, _ in parts), *(name for name, _ in scales)))
 
 
 def _places(sums: _Sums, base: Node, other: Node) -> list[list[int]] | None:
@@ -171,6 +177,41 @@ def _places(sums: _Sums, base: Node, other: Node) -> list[list[int]] | None:
     return found
 
 
+def _middle(sums: _Sums, root: Node, base: Node) -> list[int] | None:
+    """The index in a kernel of the element that is multiplied with the data at the place of the result; None if there is none, as with strides."""
+    if sums.graph.value(base.inputs[0]).shape != root.shape or any(step != 1 for step in base.integers("strides")):
+        return None
+    found = []
+    for size, ahead, step in zip(_kernel(sums, base), base.integers("padding"), base.integers("dilation"), strict=False):  # padding: also behind
+        place, beside = divmod(ahead, step)
+        if beside or not 0 <= place < size:
+            return None
+        found.append(place)
+    return found
+
+
+def _scale(sums: _Sums, root: Node, base: Node, name: str) -> Doubles | None:
+    """The factor of each channel, if a term is the data of `base`, or the data times constants for each channel, or times a number."""
+    data, channels = base.inputs[0], root.shape[1]
+    if name == data:
+        return np.ones(channels)
+    node = sums.private(name)
+    if node is None or node.op != "mul" or data not in node.inputs:
+        return None
+    if "scalar" in node.attributes:
+        return np.full(channels, float(node.number("scalar")))
+    factor = node.inputs[1] if node.inputs[0] == data else node.inputs[0]
+    return _per_channel(sums, root, factor)
+
+
+def _per_channel(sums: _Sums, root: Node, name: str) -> Doubles | None:
+    """The numbers of an array that is a constant for each channel, or for all."""
+    array, rank = sums.graph.constants.get(name), len(root.shape)
+    if array is None or (array.size > 1 and array.shape[-rank + 1 :] != (array.size, *(1,) * (rank - 2))):
+        return None
+    return np.broadcast_to(array.astype(np.float64).reshape(-1), root.shape[1])
+
+
 def _weight(sums: _Sums, node: Node) -> Array:
     return sums.graph.constants[node.inputs[1]]
 
@@ -183,12 +224,18 @@ def _bias(sums: _Sums, node: Node) -> Doubles:
     return sums.graph.constants[node.inputs[2]].astype(np.float64) if len(node.inputs) > 2 else np.zeros(node.shape[1])
 
 
-def _write(write: Rewriter, root: Node, folded: _Folded) -> None:
-    """Write the convolution, and add what is left."""
-    base = folded.base
-    constants = [write.constant(f"{base.name}_{what}", array.astype(root.dtype)) for what, array in (("weight", folded.weight), ("bias", folded.bias))]
-    whole = replace(base, name=write.fresh(f"{base.name}_branches") if folded.rest else root.name, inputs=(write.now(base.inputs[0]), *constants))
-    total = write.add(whole)
-    for place, name in enumerate(folded.rest, 1):
-        last = place == len(folded.rest)
-        total = write.add(Node(root.name if last else write.fresh(root.name), "add", (total, write.now(name)), root.shape, root.dtype))
+def _write(write: Rewriter, root: Node, shorter: _Shorter) -> None:
+    """Write the convolutions, and the sum of them and of what is left."""
+    alone = len(shorter.wholes) == 1 and not shorter.rest
+    terms = [_written(write, root, whole, root.name if alone else write.fresh(f"{whole.base.name}_branches")) for whole in shorter.wholes]
+    terms += map(write.now, shorter.rest)
+    total = terms[0]
+    for place, term in enumerate(terms[1:], 2):
+        name = root.name if place == len(terms) else write.fresh(root.name)
+        total = write.add(Node(name, "add", (total, term), root.shape, root.dtype))
+
+
+def _written(write: Rewriter, root: Node, whole: _Whole, name: str) -> str:
+    arrays = (("weight", whole.weight), ("bias", whole.bias))
+    constants = [write.constant(f"{whole.base.name}_{what}", array.astype(root.dtype)) for what, array in arrays]
+    return write.add(replace(whole.base, name=name, inputs=(write.now(whole.base.inputs[0]), *constants)))

@@ -15,7 +15,7 @@ from ansor.graph.passes.shared_operands import share_operands
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fold_batch_norm,  # first: it looks for a norm right after its convolution
     fold_padding,
-    fold_branches,  # after both: it adds what they have left of convolutions
+    fold_branches,  # after both: norms and paddings of branches are then in the convolutions
     channels_last,  # does not handle batch norms
     share_operands,
     sink_reshapes,  # last: layouts turn some transpositions into reshapes
