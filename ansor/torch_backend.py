@@ -32,6 +32,7 @@ from ansor.networks import background, kept_networks
 from ansor.networks.dynamic_graph import DynamicGraph, dynamic_graph
 from ansor.networks.kept_tuning import TUNED
 from ansor.networks.model_runs import alike
+from ansor.networks.number_tensors import as_numbers, take_numbers
 from ansor.networks.padded import PaddedNetwork, length_for, lengths_to_try, others_of, shortest_for
 from ansor.support import kept_data, safe_files
 from ansor.support.bfloat16 import array_of
@@ -156,6 +157,7 @@ class _Networks(Locked):
         """`minutes`: of background tuning; None: no background tuning. `dynamic`: what varies, if calls are padded."""
         super().__init__()
         self._minutes, self._dynamic, self._unpadded = minutes, dynamic, frozenset[int]()
+        self._numbers = take_numbers(graph)
         self._graph, self._weights, self._target, self._options = graph, frozenset(weights), target, options
         self._made: dict[tuple[object, ...], _CachedNetwork] = {}
         self._said: set[str] = set()
@@ -164,7 +166,8 @@ class _Networks(Locked):
         self._transforms = any("functorch" in str(getattr(node.target, "__module__", "")) for node in calls)
         self._asks_for_gradients = any(node.target is torch._C._set_grad_enabled and node.args == (True,) for node in calls)
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
+        given = as_numbers(arguments, self._numbers)
         if why := self._reason(given):
             self._say(why)
             return self._graph(*given)

@@ -27,7 +27,7 @@ import sys
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -90,7 +90,7 @@ def run(name: str, given: argparse.Namespace, out: Console) -> Result:
         error = relative_error(found, wanted)
         call = ModelCall(model, inputs)
         steps = StepClock(ours, (inputs, {}))
-        sides = {"ours": lambda: ours(*inputs), "steps": steps, "eager": eager(call), "onnxruntime": onnxruntime(call)}
+        sides: dict[str, Callable[[], object]] = {"ours": lambda: ours(*inputs), "steps": steps, "eager": eager(call), "onnxruntime": onnxruntime(call)}
         times = interleaved(sides, given.turns, warm=WARM)
     parts = steps.seconds
     if given.kernels:

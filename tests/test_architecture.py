@@ -24,7 +24,7 @@ PUBLIC = {
 """Packages whose `__init__` gives names to users; all others are empty."""
 
 USES_TORCH = ("ansor.graph", "ansor.networks.batches", "ansor.networks.dynamic_graph", "ansor.networks.lengths", "ansor.networks.model_runs",
-              "ansor.networks.padded", "ansor.networks.sized",
+              "ansor.networks.number_tensors", "ansor.networks.padded", "ansor.networks.sized",
               "ansor.onnx.call", "ansor.onnx.elementwise", "ansor.onnx.layouts", "ansor.onnx.module",
               "ansor.onnx.reductions", "ansor.onnx.resizing", "ansor.onnx.windows",
               "ansor.zoo.mobilenet", "ansor.zoo.resnet", "ansor.zoo.tiny", "ansor.zoo.weights", "ansor.integer.from_torch",

@@ -245,6 +245,20 @@ def test_more_shapes_than_networks(monkeypatch: pytest.MonkeyPatch, networks: li
     assert len(networks) == 2 and len(heard) == 1 and "called with 2 other combinations" in heard[0]
 
 
+def test_floats_of_modules_are_numbers_when_shapes_vary(networks: list[object]) -> None:
+    """Dynamo then passes the momentum, the epsilon and the slope as tensors."""
+    last = torch.nn.LeakyReLU(0.3)
+    module = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), torch.nn.BatchNorm2d(3), last).eval()
+    network = torch.compile(module, backend=backend, options={"threads": 1, "library": False}, dynamic=True)
+    with torch.no_grad():
+        for size, slope, made in ((6, 0.3, 1), (7, 0.3, 2), (6, 0.3, 2), (6, 0.5, 3), (6, 0.3, 3)):
+            last.negative_slope = slope
+            values = torch.randn(1, 2, size, size)
+            found, lines = said(lambda values=values: network(values))  # type: ignore[misc]
+            torch.testing.assert_close(found, module(values), rtol=1e-4, atol=1e-5)
+            assert (len(networks), lines) == (made, [])
+
+
 def test_shapes_that_do_not_recur_run_in_pytorch(monkeypatch: pytest.MonkeyPatch, networks: list[object]) -> None:
     monkeypatch.setattr(torch_backend, "SHAPES_AT_ONCE", 1)
     modules = [torch.nn.Linear(4, 3), torch.nn.Linear(4, 3)]

@@ -17,6 +17,7 @@ from ansor.support.bfloat16 import BFLOAT16
 from ansor.te import nn
 from ansor.te.expr import Const, Expr, Reduce, binary, is_float
 from ansor.te.nn.gathering import place
+from ansor.te.nn.normalization import NEGLIGIBLE, log_softmax_above, softmax_above
 from ansor.te.tensor import Tensor, axes_of, declared
 
 
@@ -223,6 +224,11 @@ def _index(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
     return declared(name, axes, data[tuple(found[dim] if dim in found else next(rest) for dim in range(data.ndim))])
 
 
+def _least(node: Node) -> float | None:
+    """Double precision has no subnormal numbers there."""
+    return None if node.dtype == "float64" else NEGLIGIBLE
+
+
 _DECLARE: Mapping[str, Callable[[Node, Sequence[Tensor], str], Tensor]] = {
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _convolution),
     **dict.fromkeys(("conv1d_transpose", "conv2d_transpose", "conv3d_transpose"), _transposed_convolution),
@@ -236,8 +242,8 @@ _DECLARE: Mapping[str, Callable[[Node, Sequence[Tensor], str], Tensor]] = {
     "max": _reduction(nn.max),
     "min": _reduction(nn.min),
     "prod": _reduction(nn.prod),
-    "softmax": lambda node, inputs, name: nn.softmax(inputs[0], node.integer("axis"), name),
-    "log_softmax": lambda node, inputs, name: nn.log_softmax(inputs[0], node.integer("axis"), name),
+    "softmax": lambda node, inputs, name: softmax_above(_least(node), inputs[0], node.integer("axis"), name),
+    "log_softmax": lambda node, inputs, name: log_softmax_above(_least(node), inputs[0], node.integer("axis"), name),
     "layer_norm": _layer_norm,
     "transpose": lambda node, inputs, name: nn.transpose(inputs[0], node.integers("axes"), name),
     "pad": lambda node, inputs, name: nn.pad(inputs[0], node.integers("before"), node.integers("after"), node.number("value"), name),

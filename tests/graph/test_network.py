@@ -68,6 +68,16 @@ def test_results_are_the_callers_own(reference: Reference) -> None:
     assert first.tolist() == [1.0, 2.0]  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_weights_of_a_softmax_are_never_subnormal(dtype: torch.dtype, reference: Reference) -> None:
+    """In double precision they are normal numbers."""
+    scores = torch.tensor([[0.0, -100.0, -50.0, -90.0]], dtype=dtype)
+    found = reference(extract(nn.Softmax(1), scores))(scores)
+    assert isinstance(found, torch.Tensor)
+    torch.testing.assert_close(found, scores.softmax(1))
+    assert (found > 0).tolist() == [[True, dtype == torch.float64, True, dtype == torch.float64]]
+
+
 def test_calls_from_several_threads_take_turns(reference: Reference) -> None:
     network = reference(extract(nn.Sequential(nn.ReLU(), nn.Softmax(0)), torch.zeros(50)))
     wrong = []

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ansor import te
 from ansor.errors import DeclarationError
 from ansor.te import nn
+from ansor.te.nn.normalization import log_softmax_above, softmax_above
 from ansor.te.tensor import Tensor
 
 Floats = NDArray[np.float32]
@@ -28,6 +29,17 @@ def test_softmax_and_log_softmax(run: Callable[..., Floats], array: Callable[...
     data = array(3, 4, 5) * 30  # exponents that overflow unless the maximum is taken off
     close(run(lambda d: nn.softmax(d, axis), data), functional.softmax(torch.from_numpy(data), axis).numpy())
     close(run(lambda d: nn.log_softmax(d, axis), data), functional.log_softmax(torch.from_numpy(data), axis).numpy())
+
+
+def test_softmax_may_leave_out_what_is_negligible(run: Callable[..., Floats]) -> None:
+    """The exponential of -81 is a normal number, that of -100 a subnormal one."""
+    data = np.array([[0, -79, -81, -100, -np.inf], [1, 2, 3, np.nan, -100]], np.float32)
+    whole, short = (run(lambda d, least=least: softmax_above(least, d, -1, "s"), data) for least in (None, -80.0))
+    assert list(whole[0] > 0) == [True, True, True, True, False]
+    assert list(short[0] > 0) == [True, True, False, False, False] and np.array_equal(short[0, :2], whole[0, :2])
+    assert np.isnan(short[1]).all()
+    whole, short = (run(lambda d, least=least: log_softmax_above(least, d, -1, "s"), data) for least in (None, -80.0))
+    assert np.array_equal(whole, short, equal_nan=True)
 
 
 @pytest.mark.torch

@@ -117,8 +117,8 @@ def _shorter(sums: _Sums, root: Node, total: _Total) -> _Shorter | None:
                 rest = _without(rest, whole.terms)
     if not wholes:
         return None
-    shifts = {name: shift for name in rest if (shift := _per_channel(sums, root, name)) is not None}
-    shift = total.number + sum(shifts[name] for name in rest if name in shifts)
+    shifts = {name: numbers for name in rest if (numbers := _per_channel(sums, root, name)) is not None}
+    shift = sum((shifts[name] for name in rest if name in shifts), start=np.full(root.shape[1], total.number))
     wholes[0] = replace(wholes[0], bias=wholes[0].bias + shift)
     most = np.finfo(root.dtype).max
     fits = all(bool(np.all(np.abs(array) <= most)) for whole in wholes for array in (whole.weight, whole.bias))
@@ -157,7 +157,7 @@ def _whole(sums: _Sums, root: Node, branches: Sequence[Node], rest: Iterable[str
     weight, bias = _weight(sums, base).astype(np.float64), _bias(sums, base)
     outputs, inputs = weight.shape[:2]
     for node, places in parts:
-        weight[np.ix_(range(outputs), range(inputs), *places)] += _weight(sums, node)
+        weight[np.ix_(range(outputs), range(inputs), *places)] += _weight(sums, node).astype(np.float64)
         bias = bias + _bias(sums, node)
     for _, scale in scales:
         channels = np.arange(outputs)

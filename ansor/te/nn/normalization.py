@@ -9,19 +9,28 @@ from ansor.te.expr import Axis, Expr
 from ansor.te.nn.layout import summed, tap_axis
 from ansor.te.nn.padding import pad
 from ansor.te.nn.reduction import check_float, dimension_of, dimensions_of, over_dimensions
-from ansor.te.scalar import exp, log, power, rsqrt, sqrt
+from ansor.te.scalar import exp, if_then_else, log, power, rsqrt, sqrt
 from ansor.te.scalar import max as greater
 from ansor.te.scalar import sum as sum_over
 from ansor.te.tensor import Tensor, axes_of, declared, elementwise
 
+NEGLIGIBLE = -80.0
+"""Elements of a softmax that are this far below the largest are less than 2e-35. Below -87, exponentials are subnormal numbers, with which processors compute a
+hundred times as slowly; masks of -100, as in Swin transformers, make many of them."""
+
 
 def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:
     """exp(x) / sum of exp(x) along `axis`, in four stages: max, exp, expsum, norm (named after `name`, with an underscore)."""
+    return softmax_above(None, x, axis, name)
+
+
+def softmax_above(least: float | None, x: Tensor, axis: int, name: str) -> Tensor:
+    """`softmax`, but 0 where x is further below its maximum than `least`, see `NEGLIGIBLE`."""
     check_float(name or "softmax", x)
     chosen = dimension_of(name or "softmax", x, axis)
     greatest = over_dimensions("max", x, chosen, False, _part(name, "max"))
     axes = axes_of(x.shape)
-    powers = declared(_part(name, "exp"), axes, exp(x[axes] - greatest[_without(axes, chosen)]))
+    powers = declared(_part(name, "exp"), axes, _power(x[axes] - greatest[_without(axes, chosen)], least))
     total = over_dimensions("sum", powers, chosen, False, _part(name, "expsum"))
     axes = axes_of(x.shape)
     return declared(_part(name, "norm"), axes, powers[axes] / total[_without(axes, chosen)])
@@ -29,17 +38,26 @@ def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:
 
 def log_softmax(x: Tensor, axis: int = -1, name: str = "log_softmax") -> Tensor:
     """Logarithm of softmax along `axis`, computed as (x - max) - log(sum of exp(x - max))."""
+    return log_softmax_above(None, x, axis, name)
+
+
+def log_softmax_above(least: float | None, x: Tensor, axis: int, name: str) -> Tensor:
+    """`log_softmax`, its sum without terms where x is further below its maximum than `least`, see `NEGLIGIBLE`."""
     check_float(name, x)
     chosen = dimension_of(name, x, axis)
     greatest = over_dimensions("max", x, chosen, False, f"{name}_max")
     axes = tuple(Axis(f"i{d}", extent, "reduce" if d == chosen else "spatial") for d, extent in enumerate(x.shape))
     outer = _without(axes, chosen)
-    powers = exp(x[axes] - greatest[outer])
+    powers = _power(x[axes] - greatest[outer], least)
     total = declared(f"{name}_expsum", outer, sum_over(powers, axis=axes[chosen]))
     logarithm = elementwise(total, log, f"{name}_logsum")
     axes = axes_of(x.shape)
     outer = _without(axes, chosen)
     return declared(name, axes, (x[axes] - greatest[outer]) - logarithm[outer])
+
+
+def _power(exponent: Expr, least: float | None) -> Expr:
+    return exp(exponent) if least is None else if_then_else(exponent < least, 0.0, exp(exponent))
 
 
 def layer_norm(data: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int | Sequence[int] = -1, epsilon: float = 1e-5,
