@@ -32,7 +32,7 @@ from ansor.networks import background, kept_networks
 from ansor.networks.dynamic_graph import DynamicGraph, dynamic_graph
 from ansor.networks.kept_tuning import TUNED
 from ansor.networks.model_runs import alike
-from ansor.networks.number_tensors import as_numbers, take_numbers
+from ansor.networks.number_tensors import as_numbers, with_numbers
 from ansor.networks.padded import PaddedNetwork, length_for, lengths_to_try, others_of, shortest_for
 from ansor.support import kept_data, safe_files
 from ansor.support.bfloat16 import array_of
@@ -54,7 +54,7 @@ UNTUNED = "this part is not tuned in the background, because it cannot be cached
 
 MOST_NETWORKS = 64
 """The most networks of one graph, over all its shapes and all modules of its class; calls that would need more run in PyTorch."""
-SHAPES_AT_ONCE, CALLS = 8, 3
+SHAPES_AT_ONCE, NUMBERS_AT_ONCE, CALLS = 8, 2, 3
 """A module's first 8 shapes are compiled on their first call. Later shapes, which may not recur, are compiled on their third call."""
 MOST_COUNTED = 4096
 """The most shapes whose calls are counted. When exceeded, counting starts over."""
@@ -157,8 +157,8 @@ class _Networks(Locked):
         """`minutes`: of background tuning; None: no background tuning. `dynamic`: what varies, if calls are padded."""
         super().__init__()
         self._minutes, self._dynamic, self._unpadded = minutes, dynamic, frozenset[int]()
-        self._numbers = take_numbers(graph)
-        self._graph, self._weights, self._target, self._options = graph, frozenset(weights), target, options
+        self._graph, self._numbers = with_numbers(graph)
+        self._weights, self._target, self._options = frozenset(weights), target, options
         self._made: dict[tuple[object, ...], _CachedNetwork] = {}
         self._said: set[str] = set()
         self._calls: Counter[tuple[object, ...]] = Counter()
@@ -231,14 +231,14 @@ class _Networks(Locked):
         dynamic: what varies, if the call is padded. Raises _NotPadded if it cannot be."""
         weights = tuple(given[place] for place in sorted(self._weights))
         inputs = (one for place, one in enumerate(given) if place not in self._weights)
-        key = (*map(id, weights), dynamic is not None, *(_kind(one) for one in inputs))
+        key = (*map(id, weights), tuple(_kind(given[place]) for place in sorted(self._numbers)), dynamic is not None, *map(_kind, inputs))
         with self.lock:
             made = self._made.get(key)
             if made is None and len(self._made) >= MOST_NETWORKS:
                 self._say(f"it was already called with {MOST_NETWORKS} other combinations of shapes and weights")
                 return None, None
-            if made is None and dynamic is None and not self._comes_again(key, len(weights)):
-                self._say(f"it was already called with {SHAPES_AT_ONCE} other shapes, so a new one is compiled on its {CALLS}rd call")
+            if made is None and dynamic is None and (others := self._others(key, len(weights))):
+                self._say(f"it was already called with {others}, so a new one is compiled on its {CALLS}rd call")
                 return None, None
             if made is not None and made.weights is not None and not made.weights.is_of(weights):
                 self._say("weights have changed since the last call; a network is compiled once they stop changing")
@@ -252,14 +252,18 @@ class _Networks(Locked):
                 self._tune(key, made)
             return made if made.network is not None else None, results
 
-    def _comes_again(self, key: tuple[object, ...], weights: int) -> bool:
-        """Whether a shape without a network recurs often enough to compile one. key: as in `_network`, starting with the ids of `weights` weights."""
-        if sum(one[:weights] == key[:weights] for one in self._made) < SHAPES_AT_ONCE:
-            return True
+    def _others(self, key: tuple[object, ...], weights: int) -> str:
+        """Which other calls are compiled instead of a new one that does not recur; empty to compile it. key: as in `_network`: ids of weights, numbers, ..."""
+        known = [one for one in self._made if one[:weights] == key[:weights]]
+        numbers = {one[weights] for one in known} - {key[weights]}
+        if len(known) < SHAPES_AT_ONCE and len(numbers) < NUMBERS_AT_ONCE:
+            return ""
         if len(self._calls) >= MOST_COUNTED:
             self._calls.clear()
         self._calls[key] += 1
-        return self._calls[key] >= CALLS
+        if self._calls[key] >= CALLS:
+            return ""
+        return f"{NUMBERS_AT_ONCE} other numbers" if len(numbers) >= NUMBERS_AT_ONCE else f"{SHAPES_AT_ONCE} other shapes"
 
     def _tune(self, key: tuple[object, ...], made: _CachedNetwork) -> None:
         """Request a faster network, if background tuning is on."""
@@ -436,7 +440,7 @@ def _array(tensor: torch.Tensor) -> np.ndarray[Any, np.dtype[np.generic]] | None
 def _kind(given: object) -> object:
     """The properties of an input that a network depends on."""
     if not isinstance(given, torch.Tensor):
-        return type(given), given
+        return type(given), repr(given) if isinstance(given, float) else given  # 0.0 equals -0.0, and no NaN another one
     return given.shape, given.dtype, given.stride() if given.layout is torch.strided else given.layout
 
 

@@ -158,8 +158,8 @@ OTHERS = tuple(
         "cspdarknet53", "dla34", "ese_vovnet19b_dw", "rexnet_100", "mobilenetv4_conv_small", "efficientformer_l1",
     )  # fmt: skip
 )
-"""30 models of timm, chosen before any of them was run. The first comparison showed the slow sums of MobileOne, after which `ansor/graph/passes/branches.py`
-was written."""
+"""30 models of timm, chosen before any of them was run. The first comparison showed the slow sums of MobileOne, after which parallel branches became one
+convolution."""
 
 
 def network(name: str) -> Network:

@@ -181,9 +181,9 @@ def main() -> int:
     given = options.parse_args()
     given.trials = 0 if given.trials is None and given.minutes is None else given.trials
     given.names = [one for name in given.names for one in (OTHERS if name == "others" else (name,))] or list(NETWORKS)
-    if not given.table and not given.child:
+    for name in () if given.child else given.names:
         try:
-            for name in given.names:
+            if not given.table or ":" not in name:  # a table needs no other library
                 network(name)
         except ValueError as error:
             options.error(str(error))

@@ -245,18 +245,42 @@ def test_more_shapes_than_networks(monkeypatch: pytest.MonkeyPatch, networks: li
     assert len(networks) == 2 and len(heard) == 1 and "called with 2 other combinations" in heard[0]
 
 
-def test_floats_of_modules_are_numbers_when_shapes_vary(networks: list[object]) -> None:
+@pytest.mark.parametrize("pad", [False, True])
+def test_floats_of_modules_are_numbers_when_shapes_vary(pad: bool, networks: list[object]) -> None:
     """Dynamo then passes the momentum, the epsilon and the slope as tensors."""
     last = torch.nn.LeakyReLU(0.3)
     module = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), torch.nn.BatchNorm2d(3), last).eval()
-    network = torch.compile(module, backend=backend, options={"threads": 1, "library": False}, dynamic=True)
-    with torch.no_grad():
-        for size, slope, made in ((6, 0.3, 1), (7, 0.3, 2), (6, 0.3, 2), (6, 0.5, 3), (6, 0.3, 3)):
-            last.negative_slope = slope
-            values = torch.randn(1, 2, size, size)
+    network = torch.compile(module, backend=backend, options={"threads": 1, "library": False, "pad": pad}, dynamic=True)
+    heard: list[str] = []
+    for size, slope, made in ((6, 0.3, 1), (7, 0.3, 2), (6, 0.3, 2), (6, 0.5, 3), (6, 0.3, 3)):
+        last.negative_slope = slope
+        values = torch.randn(1, 2, size, size)
+        with torch.no_grad():
             found, lines = said(lambda values=values: network(values))  # type: ignore[misc]
-            torch.testing.assert_close(found, module(values), rtol=1e-4, atol=1e-5)
-            assert (len(networks), lines) == (made, [])
+        torch.testing.assert_close(found, module(values), rtol=1e-4, atol=1e-5)
+        assert len(networks) == made or pad
+        heard += lines
+    assert all("not padded" in line for line in heard) if pad else not heard
+    network(values).sum().backward()  # in PyTorch
+    assert module[0].weight.grad is not None
+
+
+def test_numbers_that_do_not_recur_run_in_pytorch(networks: list[object]) -> None:
+    """0.0 and -0.0 are two numbers."""
+    only = torch.nn.LeakyReLU(0.3)
+    module = torch.nn.Sequential(only)
+    network = torch.compile(module, backend=backend, options={"threads": 1}, dynamic=True)
+    heard, made = list[str](), list[int]()
+    with torch.no_grad():
+        for slope in (0.3, 0.5, 0.0, -0.0, 0.0, 0.0, -0.0, -0.0):
+            only.negative_slope = slope
+            values = torch.tensor([-1.0, 2.0, -3.0])
+            found, lines = said(lambda values=values: network(values))  # type: ignore[misc]
+            assert torch.equal(found, module(values)) and torch.equal(found.signbit(), module(values).signbit())
+            heard += lines
+            made.append(len(networks))
+    assert made == [1, 2, 2, 2, 2, 3, 3, 4]
+    assert len(heard) == 1 and "with 2 other numbers, so a new one is compiled on its 3rd call; PyTorch runs this part" in heard[0]
 
 
 def test_shapes_that_do_not_recur_run_in_pytorch(monkeypatch: pytest.MonkeyPatch, networks: list[object]) -> None:

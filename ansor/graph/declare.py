@@ -225,7 +225,7 @@ def _index(node: Node, inputs: Sequence[Tensor], name: str) -> Tensor:
 
 
 def _least(node: Node) -> float | None:
-    """Double precision has no subnormal numbers there."""
+    """How far below the largest an input of a softmax is negligible; None in double precision, in which exp(-100) is a normal number."""
     return None if node.dtype == "float64" else NEGLIGIBLE
 
 

@@ -9,21 +9,23 @@ import pytest
 import torch
 from torch.fx import GraphModule
 
-from ansor.networks.number_tensors import as_numbers, take_numbers
+from ansor.networks.number_tensors import as_numbers, with_numbers
 
 pytestmark = pytest.mark.torch
 
 
 def taken(function: Callable[..., Any], *given: object) -> tuple[GraphModule, frozenset[int], list[Any]]:
-    """A function's graph for shapes that vary, which takes numbers at some places, and the arguments of a call as Dynamo makes it."""
+    """A function's graph for shapes that vary, changed to take numbers at some places, and the arguments of a call as Dynamo makes it."""
     found: list[Any] = []
 
     def backend(graph: GraphModule, example_inputs: object) -> Callable[..., Any]:
-        places = take_numbers(graph)  # Dynamo tells where arguments come from until the backend returns
+        changed, places = with_numbers(graph)  # Dynamo tells where arguments come from until the backend returns
 
         def run(*arguments: Any) -> Any:
-            found[:] = graph, places, list(arguments)
-            return graph(*as_numbers(arguments, places))
+            found[:] = changed, places, list(arguments)
+            for one, other in zip(graph(*arguments), changed(*as_numbers(arguments, places)), strict=True):
+                assert torch.equal(one, other)
+            return graph(*arguments)
 
         return run
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ansor import te
 from ansor.errors import DeclarationError
 from ansor.te import nn
-from ansor.te.nn.normalization import log_softmax_above, softmax_above
+from ansor.te.nn.normalization import NEGLIGIBLE, log_softmax_above, softmax_above
 from ansor.te.tensor import Tensor
 
 Floats = NDArray[np.float32]
@@ -32,13 +32,13 @@ def test_softmax_and_log_softmax(run: Callable[..., Floats], array: Callable[...
 
 
 def test_softmax_may_leave_out_what_is_negligible(run: Callable[..., Floats]) -> None:
-    """The exponential of -81 is a normal number, that of -100 a subnormal one."""
-    data = np.array([[0, -79, -81, -100, -np.inf], [1, 2, 3, np.nan, -100]], np.float32)
-    whole, short = (run(lambda d, least=least: softmax_above(least, d, -1, "s"), data) for least in (None, -80.0))
+    """The exponential of -76 is a normal number, that of -100 a subnormal one."""
+    data = np.array([[0, -74, -76, -100, -np.inf], [1, 2, 3, np.nan, -100]], np.float32)
+    whole, short = (run(lambda d, least=least: softmax_above(least, d, -1, "s"), data) for least in (None, NEGLIGIBLE))
     assert list(whole[0] > 0) == [True, True, True, True, False]
     assert list(short[0] > 0) == [True, True, False, False, False] and np.array_equal(short[0, :2], whole[0, :2])
     assert np.isnan(short[1]).all()
-    whole, short = (run(lambda d, least=least: log_softmax_above(least, d, -1, "s"), data) for least in (None, -80.0))
+    whole, short = (run(lambda d, least=least: log_softmax_above(least, d, -1, "s"), data) for least in (None, NEGLIGIBLE))
     assert np.array_equal(whole, short, equal_nan=True)
 
 

@@ -31,7 +31,8 @@ def fold_branches(graph: Graph) -> Graph:
     write = Rewriter(graph)
     for node in graph:
         total = sums.total(node)
-        shorter = None if total is None else _shorter(sums, node, total)
+        with np.errstate(invalid="ignore"):  # of infinite weights, which are found later
+            shorter = None if total is None else _shorter(sums, node, total)
         if shorter is None:
             write.keep(node)
         else:
@@ -120,9 +121,13 @@ def _shorter(sums: _Sums, root: Node, total: _Total) -> _Shorter | None:
     shifts = {name: numbers for name in rest if (numbers := _per_channel(sums, root, name)) is not None}
     shift = sum((shifts[name] for name in rest if name in shifts), start=np.full(root.shape[1], total.number))
     wholes[0] = replace(wholes[0], bias=wholes[0].bias + shift)
-    most = np.finfo(root.dtype).max
-    fits = all(bool(np.all(np.abs(array) <= most)) for whole in wholes for array in (whole.weight, whole.bias))
+    fits = all(_fits(array, root.dtype) for whole in wholes for array in (whole.weight, whole.bias))
     return _Shorter(tuple(wholes), tuple(name for name in rest if name not in shifts)) if fits else None
+
+
+def _fits(array: Doubles, dtype: str) -> bool:
+    """Whether all are finite numbers of a type."""
+    return bool(np.all(np.abs(array) <= np.finfo(dtype).max))
 
 
 def _without(names: Sequence[str], taken: Iterable[str]) -> list[str]:

@@ -14,9 +14,9 @@ from ansor.te.scalar import max as greater
 from ansor.te.scalar import sum as sum_over
 from ansor.te.tensor import Tensor, axes_of, declared, elementwise
 
-NEGLIGIBLE = -80.0
-"""Elements of a softmax that are this far below the largest are less than 2e-35. Below -87, exponentials are subnormal numbers, with which processors compute a
-hundred times as slowly; masks of -100, as in Swin transformers, make many of them."""
+NEGLIGIBLE = -75.0
+"""Inputs of a softmax that are further below the largest have weights of less than 3e-33. Below -87, exponentials are subnormal numbers, with which processors
+compute a hundred times as slowly; masks of -100, as in Swin transformers, make many of them. At -75 weights are normal numbers also in rows of 200,000."""
 
 
 def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:
@@ -57,7 +57,9 @@ def log_softmax_above(least: float | None, x: Tensor, axis: int, name: str) -> T
 
 
 def _power(exponent: Expr, least: float | None) -> Expr:
-    return exp(exponent) if least is None else if_then_else(exponent < least, 0.0, exp(exponent))
+    if least is None:
+        return exp(exponent)
+    return if_then_else(exponent < least, 0.0, exp(greater(exponent, least)))  # vectors compute both sides
 
 
 def layer_norm(data: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: int | Sequence[int] = -1, epsilon: float = 1e-5,

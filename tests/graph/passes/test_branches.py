@@ -238,9 +238,39 @@ def test_data_outside_of_the_kernel_stays() -> None:
 @pytest.mark.filterwarnings("error")
 def test_weights_that_no_float32_holds_are_not_added() -> None:
     one, two = nn.Conv2d(4, 4, 1), nn.Conv2d(4, 4, 1)
-    for part in (one, two):
-        nn.init.constant_(part.weight, 3e38)
-    assert operators(Sum(one, two), torch.randn(1, 4, 5, 5)) == ["conv2d", "conv2d", "add"]
+    for first, second in ((3e38, 3e38), (float("inf"), -float("inf")), (float("nan"), 1.0)):
+        nn.init.constant_(one.weight, first)
+        nn.init.constant_(two.weight, second)
+        assert operators(Sum(one, two), torch.randn(1, 4, 5, 5)) == ["conv2d", "conv2d", "add"]
+
+
+def test_numbers_that_are_not_finite_are_added_at_the_end() -> None:
+    sums, x = Sum(nn.Conv2d(4, 4, 1), nn.Conv2d(4, 4, 1)), torch.randn(1, 4, 5, 5)
+    for number in (float("inf"), float("nan")):
+        assert operators(Plus(number, sums), x) == ["conv2d", "conv2d", "add", "add"]
+    assert operators(Plus(3e38, Plus(3e38, sums)), x) == ["conv2d", "conv2d", "add", "add", "add"]
+
+
+def test_smaller_kernels_are_joined_also_if_the_largest_holds_none() -> None:
+    """The first kernel reads every second element."""
+    smaller = [nn.Conv2d(4, 4, size, padding=(size[0] // 2, size[1] // 2)) for size in ((3, 3), (1, 3), (3, 3))]
+    model = Sum(nn.Conv2d(4, 4, 5, padding=4, dilation=2), *smaller)
+    x = torch.randn(1, 4, 6, 6)
+    assert operators(model, x) == ["conv2d", "conv2d", "add"]
+    agrees(model, x)
+
+
+def test_double_precision() -> None:
+    model, x = Sum(nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 1), nn.Identity()).double(), torch.randn(1, 4, 5, 5).double()
+    assert operators(model, x) == ["conv2d"]
+    agrees(model, x, tolerance=1e-12)
+
+
+def test_terms_that_are_added_twice_count_twice() -> None:
+    shift = torch.rand(4, 1, 1)
+    model, x = Plus(shift, Plus(shift, Sum(nn.Conv2d(4, 4, 3, padding=1), nn.Identity(), nn.Identity()))), torch.randn(1, 4, 5, 5)
+    assert operators(model, x) == ["conv2d"]
+    agrees(model, x)
 
 
 def test_weights_that_are_inputs_stay() -> None:
