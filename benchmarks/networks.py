@@ -33,7 +33,7 @@ from pathlib import Path
 
 import torch
 from common import add_target, console, geomean, machine_line, parser, records_at, relative_error, short, table, target_of, use_threads
-from network_models import NETWORKS, OTHERS, Inputs, network
+from network_models import NETWORKS, OTHERS, TIMM, Inputs, network
 from network_results import Result, Settings, load, of_json
 from rich.console import Console
 
@@ -181,12 +181,12 @@ def main() -> int:
     given = options.parse_args()
     given.trials = 0 if given.trials is None and given.minutes is None else given.trials
     given.names = [one for name in given.names for one in (OTHERS if name == "others" else (name,))] or list(NETWORKS)
-    for name in () if given.child else given.names:
-        try:
-            if not given.table or ":" not in name:  # a table needs no other library
+    try:
+        for name in () if given.child else given.names:
+            if not given.table or not name.startswith(TIMM):  # a table needs no other library
                 network(name)
-        except ValueError as error:
-            options.error(str(error))
+    except ValueError as error:
+        options.error(str(error))
     warnings.simplefilter("ignore")
     if given.child:
         found = run(given.only, given, Console(stderr=True)) if given.child == "run" else ready_again(given.only, given, Console(stderr=True))
@@ -213,11 +213,10 @@ def compare(given: argparse.Namespace, out: Console) -> int:
         with given.results.open("a") as file:
             file.write(json.dumps(asdict(known[name])) + "\n")
     results = [known[name] for name in given.names if name in known]
-    if not results and not failed:
-        out.print(f"asked for results with these settings in {given.results}, which has none; run without --table")
-        return 1
     if failed:
         out.print(f"without a result, because their processes failed: {', '.join(failed)}")
+    elif not results:
+        out.print(f"asked for results with these settings in {given.results}, which has none; run without --table")
     if not results:
         return 1
     show(results, given, out)

@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ansor.graph.ir import Array, Graph, Node, Rewriter
+from ansor.graph.passes.batch_norm import Doubles
 from ansor.graph.passes.padding import CONVOLUTIONS
 
-Doubles = NDArray[np.float64]
 DTYPES = ("float32", "float64")
 
 
@@ -31,8 +30,7 @@ def fold_branches(graph: Graph) -> Graph:
     write = Rewriter(graph)
     for node in graph:
         total = sums.total(node)
-        with np.errstate(invalid="ignore"):  # of infinite weights, which are found later
-            shorter = None if total is None else _shorter(sums, node, total)
+        shorter = None if total is None else _shorter(sums, node, total)
         if shorter is None:
             write.keep(node)
         else:
@@ -106,6 +104,7 @@ def _number(node: Node) -> float:
     return float(node.number("scalar")) if "scalar" in node.attributes else 0.0
 
 
+@np.errstate(invalid="ignore")  # sums of infinite weights are found by `_fits`
 def _shorter(sums: _Sums, root: Node, total: _Total) -> _Shorter | None:
     """A sum with fewer terms; None if no convolution can do the work of another term, or if weights would be too large for their type."""
     wholes, rest = [], list(total.terms)
@@ -156,7 +155,7 @@ def _whole(sums: _Sums, root: Node, branches: Sequence[Node], rest: Iterable[str
     base, *others = branches
     parts = [(node, places) for node in others if (places := _places(sums, base, node)) is not None]
     middle = _middle(sums, root, base)
-    scales = [] if middle is None else [(name, scale) for name in rest if (scale := _scale(sums, root, base, name)) is not None]
+    scales = [] if middle is None else [(name, scale, middle) for name in rest if (scale := _scale(sums, root, base, name)) is not None]
     if not parts and not scales:
         return None
     weight, bias = _weight(sums, base).astype(np.float64), _bias(sums, base)
@@ -164,10 +163,10 @@ def _whole(sums: _Sums, root: Node, branches: Sequence[Node], rest: Iterable[str
     for node, places in parts:
         weight[np.ix_(range(outputs), range(inputs), *places)] += _weight(sums, node).astype(np.float64)
         bias = bias + _bias(sums, node)
-    for _, scale in scales:
-        channels = np.arange(outputs)
-        weight[(channels, channels % inputs, *middle)] += scale  # type: ignore[misc]  # there are no scales without a middle
-    return _Whole(base, weight, bias, (base.name, *(node.name for node, _ in parts), *(name for name, _ in scales)))
+    channels = np.arange(outputs)
+    for _, scale, place in scales:
+        weight[(channels, channels % inputs, *place)] += scale
+    return _Whole(base, weight, bias, (base.name, *(node.name for node, _ in parts), *(name for name, *_ in scales)))
 
 
 def _places(sums: _Sums, base: Node, other: Node) -> list[list[int]] | None:
