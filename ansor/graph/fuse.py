@@ -5,8 +5,9 @@
            residual
 
 A group is a node that is not elementwise (a convolution, a product, a pool, a softmax, a transposition, …) followed by elementwise nodes of the same shape,
-if these are all the readers of its result. Elementwise nodes with no such node before them form a group of their own. Other groups read only the last array
-of a group. Views belong to no group: they are other names of the same memory. All results of one PyTorch call are one group.
+if these are all the readers of its result. Look-ups (`index`) share a group with others: an enlarged image is a sum of four. Elementwise nodes without such a
+node before them form a group of their own. Other groups read only the last array of a group. Views belong to no group: they are other names of the same
+memory. All results of one PyTorch call are one group.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ import networkx
 
 from ansor.graph.ir import ELEMENTWISE, VIEWS, Graph, Node
 from ansor.graph.torch_call import TorchCall
+
+SHARING = "index"
+"""The operator that may be in a group several times: reading elements elsewhere costs little more than reading them in place."""
 
 _END = "(end)"  # no node has this name: it is not a Python identifier
 
@@ -54,7 +58,8 @@ def fused(graph: Graph) -> tuple[Group, ...]:
     members = {node.name: {node.name} for node in graph}  # node -> its group
     for node in _first_operands_first(graph, by_name):
         joined = set().union(*(members[name] for name in (node.name, *_way(node, dominators, flow, by_name))))
-        if sum(by_name[name].op not in ELEMENTWISE for name in joined) > 1:
+        others = [by_name[name].op for name in joined if by_name[name].op not in ELEMENTWISE]
+        if len(others) > 1 and {*others} != {SHARING}:
             continue
         for name in joined:
             members[name] = joined

@@ -121,6 +121,9 @@ def _divided(graph: Graph) -> tuple[tuple[Placed, ...], tuple[NetworkTask, ...]]
     return tuple(placed), tuple(tasks)
 
 
+NAMED = 15
+"""The most nodes after the first that a name of a task tells."""
+
 _ROLES = {"dense": ("data", "weight", "bias"), "integer_dense": ("data", "weight", "offsets", "scales", "bias"), "batch_matmul": ("left", "right"),
           "layer_norm": ("data", "scale", "shift"), "embedding": ("weight", "indices")}
 
@@ -165,9 +168,10 @@ def _described(shape: tuple[int, ...], dtype: str) -> list[object]:
 
 
 def task_name(graph: Graph, group: Group) -> str:
-    """Such as conv2d_3x3_64_64_56x56_bias_add_relu: kernel, input and output channels, output size, then what is fused."""
-    first = group.nodes[0]
-    return "_".join([_head(graph, first), *(node.op for node in group.nodes[1:])])
+    """Such as conv2d_3x3_64_64_56x56_bias_add_relu: kernel, input and output channels, output size, then what is fused; of long chains, the beginning."""
+    first, *rest = group.nodes
+    more = [f"and_{len(rest) - NAMED}_more"] if len(rest) > NAMED else []
+    return "_".join([_head(graph, first), *(node.op for node in rest[:NAMED]), *more])
 
 
 def _head(graph: Graph, node: Node) -> str:

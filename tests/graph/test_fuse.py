@@ -58,6 +58,16 @@ def test_reshapes_belong_to_no_group() -> None:
     assert groups("a = dense x y; b = reshape a; c = relu b; d = reshape x", "c d", {"b": (16,), "c": (16,)}) == ["a", "c"]
 
 
+def test_look_ups_of_a_sum_are_one_group() -> None:
+    assert groups("a = index x y; b = index x y; c = index x y; d = sub b a; e = mul d c; f = add e a", "f") == ["a b c d e f"]
+
+
+def test_look_ups_do_not_join_other_producers() -> None:
+    assert groups("a = index x y; b = dense x y; c = add b a", "c") == ["a", "b c"]
+    assert groups("a = index x y; b = dense x y; c = add a b", "c") == ["b", "a c"]
+    assert groups("a = index x y; b = relu a; c = index x b; d = add b c", "d") == ["a b", "c d"]
+
+
 def test_groups_know_what_they_read_and_make() -> None:
     nodes = (Node("a", "dense", ("x", "y"), SHAPE, "float32"), Node("b", "add", ("a", "x"), SHAPE, "float32"))
     (group,) = fused(Graph({"x": Value(SHAPE, "float32"), "y": Value(SHAPE, "float32")}, {}, nodes, ("b",)))

@@ -46,6 +46,11 @@ def test_keys_are_the_same_in_each_extraction() -> None:
     assert first.tasks[1].key == "7f987bc3e632180a"
 
 
+class Exponential(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.exp()
+
+
 NAMES = {
     "depthwise_conv2d_3x3_4_4x4_s2_bias": (nn.Conv2d(4, 4, 3, 2, 1, groups=4), (1, 4, 8, 8)),
     "conv2d_1x3_4_6_8x8_g2_bias": (nn.Conv2d(4, 6, (1, 3), padding=(0, 1), groups=2), (1, 4, 8, 8)),
@@ -53,6 +58,7 @@ NAMES = {
     "max_pool2d_3x2_4_3x6_s3x1": (nn.MaxPool2d((3, 2), (3, 1)), (1, 4, 9, 7)),
     "dense_5x4x3": (nn.Linear(4, 3, bias=False), (5, 4)),
     "layer_norm_5x4": (nn.LayerNorm(4), (5, 4)),
+    "relu_5x4_" + "exp_relu_" * 7 + "exp_and_3_more": (nn.Sequential(*(nn.Sequential(nn.ReLU(), Exponential()) for _ in range(9)), nn.ReLU()), (5, 4)),
 }
 
 

@@ -5,9 +5,9 @@ Each array of the old graph is channels first, by PyTorch's convention. The pass
     input ─► transpose ─► conv ─► relu ─► pool ─► … ─► mean ─► dense
     NCHW                  NHWC    NHWC    NHWC         NC
 
-Convolutions and pools read the twin and make one. Elementwise nodes, concatenation, slices, padding, expansion, softmax and reductions make one if an operand
-has only a twin. Everything else reads the array itself, which a transposition makes from the twin. A transposition that moves only dimensions of extent 1 is a
-reshape, which costs nothing. Weights are permuted here, once. One and three spatial dimensions work the same way.
+Convolutions and pools read the twin and make one. Elementwise nodes, concatenation, slices, padding, expansion, look-ups of places, softmax and reductions make
+one if an operand has only a twin. Everything else reads the array itself, which a transposition makes from the twin. A transposition that moves only dimensions
+of extent 1 is a reshape, which costs nothing. Weights are permuted here, once. One and three spatial dimensions work the same way.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _ChannelsLast:
         if node.op in ELEMENTWISE:
             return self._elementwise
         others = {"concat": self._concat, "pad": self._pad, "slice": self._slice, "softmax": self._softmax, "log_softmax": self._softmax,
-                  "expand": self._expand}
+                  "expand": self._expand, "index": self._index}
         return self._reduction if node.op in ("mean", "sum", "max", "min", "prod") else others.get(node.op)
 
     # The two forms of an array
@@ -159,6 +159,12 @@ class _ChannelsLast:
         if len(self.graph.value(node.inputs[0]).shape) != len(node.shape):
             return False
         return self._made_last(node, [self.as_last(node.inputs[0])])
+
+    def _index(self, node: Node) -> bool:
+        dims, at = node.integers("dims"), node.integer("at")
+        if min(*dims, at) < 2:  # only places of images are looked up, as when they are resized
+            return False
+        return self._made_last(node, [self.as_last(node.inputs[0]), *map(self.as_first, node.inputs[1:])], dims=tuple(dim - 1 for dim in dims), at=at - 1)
 
     def _reduction(self, node: Node) -> bool:
         order = to_last(len(self.graph.value(node.inputs[0]).shape))

@@ -9,6 +9,7 @@ from ansor.graph.passes.batch_norm import fold_batch_norm
 from ansor.graph.passes.branches import fold_branches
 from ansor.graph.passes.channels_last import channels_last
 from ansor.graph.passes.padding import fold_padding
+from ansor.graph.passes.padding_taps import trim_padding_taps
 from ansor.graph.passes.reshapes import sink_reshapes
 from ansor.graph.passes.shared_operands import share_operands
 
@@ -16,6 +17,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fold_batch_norm,  # first: it looks for a norm right after its convolution
     fold_padding,
     fold_branches,  # after both: norms and paddings of branches are then in the convolutions
+    trim_padding_taps,  # after that: sums of kernels need them whole
     channels_last,  # does not handle batch norms
     share_operands,
     sink_reshapes,  # last: layouts turn some transpositions into reshapes

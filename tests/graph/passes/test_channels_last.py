@@ -79,3 +79,35 @@ def test_channels_last_by_permutation_is_left_free(agrees: Agrees) -> None:
             return result
 
     assert operators(agrees(nn.Sequential(Block(), Block()), torch.randn(1, 4, 5, 5))).count("transpose") == 2
+
+
+@pytest.mark.parametrize(("mode", "steps"), [("nearest", ["index"]), ("bilinear", ["index"] * 4 + ["sub", "mul", "add"] * 3)])
+def test_resizing_between_convolutions_keeps_channels_last(agrees: Agrees, mode: str, steps: list[str]) -> None:
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Upsample(scale_factor=2, mode=mode), nn.Conv2d(4, 8, 3))
+    assert operators(agrees(model, torch.randn(2, 3, 8, 9))) == ["transpose", "conv2d", *steps, "conv2d", "transpose"]
+
+
+PLACES = torch.tensor([3, 0, 2])
+
+
+@pytest.mark.parametrize("look_up", [
+    lambda x: x[:, :, PLACES], lambda x: x[:, :, :, PLACES], lambda x: x[:, :, PLACES[:, None], PLACES], lambda x: x[:, :, PLACES, PLACES],
+    lambda x: x[:, :, :, torch.stack([PLACES, PLACES])], lambda x: torch.roll(x, (2, -1), (2, 3)),
+])  # fmt: skip
+def test_places_of_images_are_looked_up_with_channels_last(agrees: Agrees, look_up: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    class Looks(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Conv2d(3, 4, 3, padding=1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return look_up(self.first(x))
+
+    found = operators(agrees(Looks(), torch.randn(2, 3, 5, 6)))
+    assert found[:3] == ["transpose", "conv2d", "index"] and found[-1] == "transpose"
+
+
+@pytest.mark.parametrize("look_up", [lambda x: x[:, PLACES], lambda x: x[PLACES % 2], lambda x: x[:, PLACES, PLACES]])
+def test_other_look_ups_read_the_array_itself(agrees: Agrees, look_up: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    convolution = nn.Conv2d(3, 4, 3, padding=1)
+    assert operators(agrees(lambda x: look_up(convolution(x)), torch.randn(2, 3, 5, 6)))[:4] == ["transpose", "conv2d", "transpose", "index"]
