@@ -5,9 +5,9 @@
            residual
 
 A group is a node that is not elementwise (a convolution, a product, a pool, a softmax, a transposition, …) followed by elementwise nodes of the same shape,
-if these are all the readers of its result. Look-ups (`index`) share a group with others: an enlarged image is a sum of four. Elementwise nodes without such a
-node before them form a group of their own. Other groups read only the last array of a group. Views belong to no group: they are other names of the same
-memory. All results of one PyTorch call are one group.
+if these are all the readers of its result. Several look-ups (`index`) may be in one group, if it has no other such node: an image enlarged bilinearly is a sum
+of four. Elementwise nodes without such a node before them form a group of their own. Other groups read only the last array of a group. Views belong to no
+group: they are other names of the same memory. All results of one PyTorch call are one group.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ansor.graph.ir import ELEMENTWISE, VIEWS, Graph, Node
 from ansor.graph.torch_call import TorchCall
 
 SHARING = "index"
-"""The operator that may be in a group several times: reading elements elsewhere costs little more than reading them in place."""
+"""The operator that may be in a group several times: its elements are read where they are instead of being copied first."""
 
 _END = "(end)"  # no node has this name: it is not a Python identifier
 
@@ -50,7 +50,8 @@ def fused(graph: Graph) -> tuple[Group, ...]:
 
     A node joins its immediate post-dominator (the first node that all its readers lead to) if all nodes up to there are elementwise and have its shape.
     Data leave such a group through one node only, so groups cannot form a cycle. If two convolutions are added, the addition joins the first operand. By
-    convention that is the block, and the second is its shortcut, so blocks form the same groups with and without a convolution in the shortcut.
+    convention that is the block, and the second is its shortcut, so blocks form the same groups with and without a convolution in the shortcut. Look-ups that
+    are added all join it.
     """
     flow = _flow(graph)
     dominators = networkx.immediate_dominators(flow.reverse(copy=False), _END)

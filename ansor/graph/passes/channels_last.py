@@ -162,7 +162,7 @@ class _ChannelsLast:
 
     def _index(self, node: Node) -> bool:
         dims, at = node.integers("dims"), node.integer("at")
-        if min(*dims, at) < 2:  # only places of images are looked up, as when they are resized
+        if node.inputs[0] not in self.last or min(*dims, at) < 2:  # only places of images are looked up, as when they are resized
             return False
         return self._made_last(node, [self.as_last(node.inputs[0]), *map(self.as_first, node.inputs[1:])], dims=tuple(dim - 1 for dim in dims), at=at - 1)
 

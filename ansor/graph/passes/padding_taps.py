@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ansor.graph.ir import Graph, Node, Rewriter
 from ansor.graph.passes.padding import CONVOLUTIONS
 
@@ -17,7 +19,7 @@ def trim_padding_taps(graph: Graph) -> Graph:
     """The graph with smaller kernels where outer taps read nothing but padding."""
     write = Rewriter(graph)
     for node in graph:
-        if node.op in CONVOLUTIONS and node.inputs[1] in graph.constants and any(one.is_shorter for one in _dimensions(graph, node)):
+        if node.op in CONVOLUTIONS and node.inputs[1] in graph.constants and _is_shorter(graph, node):
             _trim(write, node)
         else:
             write.keep(node)
@@ -68,6 +70,11 @@ def _dimensions(graph: Graph, node: Node) -> list[_Dimension]:
     rank = len(data) - 2
     return [_Dimension(*numbers) for numbers in zip(data[2:], node.shape[2:], kernel[2:], node.integers("strides"), node.integers("dilation"),
                                                     padding[:rank], padding[rank:], strict=True)]  # fmt: skip
+
+
+def _is_shorter(graph: Graph, node: Node) -> bool:
+    """Whether any tap is left out. Infinite weights stay: times padding, they are not 0."""
+    return any(one.is_shorter for one in _dimensions(graph, node)) and bool(np.isfinite(graph.constants[node.inputs[1]]).all())
 
 
 def _trim(write: Rewriter, node: Node) -> None:

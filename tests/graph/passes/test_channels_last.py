@@ -107,6 +107,29 @@ def test_places_of_images_are_looked_up_with_channels_last(agrees: Agrees, look_
     assert found[:3] == ["transpose", "conv2d", "index"] and found[-1] == "transpose"
 
 
+def test_places_that_are_apart_read_the_array_itself(agrees: Agrees) -> None:
+    convolution = nn.Conv3d(3, 4, 3, padding=1)
+    found = operators(agrees(lambda x: convolution(x)[:, :, PLACES, :, PLACES], torch.randn(2, 3, 5, 6, 4)))
+    assert found[:4] == ["transpose", "conv3d", "transpose", "index"]
+
+
+def test_places_may_be_computed_from_images(agrees: Agrees) -> None:
+    convolution = nn.Conv2d(3, 4, 3, padding=1)
+
+    def look_up(x: torch.Tensor) -> torch.Tensor:
+        image: torch.Tensor = convolution(x)
+        return image[:, :, (image[:, :1] > 0).long()[0]]
+
+    assert operators(agrees(look_up, torch.randn(1, 3, 5, 6)))[:2] == ["transpose", "conv2d"]
+
+
+def test_an_array_without_channels_last_is_looked_up_as_it_is(agrees: Agrees) -> None:
+    convolution = nn.Conv2d(3, 4, 3, padding=1)
+    table = torch.randn(2, 3, 7)
+    found = operators(agrees(lambda x: table[:, :, (convolution(x) > 0).long()], torch.randn(1, 3, 5, 6)))
+    assert "transpose" not in found[found.index("index") :]
+
+
 @pytest.mark.parametrize("look_up", [lambda x: x[:, PLACES], lambda x: x[PLACES % 2], lambda x: x[:, PLACES, PLACES]])
 def test_other_look_ups_read_the_array_itself(agrees: Agrees, look_up: Callable[[torch.Tensor], torch.Tensor]) -> None:
     convolution = nn.Conv2d(3, 4, 3, padding=1)

@@ -9,7 +9,7 @@ from torch import nn
 
 from ansor.graph.ir import Node
 from ansor.graph.passes.padding_taps import _Dimension
-from ansor.graph.tasks import ExtractedGraph
+from ansor.graph.tasks import ExtractedGraph, extract
 
 pytestmark = pytest.mark.torch
 
@@ -57,6 +57,28 @@ def test_weights_that_are_not_constant_stay(agrees: Agrees) -> None:
 
     (node,) = [node for node in agrees(model, torch.randn(1, 3, 5, 5), torch.randn(4, 3, 3, 3)).graph if node.op == "conv2d"]
     assert set(node.integers("padding")) == {9}
+
+
+def test_infinite_weights_stay() -> None:
+    module = nn.Conv2d(1, 1, 3, padding=9, dilation=9)
+    with torch.no_grad():
+        module.weight[0, 0, 0, 0] = torch.inf
+    (node,) = [node for node in extract(module, torch.randn(1, 1, 5, 5)).graph if node.op == "conv2d"]
+    assert set(node.integers("padding")) == {9}
+
+
+def test_sums_of_kernels_are_trimmed_together(agrees: Agrees) -> None:
+    class Sum(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.wide, self.narrow = nn.Conv2d(3, 4, 3, padding=9, dilation=9), nn.Conv2d(3, 4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            total: torch.Tensor = self.wide(x) + self.narrow(x)
+            return total
+
+    _, kernel = convolution(agrees(Sum(), torch.randn(1, 3, 5, 5)))
+    assert kernel == (1, 1)
 
 
 def test_results_are_the_same_for_drawn_sizes() -> None:
