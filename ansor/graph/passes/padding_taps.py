@@ -7,6 +7,7 @@ Pyramids of dilated convolutions have them where the image is small: DeepLab (Ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,8 +20,9 @@ def trim_padding_taps(graph: Graph) -> Graph:
     """The graph with smaller kernels where outer taps read nothing but padding."""
     write = Rewriter(graph)
     for node in graph:
-        if node.op in CONVOLUTIONS and node.inputs[1] in graph.constants and _is_shorter(graph, node):
-            _trim(write, node)
+        dimensions = _dimensions(graph, node) if node.op in CONVOLUTIONS and node.inputs[1] in graph.constants else []
+        if any(one.is_shorter for one in dimensions) and np.isfinite(graph.constants[node.inputs[1]]).all():  # times padding, infinity is not 0
+            _trim(write, node, dimensions)
         else:
             write.keep(node)
     return write.finished()
@@ -72,13 +74,7 @@ def _dimensions(graph: Graph, node: Node) -> list[_Dimension]:
                                                     padding[:rank], padding[rank:], strict=True)]  # fmt: skip
 
 
-def _is_shorter(graph: Graph, node: Node) -> bool:
-    """Whether any tap is left out. Infinite weights stay: times padding, they are not 0."""
-    return any(one.is_shorter for one in _dimensions(graph, node)) and bool(np.isfinite(graph.constants[node.inputs[1]]).all())
-
-
-def _trim(write: Rewriter, node: Node) -> None:
-    dimensions = _dimensions(write.graph, node)
+def _trim(write: Rewriter, node: Node, dimensions: Sequence[_Dimension]) -> None:
     kept: tuple[slice, ...] = (slice(None), slice(None), *(slice(one.kept.start, one.kept.stop) for one in dimensions))
     weight = write.graph.constants[node.inputs[1]][kept]
     shorter = [one.trimmed for one in dimensions]

@@ -95,15 +95,8 @@ PLACES = torch.tensor([3, 0, 2])
     lambda x: x[:, :, :, torch.stack([PLACES, PLACES])], lambda x: torch.roll(x, (2, -1), (2, 3)),
 ])  # fmt: skip
 def test_places_of_images_are_looked_up_with_channels_last(agrees: Agrees, look_up: Callable[[torch.Tensor], torch.Tensor]) -> None:
-    class Looks(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first = nn.Conv2d(3, 4, 3, padding=1)
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return look_up(self.first(x))
-
-    found = operators(agrees(Looks(), torch.randn(2, 3, 5, 6)))
+    convolution = nn.Conv2d(3, 4, 3, padding=1)
+    found = operators(agrees(lambda x: look_up(convolution(x)), torch.randn(2, 3, 5, 6)))
     assert found[:3] == ["transpose", "conv2d", "index"] and found[-1] == "transpose"
 
 
