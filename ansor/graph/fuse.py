@@ -7,7 +7,7 @@
 A group is a node that is not elementwise (a convolution, a product, a pool, a softmax, a transposition, …) followed by elementwise nodes of the same shape,
 if these are all the readers of its result. Several look-ups (`index`) may be in one group, if it has no other such node: an image enlarged bilinearly is a sum
 of four. Elementwise nodes without such a node before them form a group of their own. Other groups read only the last array of a group. Views belong to no
-group: they are other names of the same memory. All results of one PyTorch call are one group.
+group: they are other names of the same memory. All results of one PyTorch call are one group. Long chains are several groups.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from ansor.graph.torch_call import TorchCall
 
 SHARING = "index"
 """The operator that may be in a group several times: its elements are read where they are instead of being copied first."""
+
+LARGEST = 128
+"""Nodes of a group, at most: C compilers take time that grows with the square of a function's length."""
 
 _END = "(end)"  # no node has this name: it is not a Python identifier
 
@@ -60,7 +63,7 @@ def fused(graph: Graph) -> tuple[Group, ...]:
     for node in _first_operands_first(graph, by_name):
         joined = set().union(*(members[name] for name in (node.name, *_way(node, dominators, flow, by_name))))
         others = [by_name[name].op for name in joined if by_name[name].op not in ELEMENTWISE]
-        if len(others) > 1 and {*others} != {SHARING}:
+        if len(joined) > LARGEST or (len(others) > 1 and {*others} != {SHARING}):
             continue
         for name in joined:
             members[name] = joined

@@ -93,7 +93,7 @@ def _members(state: State, stage: Stage) -> Iterator[Stage]:
 
 
 def _key(state: State, members: list[Stage], numbers: Numbers) -> Key:
-    read = {producer.name: producer for stage in members for producer in _read(state, stage)}
+    read = _read(state, members)
     own = {stage.name for stage in members}
     borrowed = [state[owner] for stage in members for owner, _ in stage.origins.borrowed.values()]
     borrowed += [one for one in read.values() if one.storage.kept or isinstance(one.storage.copies, str)]  # their buffers have their own numbers
@@ -102,14 +102,17 @@ def _key(state: State, members: list[Stage], numbers: Numbers) -> Key:
     return (*(_stage_key(stage, numbers) for stage in members), inlined, outside, *(_stage_key(stage, numbers) for stage in borrowed))
 
 
-def _read(state: State, stage: Stage) -> Iterator[Stage]:
-    """The stages that a stage reads, directly or through inlined stages."""
-    for tensor in access.producers(stage.tensor):
-        if tensor.name in state:
-            producer = state[tensor.name]
-            yield producer
-            if isinstance(producer.placement, Inlined):
-                yield from _read(state, producer)
+def _read(state: State, stages: list[Stage]) -> dict[str, Stage]:
+    """The stages that stages read, directly or through inlined stages, each once: there may be exponentially many ways to an inlined stage."""
+    found: dict[str, Stage] = {}
+    unread = list(stages)
+    while unread:
+        for tensor in access.producers(unread.pop().tensor):
+            if tensor.name in state and tensor.name not in found:
+                producer = found[tensor.name] = state[tensor.name]
+                if isinstance(producer.placement, Inlined):
+                    unread.append(producer)
+    return found
 
 
 def _stage_key(stage: Stage, numbers: Numbers) -> Key:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansor.graph.fuse import fused
+from ansor.graph.fuse import LARGEST, fused
 from ansor.graph.ir import Graph, Node, Value
 
 pytestmark = pytest.mark.torch
@@ -66,6 +66,11 @@ def test_look_ups_do_not_join_other_producers() -> None:
     assert groups("a = index x y; b = dense x y; c = add b a", "c") == ["a", "b c"]
     assert groups("a = index x y; b = dense x y; c = add a b", "c") == ["b", "a c"]
     assert groups("a = index x y; b = relu a; c = index x b; d = add b c", "d") == ["a b", "c d"]
+
+
+def test_long_chains_are_several_groups() -> None:
+    chain = "; ".join(f"n{step} = exp {f'n{step - 1}' if step else 'x'}" for step in range(2 * LARGEST + 1))
+    assert [len(names.split()) for names in groups(chain, f"n{2 * LARGEST}")] == [LARGEST, LARGEST, 1]
 
 
 def test_groups_know_what_they_read_and_make() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ansor import te
+from ansor.ir import access
 from ansor.ir.dag import Dag
 from ansor.ir.tape import Recorder
 from ansor.schedule.known_nests import KnownNests
@@ -14,6 +15,7 @@ from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import CacheWrite, ComputeAt, ComputeInline, PackInside, Reorder, Split, Vectorize
 from ansor.search.derive import spaces
 from ansor.targets.base import parse_target
+from ansor.te.tensor import Tensor
 from tests import declarations
 from tests.declarations import Draw, seeded_draw
 
@@ -50,6 +52,26 @@ def test_what_is_inlined_computed_inside_or_stored_otherwise_makes_another_nest(
     known = set(lower_with(nests, sketch.state, {}).body)
     for step, same in ((ComputeInline("a"), 1), (ComputeAt("a", "b", "i"), 1), (Vectorize("c", "j"), 2), (CacheWrite("b"), 2)):
         assert len(known & set(lower_with(nests, sketch.then(step).state, {}).body)) == same, step
+
+
+def test_a_stage_that_is_read_in_many_ways_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = last = te.placeholder((8,), name="x")
+    for step in range(12):
+        twice = te.compute((8,), lambda i, last=last: last[i] * 2.0, name=f"twice{step}")
+        last = te.compute((8,), lambda i, last=last, twice=twice: last[i] + twice[i], name=f"sum{step}")
+    sketch = Sketch(Dag([x, last]))
+    for stage in sketch.state.stages[:-1]:
+        sketch = sketch.then(ComputeInline(stage.name))
+    looked_at: list[str] = []
+    producers = access.producers
+
+    def noted(tensor: Tensor) -> list[Tensor]:
+        looked_at.append(tensor.name)
+        return producers(tensor)
+
+    monkeypatch.setattr(access, "producers", noted)
+    KnownNests().keys(sketch.state, {})
+    assert sorted(looked_at) == sorted(stage.name for stage in sketch.state.stages)
 
 
 def test_numbers_are_the_same_where_they_are_one_column() -> None:
