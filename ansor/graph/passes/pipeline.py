@@ -10,6 +10,7 @@ from ansor.graph.passes.branches import fold_branches
 from ansor.graph.passes.channels_last import channels_last
 from ansor.graph.passes.padding import fold_padding
 from ansor.graph.passes.padding_taps import trim_padding_taps
+from ansor.graph.passes.pointwise import pointwise_products
 from ansor.graph.passes.reshapes import sink_reshapes
 from ansor.graph.passes.shared_operands import share_operands
 
@@ -19,6 +20,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fold_branches,  # after both: norms and paddings of branches are then in the convolutions
     trim_padding_taps,  # after that: sums of kernels need them whole
     channels_last,  # does not handle batch norms
+    pointwise_products,  # after that: all places are then rows
     share_operands,
     sink_reshapes,  # last: layouts turn some transpositions into reshapes
 )

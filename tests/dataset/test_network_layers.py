@@ -1,0 +1,36 @@
+"""Layers drawn at random in the form of networks: of all kinds, in sizes of networks."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from ansor.dataset.network_layers import LAYER_SEEDS, LEAST_FLOP, MOST_ELEMENTS, MOST_FLOP, TALL_SEEDS, network_layer, tall_product
+from ansor.ir.dag import Dag
+from ansor.te.tensor import Tensor
+
+
+@pytest.mark.parametrize(("draw", "seeds"), [(network_layer, LAYER_SEEDS[::6]), (tall_product, TALL_SEEDS[::6])])
+def test_sizes_are_those_of_networks(draw: Callable[[int], list[Tensor]], seeds: range) -> None:
+    for seed in seeds:
+        dag = Dag(draw(seed))
+        assert LEAST_FLOP <= dag.flop <= MOST_FLOP
+        assert all(math.prod(tensor.shape) <= MOST_ELEMENTS for tensor in (*dag.inputs, *dag.outputs))
+
+
+def test_all_kinds_and_epilogues_are_drawn() -> None:
+    layers = [network_layer(seed) for seed in LAYER_SEEDS[::6]]
+    ranks = Counter((len(weight.shape), weight.shape[0], weight.shape[-2] == 1) for _, weight, *_ in layers)
+    assert sum(count for (rank, _, _), count in ranks.items() if rank == 2) > 10  # dense
+    assert ranks[4, 1, False] > 10 and ranks[4, 3, False] and ranks[4, 3, True]  # pointwise, convolution, depthwise
+    assert {inputs[-1].name for inputs in layers} == {"bias_add", "relu", "relu6", "silu", "gelu", "add"}
+    assert {len(inputs) for inputs in layers} == {4, 5}  # without and with another tensor to add
+
+
+def test_products_are_tall() -> None:
+    shapes = [tall_product(seed)[0].shape for seed in TALL_SEEDS[::6]]
+    assert sum(rows > columns for rows, columns in shapes) > 2 * len(shapes) / 3
+
