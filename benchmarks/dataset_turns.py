@@ -4,8 +4,8 @@
     python benchmarks/dataset_turns.py build/layers --threads 1
 
 Collecting times one program after another. Where other users' load comes and goes, its times of two good programs differ by more than the programs do. Here the
-programs of a task that took at most three times as long as the best run in turns, so that load slows all of them alike. A record gets as many times as before,
-the least ones of the turns.
+programs of a task that took at most three times as long as the best run in turns, so that load slows all of them alike. A record gets the five least times of
+the turns.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from ansor.tasks.task import SearchTask
 SLOWEST = 3.0
 """Programs that took longer than this times the best keep their times: nobody mistakes them for good ones."""
 
+FEWEST_TURNS = REPEATS
+
 
 def main() -> int:
     options = parser(__doc__)
@@ -41,22 +43,24 @@ def main() -> int:
     options.add_argument("--turns", type=int, default=12, help="turns of each comparison (default: %(default)s)")
     add_target(options)
     given = options.parse_args()
+    if given.turns < FEWEST_TURNS:
+        options.error(f"asked for {given.turns} turns, but each record holds {REPEATS} times; ask for {FEWEST_TURNS} turns or more")
     in_one_thread()
     target = target_of(given)
     tasks = [task for task in tasks_for(target) if records_of(given.folder, task).exists()]
     for number, task in enumerate(tasks, 1):
-        change = retimed(search_task(task, target), records_of(given.folder, task), target, given.turns)
-        print(f"{number}/{len(tasks)} {task.name}: {change}", flush=True)
+        said = retimed(search_task(task, target), records_of(given.folder, task), target, given.turns)
+        print(f"{number}/{len(tasks)} {task.name}: {said}", flush=True)
     return 0
 
 
 def retimed(task: SearchTask, path: Path, target: Target, turns: int) -> str:
-    """Time the good programs of a file again, and say how many there are, and how fast the best one of before is beside the new one."""
-    known = [(outcome, record) for outcome, record in recorded_outcomes(task, path).known if outcome.cost is not None]
+    """Time the good programs of a file again, and say how many there are, and what part of the fastest one's speed the fastest one of before has."""
+    known = [(outcome, record) for outcome, record in recorded_outcomes(task, path).known if outcome.valid]
     if not known:
         return "no valid program"
-    best = min(outcome.cost or 0.0 for outcome, _ in known)
-    good = [(outcome, record) for outcome, record in known if (outcome.cost or 0.0) <= SLOWEST * best]
+    best = min(record.cost for _, record in known)
+    good = [(outcome, record) for outcome, record in known if record.cost <= SLOWEST * best]
     times = in_turns(task, [outcome for outcome, _ in good], target, turns)
     new = {record: record._replace(costs=seconds) for (_, record), seconds in zip(good, times, strict=True)}
     loaded = load(path)
@@ -66,7 +70,7 @@ def retimed(task: SearchTask, path: Path, target: Target, turns: int) -> str:
 
 
 def in_turns(task: SearchTask, outcomes: Sequence[Outcome], target: Target, turns: int) -> list[tuple[float, ...]]:
-    """The least times of each program in as many turns, REPEATS each."""
+    """The REPEATS least times of each program, in seconds; all run in turns, each as often."""
     kernels = built([task] * len(outcomes), [best_of(task, outcome) for outcome in outcomes], CToolchain(find_compiler(target.compiler)))
     found = interleaved(calls(task, {str(number): kernel for number, kernel in enumerate(kernels)}), turns)
     return [tuple(sorted(found[str(number)].seconds)[:REPEATS]) for number in range(len(outcomes))]

@@ -92,7 +92,7 @@ def dense(rng: np.random.Generator) -> Product:
 
 def tall(rng: np.random.Generator) -> Product:
     """Data times weights, with a row for every place of images."""
-    batch = int(rng.choice([2, 4, 8])) if rng.random() < 0.1 else 1
+    batch = _batch(rng)
     image = 7 if rng.random() < 0.06 else int(rng.choice(TALL_IMAGES))
     inputs, outputs = _channels(rng, 12, 1024), _channels(rng, 12, 1024)
     data, weight = te.placeholder((batch * image * image, inputs), name="data"), te.placeholder((outputs, inputs), name="weight", constant=True)
@@ -111,9 +111,14 @@ def _convolution(rng: np.random.Generator, window: int, stride: int) -> Product:
 
 
 def _image(rng: np.random.Generator, channels: int) -> Tensor:
-    batch = int(rng.choice([2, 4, 8])) if rng.random() < 0.1 else 1
+    batch = _batch(rng)
     size = IMAGES[int(rng.integers(len(IMAGES)))]
     return te.placeholder((batch, size, size, channels), name="data")
+
+
+def _batch(rng: np.random.Generator) -> int:
+    """Mostly one image."""
+    return int(rng.choice([2, 4, 8])) if rng.random() < 0.1 else 1
 
 
 def _channels(rng: np.random.Generator, least: int, most: int) -> int:

@@ -103,7 +103,7 @@ def _key(state: State, members: list[Stage], numbers: Numbers) -> Key:
 
 
 def _read(state: State, stages: list[Stage]) -> dict[str, Stage]:
-    """The stages that stages read, directly or through inlined stages, each once: there may be exponentially many ways to an inlined stage."""
+    """What these stages read, directly or through inlined stages, each once: there may be exponentially many ways to an inlined stage."""
     found: dict[str, Stage] = {}
     unread = list(stages)
     while unread:

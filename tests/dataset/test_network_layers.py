@@ -12,6 +12,25 @@ from ansor.dataset.network_layers import LAYER_SEEDS, LEAST_FLOP, MOST_ELEMENTS,
 from ansor.ir.dag import Dag
 from ansor.te.tensor import Tensor
 
+LAYER_KEYS = {
+    0: "2f0feafe7191daf9da7c5224a0a35a41",
+    1: "4451dead1f1fdcfb404da3a9c27f5e6f",
+    7: "a5fa5ce53b79bdc77c41606ca9037c9d",
+    359: "5df063c092c6770e94bcd63f00a71327",
+}
+TALL_KEYS = {
+    0: "ea3068f5d8295c045f579a9b3436edf0",
+    1: "029c56aafd45a5f6113a6e7dc8afc7dc",
+    7: "ea52df542eb2f0ac05d523c3fa8bfff4",
+    139: "33e08c065d343275ed5a5edf25793bc4",
+}
+
+
+@pytest.mark.parametrize(("draw", "keys"), [(network_layer, LAYER_KEYS), (tall_product, TALL_KEYS)])
+def test_seeds_mean_the_declarations_of_the_records(draw: Callable[[int], list[Tensor]], keys: dict[int, str]) -> None:
+    """The workload of a record is the digest of its declaration."""
+    assert {seed: Dag(draw(seed)).key for seed in keys} == keys
+
 
 @pytest.mark.parametrize(("draw", "seeds"), [(network_layer, LAYER_SEEDS[::6]), (tall_product, TALL_SEEDS[::6])])
 def test_sizes_are_those_of_networks(draw: Callable[[int], list[Tensor]], seeds: range) -> None:
@@ -33,4 +52,3 @@ def test_all_kinds_and_epilogues_are_drawn() -> None:
 def test_products_are_tall() -> None:
     shapes = [tall_product(seed)[0].shape for seed in TALL_SEEDS[::6]]
     assert sum(rows > columns for rows, columns in shapes) > 2 * len(shapes) / 3
-

@@ -73,6 +73,16 @@ def test_long_chains_are_several_groups() -> None:
     assert [len(names.split()) for names in groups(chain, f"n{2 * LARGEST}")] == [LARGEST, LARGEST, 1]
 
 
+def test_long_chains_in_which_arrays_are_read_twice_are_cut_between_steps() -> None:
+    steps = []
+    for step in range(LARGEST):
+        last = f"y{step - 1}" if step else "x"
+        steps.append(f"s{step} = sin {last}; c{step} = cos {last}; p{step} = mul c{step} {last}; y{step} = add s{step} p{step}")
+    found = [names.split() for names in groups("; ".join(steps), f"y{LARGEST - 1}")]
+    assert all(len(names) <= LARGEST for names in found) and len(found) < 8
+    assert sorted(name for names in found for name in names) == sorted(f"{kind}{step}" for kind in "scpy" for step in range(LARGEST))
+
+
 def test_groups_know_what_they_read_and_make() -> None:
     nodes = (Node("a", "dense", ("x", "y"), SHAPE, "float32"), Node("b", "add", ("a", "x"), SHAPE, "float32"))
     (group,) = fused(Graph({"x": Value(SHAPE, "float32"), "y": Value(SHAPE, "float32")}, {}, nodes, ("b",)))

@@ -20,9 +20,9 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fold_branches,  # after both: norms and paddings of branches are then in the convolutions
     trim_padding_taps,  # after that: sums of kernels need them whole
     channels_last,  # does not handle batch norms
-    pointwise_products,  # after that: all places are then rows
     share_operands,
-    sink_reshapes,  # last: layouts turn some transpositions into reshapes
+    sink_reshapes,  # after that: layouts turn some transpositions into reshapes
+    pointwise_products,  # last: its reshapes stay where they are
 )
 
 

@@ -8,7 +8,6 @@ Reshaping costs nothing, so the other operands are reshaped to match.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 
 from ansor.graph.ir import ELEMENTWISE, Graph, Node, Rewriter
 
@@ -51,20 +50,8 @@ def _fits(write: Rewriter, node: Node, source: str) -> bool:
 
 
 def _operand_fits(operand: tuple[int, ...], old: tuple[int, ...], new: tuple[int, ...]) -> bool:
-    """True for an operand of the result's shape, or one that has a form beside the new shape (`_form`)."""
-    return operand == old or _form(operand, old, new) is not None
-
-
-def _form(operand: tuple[int, ...], old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The shape of an operand that is broadcast to `old`, to be broadcast to `new` with the same elements: of a single element, of a vector along the last
-    dimension if both shapes have the same one, or of a number for each row if `new` is the matrix of the rows of `old`. None if there is none."""
-    size = prod(operand)
-    if size == 1:
-        return operand if operand in ((), (1,)) else (1,)
-    if size == operand[-1] == old[-1] == new[-1]:
-        return operand[-1:]
-    is_matrix = new == (prod(old[:-1]), old[-1])
-    return (new[0], 1) if is_matrix and operand == (*old[:-1], 1) else None
+    """True for an operand of the result's shape, a single element, or a vector along the last dimension, if both shapes have the same one."""
+    return operand == old or operand in ((), (1,)) or (len(operand) == 1 and operand == old[-1:] == new[-1:])
 
 
 def _operand(write: Rewriter, name: str, node: Node, shape: tuple[int, ...], sources: dict[str, str]) -> str:
@@ -73,11 +60,9 @@ def _operand(write: Rewriter, name: str, node: Node, shape: tuple[int, ...], sou
         return source
     now = write.now(name)
     value = write.values[now]
-    wanted = shape if value.shape == node.shape else _form(value.shape, node.shape, shape)
-    assert wanted is not None, "nodes are moved only if all operands have a form"
-    if value.shape == wanted:
+    if value.shape != node.shape or value.shape == shape:
         return now
     array = write.constant_array(now)
     if array is not None:
-        return write.constant(f"{name}_flat", array.reshape(wanted))
-    return write.add(Node(write.fresh(f"{name}_flat"), "reshape", (now,), wanted, value.dtype))
+        return write.constant(f"{name}_flat", array.reshape(shape))
+    return write.add(Node(write.fresh(f"{name}_flat"), "reshape", (now,), shape, value.dtype))

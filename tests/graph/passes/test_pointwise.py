@@ -65,17 +65,95 @@ def test_activations_and_sums_stay_in_the_kernel(agrees: Agrees, batch: int) -> 
     assert len(found) == 9, found  # the depthwise convolution, the mean, the gate times the image, and a transposition at each end
 
 
-@pytest.mark.parametrize("shape", [(1,), (1, 1, 1), (4, 1, 1), (1, 4, 1, 1), (1, 4, 6, 6), (1, 1, 6, 6)])
-def test_what_follows_a_product_joins_its_kernel(agrees: Agrees, shape: tuple[int, ...]) -> None:
-    other = torch.randn(*shape)
+class Follows(nn.Module):
+    """A product, times an array, plus one."""
 
-    class Block(nn.Module):
+    def __init__(self, other: torch.Tensor) -> None:
+        super().__init__()
+        self.conv, self.other = nn.Conv2d(3, 4, 1), nn.Parameter(other)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        total: torch.Tensor = self.conv(x) * self.other + 1.0
+        return total
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1, 1), (4, 1, 1), (1, 4, 1, 1), (1, 4, 6, 6), (1, 1, 6, 6)])
+def test_what_follows_a_product_joins_its_kernel(agrees: Agrees, shape: tuple[int, ...]) -> None:
+    assert "dense_36x3x4_bias_mul_add" in names(agrees(Follows(torch.randn(*shape) if shape else torch.tensor(2.0)), torch.randn(1, 3, 6, 6)))
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 1, 1), (4, 6, 6), (1, 6, 6), (6, 1)])
+def test_operands_without_a_form_for_rows_keep_the_convolution_and_its_kernel(agrees: Agrees, shape: tuple[int, ...]) -> None:
+    assert "conv2d_1x1_3_4_6x6_bias_mul_add" in names(agrees(Follows(torch.randn(*shape)), torch.randn(2, 3, 6, 6)))
+
+
+class Cross(nn.Module):
+    """A bottleneck of a cross-stage partial network: the result of the product is read twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.narrow, self.wide = nn.Conv2d(3, 4, 1), nn.Conv2d(4, 4, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(self.narrow(x))
+        total: torch.Tensor = y + torch.relu(self.wide(y))
+        return total
+
+
+class Shortcut(Cross):
+    """A product beside a larger convolution."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide = nn.Conv2d(3, 4, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        total: torch.Tensor = torch.relu(self.wide(x)) + self.narrow(x)
+        return total
+
+
+@pytest.mark.parametrize(("module", "kernels"), [
+    (Cross(), {"dense_36x3x4_bias_relu", "conv2d_3x3_4_4_6x6_bias_relu_add"}),
+    (Shortcut(), {"dense_36x3x4_bias", "conv2d_3x3_3_4_6x6_bias_relu_add"}),
+])  # fmt: skip
+def test_sums_stay_in_the_kernels_of_convolutions(agrees: Agrees, module: nn.Module, kernels: set[str]) -> None:
+    found = names(agrees(module, torch.randn(1, 3, 6, 6)))
+    assert kernels <= set(found) and sum(not name.startswith("transpose") for name in found) == 2
+
+
+def test_layers_with_as_many_places_share_a_kernel(agrees: Agrees) -> None:
+    class Two(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.conv = nn.Conv2d(3, 4, 1)
+            self.first, self.second = nn.Conv2d(3, 4, 1), nn.Conv2d(3, 4, 1)
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            total: torch.Tensor = self.conv(x) * other + 1.0
-            return total
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return self.first(x), self.second(y)
 
-    assert [name for name in names(agrees(Block(), torch.randn(1, 3, 6, 6))) if name.startswith("dense")] == ["dense_36x3x4_bias_mul_add"]
+    extracted = agrees(Two(), torch.randn(1, 3, 4, 4), torch.randn(1, 3, 2, 8))
+    assert [task.weight for task in extracted.tasks if task.name == "dense_16x3x4_bias"] == [2]
+
+
+def test_results_that_are_returned_and_read_on(agrees: Agrees) -> None:
+    class Chain(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Conv2d(3, 4, 1), nn.Conv2d(4, 5, 1)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            y = torch.relu(self.first(x))
+            return y, self.second(y)
+
+    assert {"dense_36x3x4_bias_relu", "dense_36x4x5_bias"} <= set(names(agrees(Chain(), torch.randn(1, 3, 6, 6))))
+
+
+def test_chains_of_products_stay_matrices(agrees: Agrees) -> None:
+    graph = agrees(nn.Sequential(nn.Conv2d(3, 4, 1), nn.ReLU(), nn.Conv2d(4, 5, 1), nn.ReLU(), nn.Conv2d(5, 6, 1)), torch.randn(1, 3, 6, 6)).graph
+    made = {node.name: node for node in graph}
+    second, third = [node for node in graph if node.op == "dense"][1:]
+    assert made[second.inputs[0]].op == made[third.inputs[0]].op == "relu"
+
+
+def test_bfloat16(agrees: Agrees) -> None:
+    found = names(agrees(Follows(torch.randn(4, 1, 1)).bfloat16(), torch.randn(1, 3, 6, 6).bfloat16(), tolerance=0.02))
+    assert any(name.startswith("dense") for name in found), found
