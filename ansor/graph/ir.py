@@ -208,6 +208,15 @@ class Rewriter:
         self.values[name] = Value(array.shape, str(array.dtype))
         return name
 
+    def reshaped(self, name: str, shape: tuple[int, ...], hint: str) -> str:
+        """The name of an array of the new graph in another shape: itself, a constant, or a new node, whose name starts with `hint`."""
+        value = self.values[name]
+        if value.shape == shape:
+            return name
+        if name in self._constants:
+            return self.constant(hint, self._constants[name].reshape(shape))
+        return self.add(Node(self.fresh(hint), "reshape", (name,), shape, value.dtype))
+
     def forward(self, old: str, new: str) -> None:
         """Makes later readers of `old` read `new`."""
         self._forward[old] = new

@@ -92,17 +92,8 @@ class _ChannelsLast:
         if axes == tuple(range(len(axes))):
             return name
         if moves_nothing(value.shape, axes):
-            return self._reshaped(name, shape, hint)
+            return self.write.reshaped(name, shape, hint)
         return self.write.add(Node(self.write.fresh(hint), "transpose", (name,), shape, value.dtype, {"axes": axes}))
-
-    def _reshaped(self, name: str, shape: tuple[int, ...], hint: str) -> str:
-        value = self.write.values[name]
-        if value.shape == shape:
-            return name
-        array = self.write.constant_array(name)
-        if array is not None:
-            return self.write.constant(hint, array.reshape(shape))
-        return self.write.add(Node(self.write.fresh(hint), "reshape", (name,), shape, value.dtype))
 
     def _keep(self, node: Node) -> None:
         self.write.add(replace(node, inputs=tuple(map(self.as_first, node.inputs))))
@@ -141,7 +132,7 @@ class _ChannelsLast:
         if value.size == 1:
             return self.as_first(name)
         wide = (1,) * (rank - len(value.shape)) + value.shape
-        return self._transposed(self._reshaped(self.as_first(name), wide, f"{name}_wide"), to_last(rank), f"{name}_channels_last")
+        return self._transposed(self.write.reshaped(self.as_first(name), wide, f"{name}_wide"), to_last(rank), f"{name}_channels_last")
 
     def _concat(self, node: Node) -> bool:
         return self._made_last(node, list(map(self.as_last, node.inputs)), axis=to_last(len(node.shape)).index(node.integer("axis")))
@@ -197,10 +188,10 @@ class _ChannelsLast:
             return False
         given, old, new = self.last[source], self.graph.value(source).shape, node.shape
         if moves_nothing(self.write.values[given].shape, to_first(len(old))):
-            self.first[node.name] = self._reshaped(given, new, node.name)
+            self.first[node.name] = self.write.reshaped(given, new, node.name)
             return True
         if len(new) >= 3 and new[:2] == old[:2]:  # only spatial dimensions are joined or split
-            self.last[node.name] = self._reshaped(given, (new[0], *new[2:], new[1]), node.name)
+            self.last[node.name] = self.write.reshaped(given, (new[0], *new[2:], new[1]), node.name)
             return True
         return False
 

@@ -69,13 +69,7 @@ class _Products:
         assert wanted is not None, "groups are products only if all operands have a form"
         if value.shape == shape and name in self.rows:
             return self.rows[name]
-        now = self.write.now(name)
-        if value.shape == wanted:
-            return now
-        array = self.write.constant_array(now)
-        if array is not None:
-            return self.write.constant(f"{name}_rows", array.reshape(wanted))
-        made = self.write.add(Node(self.write.fresh(f"{name}_rows"), "reshape", (now,), wanted, value.dtype))
+        made = self.write.reshaped(self.write.now(name), wanted, f"{name}_rows")
         if value.shape == shape:
             self.rows[name] = made
         return made

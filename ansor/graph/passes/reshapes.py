@@ -59,10 +59,4 @@ def _operand(write: Rewriter, name: str, node: Node, shape: tuple[int, ...], sou
     if source is not None and write.values[source].shape == shape:
         return source
     now = write.now(name)
-    value = write.values[now]
-    if value.shape != node.shape or value.shape == shape:
-        return now
-    array = write.constant_array(now)
-    if array is not None:
-        return write.constant(f"{name}_flat", array.reshape(shape))
-    return write.add(Node(write.fresh(f"{name}_flat"), "reshape", (now,), shape, value.dtype))
+    return write.reshaped(now, shape, f"{name}_flat") if write.values[now].shape == node.shape else now
