@@ -1,8 +1,10 @@
-"""Finds a plain 2-D convolution, also in groups, in a workload by its structure, in any layout."""
+"""Finds a plain convolution over two or three dimensions, also in groups, in a workload by its structure, in any layout."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from ansor.ir import access
 from ansor.ir.dag import Dag
@@ -16,28 +18,35 @@ class Convolution:
 
     In several groups, the channel of the data is co // outputs * channels + rc, with the `outputs` and `channels` of one group.
 
-    `data` is the padded input. Each of the three orders is a permutation: `data_order` has the positions of n, c, h, w among the dimensions of the data,
-    `kernel_order` those of o, i, h, w in the kernel, `out_order` those of n, c, h, w in the output.
+    With three spatial dimensions, d comes before h, with a tap of its own or none: data[n, rc, d, ...] * kernel[co, rc, 0, ...].
+
+    `data` is the padded input. Each of the three orders is a permutation: `data_order` has the positions of n, c, (d,) h, w among the dimensions of the data,
+    `kernel_order` those of o, i, (d,) h, w in the kernel, `out_order` those of n, c, (d,) h, w in the output.
     """
 
     stage: Tensor
     data: Tensor
     kernel: Tensor
-    data_order: tuple[int, int, int, int]
-    kernel_order: tuple[int, int, int, int]
-    out_order: tuple[int, int, int, int]
+    data_order: tuple[int, ...]
+    kernel_order: tuple[int, ...]
+    out_order: tuple[int, ...]
     groups: int = 1
 
     @property
-    def sizes(self) -> tuple[int, int, int, int]:
-        """Batch, output channels, height and width of the output."""
-        n, c, h, w = (self.stage.shape[k] for k in self.out_order)
-        return n, c, h, w
+    def sizes(self) -> tuple[int, ...]:
+        """Batch, output channels, (depth,) height and width of the output."""
+        return tuple(self.stage.shape[k] for k in self.out_order)
 
     @property
-    def taps(self) -> tuple[int, int]:
-        """Height and width of the kernel."""
-        return self.kernel.shape[self.kernel_order[2]], self.kernel.shape[self.kernel_order[3]]
+    def taps(self) -> tuple[int, ...]:
+        """(Depth,) height and width of the kernel."""
+        return tuple(self.kernel.shape[k] for k in self.kernel_order[2:])
+
+    @property
+    def slices(self) -> tuple[int, int]:
+        """How many images the output has, and those of the data that are read: a batch has one for each place in its depth."""
+        n, _, *depth = self.sizes[:-2]
+        return n * prod(depth), n * (prod(depth) + prod(self.taps[:-2]) - 1)
 
     @property
     def channels(self) -> int:
@@ -53,19 +62,22 @@ class Convolution:
 BYTES = ("int8", "uint8")
 
 
-def find_convolution(dag: Dag, dtype: str = "float32") -> Convolution | None:
+def find_convolution(dag: Dag, dtype: str = "float32", dimensions: Sequence[int] = (2,)) -> Convolution | None:
     """The only convolution of stride 1 and dilation 1 in a workload; None when there is none, or when there is another reduction.
 
     dtype: the dtype of its sums. With float32, the operands are float32; with int32, they are bytes converted to int32.
+    dimensions: how many spatial dimensions it may have.
     """
     reductions = [stage for stage in dag.stages if access.has_reduction(stage)]
-    return _as_convolution(reductions[0]) if len(reductions) == 1 and reductions[0].dtype == dtype else None
+    if len(reductions) != 1 or reductions[0].dtype != dtype or reductions[0].ndim - 2 not in dimensions:
+        return None
+    return _as_convolution(reductions[0])
 
 
 def _as_convolution(stage: Tensor) -> Convolution | None:
     assert stage.compute is not None
     body = stage.compute.body
-    if not isinstance(body, Reduce) or body.combiner != "sum" or stage.ndim != 4:
+    if not isinstance(body, Reduce) or body.combiner != "sum":
         return None
     product = body.source
     if not (isinstance(product, Binary) and product.op == "mul"):
@@ -73,7 +85,7 @@ def _as_convolution(stage: Tensor) -> Convolution | None:
     data, kernel = _factor(product.left, stage.dtype), _factor(product.right, stage.dtype)
     if data is None or kernel is None:
         return None
-    if not all(isinstance(index, Axis) for index in kernel.indices):
+    if any(_slide(index) for index in kernel.indices):
         data, kernel = kernel, data
     return _matched(stage, data, kernel)
 
@@ -88,32 +100,44 @@ def _factor(value: Expr, dtype: str) -> Read | None:
 def _matched(stage: Tensor, data: Read, kernel: Read) -> Convolution | None:
     assert stage.compute is not None
     reduce_axes, axes = stage.compute.reduce_axes, stage.compute.axes
-    if len(reduce_axes) != 3 or any(axis.start for axis in reduce_axes):
+    if {len(data.indices), len(kernel.indices)} != {stage.ndim} or any(axis.start for axis in reduce_axes):
         return None
-    if len(kernel.indices) != 4 or len(data.indices) != 4 or not all(isinstance(index, Axis) for index in kernel.indices):
+    if not all(_is_whole(index, extent) for index, extent in zip(kernel.indices, kernel.tensor.shape, strict=True)):
         return None
     slides = {k: pair for k, index in enumerate(data.indices) if (pair := _slide(index)) is not None}
-    batch = {k: index for k, index in enumerate(data.indices) if isinstance(index, Axis) and index.kind == "spatial"}
-    channel = [k for k in range(4) if k not in slides and k not in batch]
+    plain = {k: index for k, index in enumerate(data.indices) if isinstance(index, Axis) and index.kind == "spatial"}
+    channel = [k for k in range(stage.ndim) if k not in slides and k not in plain]
     outputs = [axis for axis in kernel.indices if isinstance(axis, Axis) and axis.kind == "spatial"]
-    if len(slides) != 2 or len(batch) != 1 or len(outputs) != 1:
+    if len(slides) < 2 or not plain or len(channel) != 1 or len(outputs) != 1:
         return None
-    (data_h, (h, rh)), (data_w, (w, rw)) = slides.items()
-    ((data_n, n),), (data_c,), (co,) = batch.items(), channel, outputs
-    rc = next((axis for axis in reduce_axes if axis is not rh and axis is not rw), None)
-    if rc is None or {id(a) for a in (n, co, h, w)} != {id(a) for a in axes} or {id(a) for a in (rc, rh, rw)} != {id(a) for a in reduce_axes}:
+    (data_n, n), *untapped = plain.items()
+    (data_c,), (co,) = channel, outputs
+    places = [k for k, _ in untapped] + list(slides)
+    slid, taps = [axis for _, axis in untapped] + [axis for axis, _ in slides.values()], [tap for _, tap in slides.values()]
+    rc = next((axis for axis in reduce_axes if not any(axis is tap for tap in taps)), None)
+    if rc is None or _ids(n, co, *slid) != _ids(*axes) or _ids(rc, *taps) != _ids(*reduce_axes):
         return None
-    if {id(index) for index in kernel.indices} != {id(a) for a in (co, rc, rh, rw)}:
+    if _ids(*(index for index in kernel.indices if isinstance(index, Axis))) != _ids(co, rc, *taps):
         return None
     groups = _groups(data.indices[data_c], co, rc)
-    if groups is None or kernel.tensor.shape != tuple(index.extent for index in kernel.indices if isinstance(index, Axis)):
-        return None  # a part of the kernel is no smaller kernel to the algorithms
+    if groups is None:
+        return None
     at = {id(index): k for k, index in enumerate(kernel.indices)}
+    fixed = [k for k, index in enumerate(kernel.indices) if not isinstance(index, Axis)]
     out = {id(axis): k for k, axis in enumerate(axes)}
     return Convolution(
-        stage, data.tensor, kernel.tensor, (data_n, data_c, data_h, data_w),
-        (at[id(co)], at[id(rc)], at[id(rh)], at[id(rw)]), (out[id(n)], out[id(co)], out[id(h)], out[id(w)]), groups,
+        stage, data.tensor, kernel.tensor, (data_n, data_c, *places), (at[id(co)], at[id(rc)], *fixed, *(at[id(tap)] for tap in taps)),
+        (out[id(n)], out[id(co)], *(out[id(axis)] for axis in slid)), groups,
     )  # fmt: skip
+
+
+def _is_whole(index: Expr, extent: int) -> bool:
+    """Whether the kernel is read from its first element to its last in a dimension: a part of a kernel is no smaller kernel to the algorithms."""
+    return index.extent == extent if isinstance(index, Axis) else extent == 1 and isinstance(index, Const)
+
+
+def _ids(*axes: Axis) -> set[int]:
+    return set(map(id, axes))
 
 
 def _groups(channel: Expr, co: Axis, rc: Axis) -> int | None:

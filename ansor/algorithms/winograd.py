@@ -1,4 +1,4 @@
-"""3 x 3 convolutions by Winograd's method F(m, 3) (Lavin and Gray 2016): fewer multiplications, but more additions and somewhat larger rounding errors.
+"""Convolutions with 3 x 3 taps by Winograd's method F(m, 3) (Lavin and Gray 2016): fewer multiplications, but more additions and larger rounding errors.
 
 A tile of m x m outputs needs (m + 2)^2 multiplications for each pair of channels instead of 9 m^2: 2.25 times fewer for m = 2, 4 times for m = 4.
 
@@ -9,6 +9,8 @@ A tile of m x m outputs needs (m + 2)^2 multiplications for each pair of channel
     kernel ─► G kernel G^T, ahead of time if constant ┘
 
 In groups, the products are those of each group: a tile has one matrix product for each of its 36 places and each group.
+
+With three spatial dimensions, the last two have tiles. Each slice of the data is transformed once, and the products also sum the slices that a window spans.
 
 The matrices are never multiplied: each row of B^T and A^T is written as the sum it stands for, and the loop that selects the row is unrolled.
 
@@ -81,8 +83,8 @@ METHODS = (F4, F2)
 @register_algorithm("winograd")
 def winograd(dag: Dag) -> Iterator[Alternative]:
     """F(4, 3) and F(2, 3) if they save multiplications: there are enough channels in each group, and tiles do not lie mostly outside the output."""
-    found = find_convolution(dag)
-    if found is None or found.taps != (3, 3) or min(found.channels, found.outputs) < (LEAST_CHANNELS if found.groups == 1 else LEAST_IN_GROUPS):
+    found = find_convolution(dag, dimensions=(2, 3))
+    if found is None or found.taps[-2:] != (3, 3) or min(found.channels, found.outputs) < (LEAST_CHANNELS if found.groups == 1 else LEAST_IN_GROUPS):
         return
     for method in METHODS:
         if _products(found, method) * 2 <= _products(found, None) * 1.25:
@@ -90,8 +92,8 @@ def winograd(dag: Dag) -> Iterator[Alternative]:
 
 
 def _products(conv: Convolution, method: Method | None) -> int:
-    """Multiplications for each pair of channels and each image."""
-    _, _, height, width = conv.sizes
+    """Multiplications for each pair of channels and each image, or each tap and slice of it."""
+    height, width = conv.sizes[-2:]
     if method is None:
         return 9 * height * width
     return method.alpha**2 * -(-height // method.m) * -(-width // method.m)
@@ -99,16 +101,17 @@ def _products(conv: Convolution, method: Method | None) -> int:
 
 def rewritten(dag: Dag, conv: Convolution, method: Method) -> Alternative:
     """The workload with its 3 x 3 convolution computed by `method`."""
-    n, _, height, width = conv.sizes
+    (images, _), (n, *_, height, width) = conv.slices, conv.sizes
     tiles_h, tiles_w = -(-height // method.m), -(-width // method.m)
     kernel, inputs, transforms = _kernel(dag, conv, method)
     data = _data(dag, conv, method, tiles_h, tiles_w)
-    product = _product(dag, data, kernel, conv)
+    product = _product(dag, data, kernel, conv, tiles_h * tiles_w)
     outputs = inverse(dag, product, method.a)
 
     def element(indices: tuple[Expr, ...]) -> Expr:
-        i, c, y, x = (indices[k] for k in conv.out_order)
-        tile = tile_index(i, y // method.m, x // method.m, n, tiles_h, tiles_w)
+        i, c, *d, y, x = (indices[k] for k in conv.out_order)
+        image = d[0] * n + i if d else i
+        tile = tile_index(image, y // method.m, x // method.m, images, tiles_h, tiles_w)
         return outputs[y % method.m * method.m + x % method.m, tile, c]
 
     return Alternative(method.name, with_stage(dag, conv.stage, element, inputs), transforms, method.tolerance)
@@ -123,9 +126,9 @@ def tile_index(i: Expr, row: Expr, column: Expr, n: int, tiles_h: int, tiles_w: 
 
 
 def _data(dag: Dag, conv: Convolution, method: Method, tiles_h: int, tiles_w: int) -> Tensor:
-    """B^T tile B of every tile: [alpha * alpha, tiles, channels]."""
+    """B^T tile B of every tile: [alpha * alpha, tiles, channels]. The first slices of all images come first."""
     data = padded(dag, conv, tiles_h * method.m + 2, tiles_w * method.m + 2)
-    m, count = method.m, conv.sizes[0] * tiles_h * tiles_w
+    m, count = method.m, conv.slices[1] * tiles_h * tiles_w
 
     def pixel(p: Expr, row: Expr | int, column: Expr | int, c: Expr) -> Expr:
         image = p // (tiles_h * tiles_w)
@@ -136,18 +139,20 @@ def _data(dag: Dag, conv: Convolution, method: Method, tiles_h: int, tiles_w: in
 
 
 def padded(dag: Dag, conv: Convolution, height: int, width: int) -> Tensor:
-    """The data as [n, height, width, c], padded with zeros. A padding stage that only the convolution reads becomes part of it."""
+    """The data as [slices, height, width, c], padded with zeros. A padding stage that only the convolution reads becomes part of it."""
     data = conv.data
-    n, c, h, w = conv.data_order
+    n, c, *depth, h, w = conv.data_order
     have_h, have_w = data.shape[h], data.shape[w]
-    if (n, h, w, c) == (0, 1, 2, 3) and (have_h, have_w) == (height, width):
+    if not depth and (n, h, w, c) == (0, 1, 2, 3) and (have_h, have_w) == (height, width):
         return data
     readers = [stage for stage in dag.stages if data in access.producers(stage)]
     own = data.compute is not None and len(readers) == 1 and data not in dag.outputs
     value = element_of(data) if own else data.__getitem__
-    i, y, x, k = Axis("n", conv.sizes[0]), Axis("y", height), Axis("x", width), Axis("c", conv.channels * conv.groups)
+    i, y, x, k = Axis("n", conv.slices[1]), Axis("y", height), Axis("x", width), Axis("c", conv.channels * conv.groups)
     places: dict[int, Expr] = {n: i, c: k, h: y, w: x}
-    body = value(tuple(places[d] for d in range(4)))
+    for d in depth:
+        places |= {n: i % conv.sizes[0], d: i // conv.sizes[0]}
+    body = value(tuple(places[d] for d in range(data.ndim)))
     beyond: list[Expr] = [axis < have for axis, have in ((y, have_h), (x, have_w)) if have < axis.extent]
     if beyond:
         body = if_then_else(all_of(*beyond), body, const(0, data.dtype))
@@ -158,32 +163,37 @@ def padded(dag: Dag, conv: Convolution, height: int, width: int) -> Tensor:
 
 
 def _kernel(dag: Dag, conv: Convolution, method: Method) -> tuple[Tensor, dict[str, Tensor], dict[str, Transform]]:
-    """G kernel G^T as [alpha * alpha, input channels of a group, output channels]: computed ahead of time for a constant, in stages for anything else."""
+    """G kernel G^T as [alpha * alpha, (taps in depth,) input channels of a group, output channels]: computed ahead of time for a constant, in stages for
+    anything else."""
     kernel, alpha = conv.kernel, method.alpha
-    o, i, h, w = conv.kernel_order
-    outputs = kernel.shape[o]
+    o, i, *depth, h, w = conv.kernel_order
+    rest = (*depth, i, o)
     if kernel.constant:
         matrix = tuple(tuple(a * b for a in first for b in second) for first in method.g for second in method.g)
-        ready = placeholder((alpha * alpha, conv.channels, outputs), "float32", kernel.name, constant=True)
-        return ready, {kernel.name: ready}, {kernel.name: Transform(matrix, (h, w), (i, o))}
+        ready = placeholder((alpha * alpha, *(kernel.shape[k] for k in rest)), "float32", kernel.name, constant=True)
+        return ready, {kernel.name: ready}, {kernel.name: Transform(matrix, (h, w), rest)}
 
-    def weight(row: int, column: Axis, ci: Axis, co: Axis) -> Expr:
-        places: dict[int, Expr | int] = {o: co, i: ci, h: row, w: column}
-        return kernel[tuple(places[d] for d in range(4))]
+    def weight(row: int, column: Axis, *others: Axis) -> Expr:
+        places: dict[int, Expr | int] = {h: row, w: column, **dict(zip(rest, others, strict=True))}
+        return kernel[tuple(places[d] for d in range(kernel.ndim))]
 
-    axes = (Axis("ci", conv.channels), Axis("co", outputs))
+    axes = (*(Axis("rd", kernel.shape[k]) for k in depth), Axis("ci", conv.channels), Axis("co", kernel.shape[o]))
     return from_both_sides(dag, ("winograd_kernel_rows", "winograd_kernel"), method.g, ("x", "e"), axes, weight), {}, {}
 
 
 # product and way back -------------------------------------------------------------------------------------------------------------------------------
 
 
-def _product(dag: Dag, data: Tensor, kernel: Tensor, conv: Convolution) -> Tensor:
-    """[alpha * alpha, tiles, output channels], of which each sums the input channels of its group."""
-    e, p, co = Axis("e", data.shape[0]), Axis("p", data.shape[1]), Axis("co", kernel.shape[2])
+def _product(dag: Dag, data: Tensor, kernel: Tensor, conv: Convolution, tiles: int) -> Tensor:
+    """[alpha * alpha, tiles, output channels], of which each sums the input channels of its group, over all slices of its window. tiles: those of an image."""
+    e, p, co = Axis("e", data.shape[0]), Axis("p", conv.slices[0] * tiles), Axis("co", kernel.shape[-1])
     ci = Axis("ci", conv.channels, "reduce")
     channel = ci if conv.groups == 1 else co // conv.outputs * conv.channels + ci
-    return declared(unused(dag, "winograd_product"), (e, p, co), sum_over(data[e, p, channel] * kernel[e, ci, co], axis=[ci]))
+    taps = [Axis("rd", extent, "reduce") for extent in kernel.shape[1:-2] if extent > 1]
+    read = data[e, p + taps[0] * (conv.sizes[0] * tiles) if taps else p, channel]
+    depth: Sequence[Expr | int] = taps or [0] * (kernel.ndim - 3)
+    weight = kernel[(e, *depth, ci, co)]
+    return declared(unused(dag, "winograd_product"), (e, p, co), sum_over(read * weight, axis=[*taps, ci]))
 
 
 def inverse(dag: Dag, product: Tensor, a: Matrix) -> Tensor:
@@ -194,7 +204,7 @@ def inverse(dag: Dag, product: Tensor, a: Matrix) -> Tensor:
 
 
 def from_both_sides(
-    dag: Dag, names: tuple[str, str], matrix: Matrix, letters: tuple[str, str], axes: tuple[Axis, Axis], element: Callable[[int, Axis, Axis, Axis], Expr],
+    dag: Dag, names: tuple[str, str], matrix: Matrix, letters: tuple[str, str], axes: Sequence[Axis], element: Callable[..., Expr],
 ) -> Tensor:  # fmt: skip
     """M X M^T for every X: [rows of M squared, *axes], in two stages with these names: M X first. element: of X, at a row, a column and the axes.
 

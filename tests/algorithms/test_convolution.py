@@ -5,6 +5,7 @@ import pytest
 from ansor import te
 from ansor.algorithms.convolution import find_convolution
 from ansor.ir.dag import Dag
+from ansor.ir.normal.form import normal_form
 from ansor.te import nn, workloads
 from ansor.te.tensor import Tensor
 
@@ -27,6 +28,20 @@ def test_found_in_any_layout(layout: str, data_order: tuple[int, ...], kernel_or
 def test_found_in_groups(layout: str) -> None:
     found = find_convolution(Dag(declared(layout, groups=4)))
     assert found is not None and (found.sizes, found.channels, found.outputs, found.groups) == ((1, 16, 9, 9), 2, 4, 4)
+
+
+@pytest.mark.parametrize(("layout", "order"), [("NDHWC", (0, 4, 1, 2, 3)), ("NCDHW", (0, 1, 2, 3, 4))])
+@pytest.mark.parametrize("taps", [1, 2, 3])
+def test_found_in_three_dimensions_if_asked_for(layout: str, order: tuple[int, ...], taps: int) -> None:
+    """With one tap, the normal form reads the only element of the kernel in that dimension."""
+    last = layout == "NDHWC"
+    data = te.placeholder((2, 5, 9, 9, 8) if last else (2, 8, 5, 9, 9), name="data")
+    kernel = te.placeholder((taps, 3, 3, 8, 16) if last else (16, 8, taps, 3, 3), name="kernel")
+    dag = Dag(normal_form([data, kernel, nn.conv3d(data, kernel, 1, 0, data_layout=layout)]))
+    found = find_convolution(dag, dimensions=(2, 3))
+    assert found is not None and find_convolution(dag) is None
+    assert (found.data_order, found.out_order) == (order, order)
+    assert (found.sizes, found.taps, found.channels, found.slices) == ((2, 16, 6 - taps, 7, 7), (taps, 3, 3), 8, (2 * (6 - taps), 10))
 
 
 def by_hand() -> list[Tensor]:

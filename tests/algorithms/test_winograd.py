@@ -16,6 +16,7 @@ from ansor.codegen.toolchain import find_compiler
 from ansor.graph.network_memory import NetworkMemory
 from ansor.ir.dag import Dag
 from ansor.ir.evaluate import evaluate
+from ansor.ir.normal.form import normal_form
 from ansor.measure.kernel import Kernel
 from ansor.measure.result_memory import aligned_empty
 from ansor.measure.verify import difference
@@ -31,21 +32,22 @@ from tests.programs import Bench, interpreted, programs_of, sanitized_problems, 
 EPILOGUES = ("none", "bias_relu", "add", "two outputs")
 
 
-def convolution(n: int, size: tuple[int, int], ci: int, co: int, layout: str = "NHWC", padding: int = 1, epilogue: str = "bias_relu",
-                constant: bool = True, groups: int = 1) -> list[Tensor]:
-    """A 3 x 3 convolution and what follows it in a network. ci, co: channels of a group."""
-    inputs, co = ci * groups, co * groups
-    shapes = {"NHWC": ((n, *size, inputs), (3, 3, ci, co)), "NCHW": ((n, inputs, *size), (co, ci, 3, 3))}[layout]
+def convolution(n: int, size: tuple[int, ...], ci: int, co: int, layout: str = "NHWC", padding: int = 1, epilogue: str = "bias_relu",
+                constant: bool = True, groups: int = 1, depth: int = 0) -> list[Tensor]:
+    """A convolution and what follows it in a network, over 3 x 3 places, and over `depth` of them in a third dimension. ci, co: channels of a group."""
+    inputs, co, taps = ci * groups, co * groups, (*[depth] * (len(size) - 2), 3, 3)
+    shapes = {"NHWC": ((n, *size, inputs), (*taps, ci, co)), "NCHW": ((n, inputs, *size), (co, ci, *taps))}[layout]
     data, weight = te.placeholder(shapes[0], name="data"), te.placeholder(shapes[1], name="weight", constant=constant)
-    result = nn.conv2d(data, weight, 1, padding, groups=groups, data_layout=layout)
-    bias = te.placeholder((co,), name="bias", constant=True)
+    paddings = (*[depth // 2] * (len(size) - 2), padding, padding)
+    result = (nn.conv3d if depth else nn.conv2d)(data, weight, 1, paddings, groups=groups, data_layout=layout.replace("H", "DH") if depth else layout)
+    bias, channel = te.placeholder((co,), name="bias", constant=True), 1 if layout == "NCHW" else len(shapes[0]) - 1
     if epilogue == "none":
         return [data, weight, result]
     if epilogue == "bias_relu":
-        return [data, weight, bias, nn.relu(nn.bias_add(result, bias, layout.index("C")))]
+        return [data, weight, bias, nn.relu(nn.bias_add(result, bias, channel))]
     other = te.placeholder(result.shape, name="other")
     if epilogue == "add":
-        return [data, weight, bias, other, nn.relu(nn.add(nn.bias_add(result, bias, layout.index("C")), other))]
+        return [data, weight, bias, other, nn.relu(nn.add(nn.bias_add(result, bias, channel), other))]
     return [data, weight, result, nn.relu(result)]
 
 
@@ -57,7 +59,7 @@ def inputs_of(dag: Dag, seed: int = 0) -> dict[str, Array]:
 
 def of_method(dag: Dag, method: Method, inputs: dict[str, Array]) -> Case:
     """The alternative, with its constants transformed and what the direct declaration gives in double precision."""
-    conv = find_convolution(dag)
+    conv = find_convolution(dag, dimensions=(2, 3))
     assert conv is not None
     made = rewritten(dag, conv, method)
     prepared = {name: made.transforms[name].apply(value) if name in made.transforms else value for name, value in inputs.items()}
@@ -84,6 +86,22 @@ def test_equals_the_direct_declaration(n: int, size: tuple[int, int], ci: int, c
     assert problems(case, results, dag.reduce_length, method.tolerance) == ""
 
 
+@given(
+    st.integers(1, 2), st.tuples(st.integers(4, 5), st.integers(4, 7), st.integers(4, 7)), st.integers(2, 5), st.integers(1, 5),
+    st.sampled_from(["NHWC", "NCHW"]), st.integers(0, 2), st.sampled_from(EPILOGUES), st.booleans(), st.sampled_from(METHODS), st.integers(1, 2),
+    st.integers(1, 3),
+)  # fmt: skip
+@settings(max_examples=40, deadline=None)
+def test_equals_the_direct_declaration_in_three_dimensions(
+    n: int, size: tuple[int, int, int], ci: int, co: int, layout: str, padding: int, epilogue: str, constant: bool, method: Method, groups: int, depth: int,
+) -> None:
+    dag = Dag(normal_form(convolution(n, size, ci, co, layout, padding, epilogue, constant, groups, depth)))
+    case = of_method(dag, method, inputs_of(dag))
+    found = evaluate(case.dag.outputs, case.inputs)
+    results = {tensor.name: value for tensor, value in zip(dag.outputs, found, strict=True)}
+    assert problems(case, results, dag.reduce_length, method.tolerance) == ""
+
+
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_the_stated_error_is_the_real_one(method: Method, groups: int) -> None:
@@ -98,15 +116,19 @@ def test_the_stated_error_is_the_real_one(method: Method, groups: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "layout", "constant", "groups"),
-    [(0, "NHWC", True, 1), (1, "NCHW", True, 1), (2, "NHWC", False, 1), (0, "NHWC", True, 2), (1, "NCHW", True, 2), (2, "NHWC", False, 2)],
-)
-def test_every_sketch_computes_it(bench: Bench, seed: int, layout: str, constant: bool, groups: int) -> None:
-    dag = Dag(convolution(1, (5, 6), 3, 17 // groups, layout, 1, "add", constant, groups))
+    ("seed", "layout", "constant", "groups", "depth"),
+    [
+        (0, "NHWC", True, 1, 0), (1, "NCHW", True, 1, 0), (2, "NHWC", False, 1, 0), (0, "NHWC", True, 2, 0), (1, "NCHW", True, 2, 0), (2, "NHWC", False, 2, 0),
+        (0, "NHWC", True, 1, 3), (1, "NCHW", True, 2, 3), (2, "NHWC", False, 1, 3),
+    ],
+)  # fmt: skip
+def test_every_sketch_computes_it(bench: Bench, seed: int, layout: str, constant: bool, groups: int, depth: int) -> None:
+    size, n = ((2, 3, 2), 2) if depth else ((5, 6), 1)
+    dag = Dag(convolution(n, size, 3, 17 // groups, layout, 1, "add", constant, groups, depth))
     case = of_method(dag, F2, inputs_of(dag))
     every = programs_of(seeded_draw(seed), case)
     chosen = [program for k, program in enumerate(every) if k % 3 == seed % 3][:8]
-    assert [interpreted(program, 150_000) for program in chosen[:3]] == [""] * len(chosen[:3])
+    assert [interpreted(program, 300_000) for program in chosen[:3]] == [""] * len(chosen[:3])
     assert bench.problems(chosen) == [""] * len(chosen)
 
 
@@ -161,7 +183,10 @@ def test_a_kernel_takes_the_weights_as_declared(tmp_path: Path) -> None:
         (convolution(1, (28, 28), 32, 32, groups=6), []),  # channels of a group too few, however many groups
         (convolution(1, (56, 56), 4, 64), []),  # channels too few for the transforms to pay
         (convolution(1, (3, 3), 64, 64, padding=0), []),  # one output
+        (convolution(1, (8, 28, 28), 64, 64, depth=3), ["winograd_f4", "winograd_f2"]),
+        (convolution(2, (8, 28, 28), 64, 64, "NCHW", depth=1), ["winograd_f4", "winograd_f2"]),
+        (convolution(1, (28, 3, 3), 64, 64, padding=0, depth=3), []),  # one output in each slice
     ],
 )
 def test_offered_where_it_saves_multiplications(tensors: list[Tensor], offered: list[str]) -> None:
-    assert [one.name for one in alternatives_of(Dag(tensors), ["winograd"])] == offered
+    assert [one.name for one in alternatives_of(Dag(normal_form(tensors)), ["winograd"])] == offered
