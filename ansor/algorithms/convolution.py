@@ -71,7 +71,10 @@ def find_convolution(dag: Dag, dtype: str = "float32", dimensions: Sequence[int]
     reductions = [stage for stage in dag.stages if access.has_reduction(stage)]
     if len(reductions) != 1 or reductions[0].dtype != dtype or reductions[0].ndim - 2 not in dimensions:
         return None
-    return _as_convolution(reductions[0])
+    found = _as_convolution(reductions[0])
+    if found is None or found.data is found.kernel or sum(found.kernel in access.producers(stage) for stage in dag.stages) > 1:
+        return None  # algorithms replace the kernel
+    return found
 
 
 def _as_convolution(stage: Tensor) -> Convolution | None:
@@ -136,8 +139,9 @@ def _is_whole(index: Expr, extent: int) -> bool:
     return index.extent == extent if isinstance(index, Axis) else extent == 1 and isinstance(index, Const)
 
 
-def _ids(*axes: Axis) -> set[int]:
-    return set(map(id, axes))
+def _ids(*axes: Axis) -> list[int]:
+    """Of axes in any order. An axis that is there twice, as in a sum over a diagonal, counts twice."""
+    return sorted(map(id, axes))
 
 
 def _groups(channel: Expr, co: Axis, rc: Axis) -> int | None:

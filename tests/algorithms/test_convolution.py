@@ -72,11 +72,41 @@ def test_found_as_groups_are_written_by_hand() -> None:
     assert found is not None and found.groups == 2
 
 
+def diagonal(shape: tuple[int, ...], places: str) -> list[Tensor]:
+    """A sum that moves along a diagonal of the data or of the kernel. places: the tap of each dimension of the data, then of the kernel (0: its only one)."""
+    taps = {letter: te.reduce_axis(3, letter) for letter in "qrs"}
+    data_taps, kernel_taps = places.split()
+    ndim, used = len(data_taps), [taps[letter] for letter in "qrs" if letter in places]
+    rc = te.reduce_axis(4, "rc")
+    data = te.placeholder((1, *shape, 4), name="data")
+    kernel = te.placeholder((8, 4, *(1 if letter == "0" else 3 for letter in kernel_taps)), name="kernel", constant=True)
+
+    def product(n: te.Expr, *indices: te.Expr) -> te.Expr:
+        moved = [index + taps[letter] for index, letter in zip(indices[:ndim], data_taps, strict=True)]
+        return te.sum(data[(n, *moved, rc)] * kernel[(indices[-1], rc, *(taps.get(letter, 0) for letter in kernel_taps))], axis=[rc, *used])
+
+    return [data, kernel, te.compute((1, *(extent - 2 for extent in shape), 8), product)]
+
+
+def kernel_read_twice() -> list[Tensor]:
+    data, kernel, product = declared()
+    return [data, kernel, te.compute(product.shape, lambda n, h, w, o: product[n, h, w, o] + kernel[0, 0, 0, o])]
+
+
+@pytest.mark.parametrize("places", ["rr rr", "rr r0", "rs rr", "rrs rrs", "rrs rs0", "qrr qrr", "rrr rrr", "qrs qqs"])
+def test_sums_over_diagonals_are_not(places: str) -> None:
+    """They have the same axes as a convolution, some of them twice."""
+    tensors = diagonal((7,) * places.index(" "), places)
+    assert find_convolution(Dag(tensors), dimensions=(2, 3)) is None
+    assert find_convolution(Dag(normal_form(tensors)), dimensions=(2, 3)) is None
+
+
 @pytest.mark.parametrize(
     "tensors",
     [
         declared(strides=2), declared(dilation=2), declared(dtype="int32"), over(2), over(3, shift=1), over(3, groups=3), declared(groups=8),
-        workloads.matmul(8, 8, 8), workloads.depthwise_conv2d(1, 8, 8, 4, 3), workloads.conv2d_transpose(1, 4, 4, 8, 8, 4, 2, 1), workloads.softmax_nm(4, 4),
+        kernel_read_twice(), workloads.matmul(8, 8, 8), workloads.depthwise_conv2d(1, 8, 8, 4, 3), workloads.conv2d_transpose(1, 4, 4, 8, 8, 4, 2, 1),
+        workloads.softmax_nm(4, 4),
     ],
 )  # fmt: skip
 def test_others_are_not(tensors: list[Tensor]) -> None:
