@@ -53,18 +53,19 @@ def _collect(given: argparse.Namespace, console: Console) -> int:
     if unknown := sorted({*given.only} - {task.kind for task in tasks}):
         known = ", ".join(sorted({task.kind for task in tasks}))
         raise AnsorError(f"asked for kinds of operators {', '.join(unknown)}; the data set for {target} has {known}")
-    tasks = [task for task in tasks if (not given.only or task.kind in given.only) and (given.search == "mixed" or fold_of(task) != HELD_OUT)]
+    tasks = [task for task in tasks if (not given.only or task.kind in given.only) and (given.search != "tuning" or fold_of(task) != HELD_OUT)]
     tasks = tasks[part - 1 :: parts]
     console.print(f"{len(tasks)} tasks, {given.trials} programs each, for {target}; records in {given.folder}", soft_wrap=True)
     begun = time.monotonic()
     count = 0
 
-    def done(task: DatasetTask, state: TaskState) -> None:
+    def done(task: DatasetTask, states: Sequence[TaskState]) -> None:
         nonlocal count
         count += 1
-        best = "none valid" if state.cost is None else f"best {state.unit.text(state.cost)}"
+        cost = min((state.cost for state in states if state.cost is not None), default=None)
+        best = "none valid" if cost is None else f"best {states[0].unit.text(cost)}"
         elapsed = time.monotonic() - begun
-        console.print(f"{count}/{len(tasks)} {task.name}: {state.trials} programs, {best}; {elapsed / 60:.1f} min", soft_wrap=True)
+        console.print(f"{count}/{len(tasks)} {task.name}: {sum(state.trials for state in states)} programs, {best}; {elapsed / 60:.1f} min", soft_wrap=True)
 
     collect(tasks, target, Path(given.folder), trials=given.trials, seed=given.seed, search=given.search, done=done)
     return 0

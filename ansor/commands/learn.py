@@ -11,6 +11,7 @@ from rich.table import Table
 
 from ansor.commands.common import doing, target_of
 from ansor.dataset import learn
+from ansor.dataset.collect import Done
 from ansor.dataset.evaluate import Quality
 from ansor.dataset.examples import Examples
 from ansor.dataset.operators import DatasetTask, dataset_tasks
@@ -73,11 +74,11 @@ def _forget(target: Target, console: Console) -> int:
     return 0
 
 
-def _teller(console: Console) -> learn.Done:
+def _teller(console: Console) -> Done:
     begun = time.monotonic()
 
-    def done(task: DatasetTask, state: TaskState) -> None:
-        console.print(f"{(time.monotonic() - begun) / 60:.1f} min  {task.name}: {counted(state.trials, 'program')}", soft_wrap=True)
+    def done(task: DatasetTask, states: Sequence[TaskState]) -> None:
+        console.print(f"{(time.monotonic() - begun) / 60:.1f} min  {task.name}: {counted(sum(state.trials for state in states), 'program')}", soft_wrap=True)
 
     return done
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from ansor.cost_model.base import PACKAGE
@@ -26,19 +26,39 @@ from ansor.run.zero_tuning import pick
 from ansor.search.evolution import EvolutionOptions
 from ansor.search.tuner import Halves, TunerOptions
 from ansor.targets.base import Target
+from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
 
 SEARCH = TunerOptions(epsilon=0.5, local_share=Halves(0.3, 0.5), evolution=EvolutionOptions(population=512, generations=1))
-SEARCHES = {"mixed": SEARCH, "tuning": TunerOptions()}
-"""How to choose programs: half of them at random, or all as in a tuning run, including its first choice."""
+SEARCHES = {"mixed": SEARCH, "tuning": TunerOptions(), "algorithms": TunerOptions()}
+"""How to choose programs: half of them at random, or all as in a tuning run, including its first choice; or as in one tuning run for each algorithm of a task,
+so that a model learns which algorithm is better where a run would try only the one that it expects to be."""
 
 TIMING = TimingOptions(repeat=5, stopping=Stopping(cut_ratio=30.0, contender_repeats=0))
 """How to time programs. A model also learns from slow ones, so these are not cut short as in a search."""
 
 
+Done = Callable[[DatasetTask, Sequence[TaskState]], None]
+"""Told about a measured task: several states if its algorithms were searched apart."""
+
+
 def search_task(task: DatasetTask, target: Target) -> SearchTask:
     """The task for a target, under its name in the data set."""
     return SearchTask(tensors=task.declare(), target=target, name=task.name)
+
+
+class TaskOfOneAlgorithm(SearchTask):
+    """The task, searched by one of its algorithms alone."""
+
+    def __init__(self, task: DatasetTask, target: Target, algorithm: str) -> None:
+        super().__init__(tensors=task.declare(), target=target, name=task.name)
+        self.algorithm = algorithm
+
+    @cached_property
+    def spaces(self) -> tuple[SketchSpace, ...]:
+        """Those of the algorithm."""
+        every = super().spaces
+        return tuple(space for space in every if space.algorithm == self.algorithm)
 
 
 def records_of(folder: Path, task: DatasetTask) -> Path:
@@ -48,7 +68,7 @@ def records_of(folder: Path, task: DatasetTask) -> Path:
 
 def collect(
     tasks: Sequence[DatasetTask], target: Target, folder: Path, *, trials: int, seconds: float = math.inf, seed: int = 0, search: str = "mixed",
-    done: Callable[[DatasetTask, TaskState], None] = lambda task, state: None,
+    done: Done = lambda task, states: None,
 ) -> None:
     """Measure `trials` programs of each task in turn, including those in its file, until `seconds` have passed. `search`: one of SEARCHES; `done` is called
     after each task.
@@ -57,12 +77,23 @@ def collect(
     """
     folder.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + seconds
-    options = SearchOptions(seed, PACKAGE, first=partial(pick, seed=seed) if search == "tuning" else None, tuner=SEARCHES[search])
+    options = SearchOptions(seed, PACKAGE, first=None if search == "mixed" else partial(pick, seed=seed), tuner=SEARCHES[search])
     with Measurer(target, timing=TIMING) as measurer:
         for task in tasks:
-            left = end - time.monotonic()
-            if left <= 0:
-                return
-            budget = Budget(trials, None if math.isinf(left) else left)
-            run = TuningRun([search_task(task, target)], measurer=measurer, budget=budget, trials=Trials(records_of(folder, task)), search=options)
-            done(task, run.run()[0])
+            parts, states = _parts(task, target, search), []
+            for part in parts:
+                left = end - time.monotonic()
+                if left <= 0:
+                    return
+                budget = Budget(trials // len(parts), None if math.isinf(left) else left)
+                run = TuningRun([part], measurer=measurer, budget=budget, trials=Trials(records_of(folder, task)), search=options)
+                states += run.run()
+            done(task, states)
+
+
+def _parts(task: DatasetTask, target: Target, search: str) -> list[SearchTask]:
+    """What to search for a task: all of it, or each of its algorithms."""
+    whole = search_task(task, target)
+    if search != "algorithms":
+        return [whole]
+    return [TaskOfOneAlgorithm(task, target, name) for name in dict.fromkeys(space.algorithm for space in whole.spaces)]

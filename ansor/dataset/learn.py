@@ -7,7 +7,7 @@ A fifth of the tasks, which the built-in model has not seen either, is held out:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from ansor.cost_model.network import Network
 from ansor.cost_model.network_model import NetworkModel
 from ansor.cost_model.pretrained import learned_targets, pretrained
 from ansor.cost_model.training_set import estimated_scores
-from ansor.dataset.collect import collect, records_of
+from ansor.dataset.collect import Done, collect, records_of
 from ansor.dataset.evaluate import Quality, quality
 from ansor.dataset.examples import Examples, load_examples
 from ansor.dataset.operators import DatasetTask
@@ -27,7 +27,6 @@ from ansor.dataset.teach import taught
 from ansor.dataset.train import FURTHER, train_networks
 from ansor.measure.record import load
 from ansor.measure.record_target import record_target
-from ansor.run.states import TaskState
 from ansor.targets.base import Target, parse_target
 
 PASSES = (12, 24, 48, 96)
@@ -41,8 +40,6 @@ LEAST_HELD_OUT = 4
 
 KEPT_TASKS, KEPT_PROGRAMS = 64, 32
 """The most tasks, and programs of each, with predictions of the built-in model for other machines."""
-
-Done = Callable[[DatasetTask, TaskState], None]
 
 
 @dataclass(frozen=True)
@@ -87,7 +84,7 @@ def _in_turn(tasks: Sequence[DatasetTask], rng: np.random.Generator) -> list[Dat
     return [task for _, _, task in sorted(ranked, key=lambda one: one[:2])]
 
 
-def measure(tasks: Sequence[DatasetTask], target: Target, folder: Path, seconds: float, *, done: Done = lambda task, state: None, seed: int = 0) -> None:
+def measure(tasks: Sequence[DatasetTask], target: Target, folder: Path, seconds: float, *, done: Done = lambda task, states: None, seed: int = 0) -> None:
     """Measure programs of the tasks in this order, for that long, continuing the last run on this folder. Ctrl-C propagates."""
     end = time.monotonic() + seconds
     for trials in PASSES:

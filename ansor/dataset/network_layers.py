@@ -17,7 +17,7 @@ from ansor.te import nn
 from ansor.te.tensor import Tensor
 
 SEED = 20261130
-LAYER_SEEDS, TALL_SEEDS = range(360), range(140)
+LAYER_SEEDS, TALL_SEEDS, WINDOW_SEEDS = range(360), range(300), range(150)
 """The seeds that are tasks."""
 
 LEAST_FLOP, MOST_FLOP = 4e6, 1.2e9
@@ -27,6 +27,8 @@ MOST_ELEMENTS = 8 << 20
 IMAGES = (7, 8, 10, 12, 13, 14, 16, 20, 24, 26, 28, 32, 38, 40, 48, 52, 56, 64, 80, 96, 112)
 TALL_IMAGES = (10, 13, 14, 16, 20, 24, 28, 32, 40, 48, 56, 56, 64, 80, 112)
 WINDOWS = (3, 3, 3, 5, 7)
+GROUP_WIDTHS = (48, 48, 64, 64, 64, 80, 96, 112)
+DEPTHS = (2, 3, 4, 4, 6, 8, 8, 16)
 
 ACTIVATIONS: Sequence[Callable[[Tensor], Tensor]] = (lambda x: x, nn.relu, nn.relu6, nn.silu, nn.gelu)
 AFTER_SUM = 2
@@ -44,6 +46,11 @@ def network_layer(seed: int) -> list[Tensor]:
 def tall_product(seed: int) -> list[Tensor]:
     """A product of many rows, as 1x1 convolutions become: its inputs, its constants and its result."""
     return _layer(np.random.default_rng([seed, SEED, 1]), tall)
+
+
+def window_layer(seed: int) -> list[Tensor]:
+    """A convolution that Winograd's method can compute, maybe in groups or over three dimensions: its inputs, its constants and its result."""
+    return _layer(np.random.default_rng([seed, SEED, 3]), lambda rng: WINDOW_LAYERS[int(rng.choice(len(WINDOW_LAYERS), p=WINDOW_SHARES))](rng))
 
 
 def _layer(rng: np.random.Generator, draw: Callable[[np.random.Generator], Product]) -> list[Tensor]:
@@ -101,6 +108,34 @@ def tall(rng: np.random.Generator) -> Product:
 
 LAYERS: Sequence[Callable[[np.random.Generator], Product]] = (pointwise, convolution, depthwise, dense)
 SHARES = (0.4, 0.12, 0.1, 0.38)
+"""The probability of each layer."""
+
+
+def whole_window(rng: np.random.Generator) -> Product:
+    """A convolution of 3 x 3 taps."""
+    channels, outputs = _channels(rng, 24, 768), _channels(rng, 24, 768)
+    data, weight = _image(rng, channels), te.placeholder((3, 3, channels, outputs), name="weight", constant=True)
+    return data, weight, nn.conv2d(data, weight, 1, 1, data_layout="NHWC")
+
+
+def grouped_window(rng: np.random.Generator) -> Product:
+    """The same in groups."""
+    width, groups = int(rng.choice(GROUP_WIDTHS)), int(round(2 ** rng.uniform(1, 4.2)))
+    data, weight = _image(rng, width * groups), te.placeholder((3, 3, width, width * groups), name="weight", constant=True)
+    return data, weight, nn.conv2d(data, weight, 1, 1, groups=groups, data_layout="NHWC")
+
+
+def deep_window(rng: np.random.Generator) -> Product:
+    """The same over three dimensions, with three taps in depth or one."""
+    channels, outputs, depth, size = _channels(rng, 24, 512), _channels(rng, 24, 512), int(rng.choice(DEPTHS)), int(rng.choice(IMAGES))
+    taps = 1 if rng.random() < 0.2 else 3
+    data = te.placeholder((1, depth, size, size, channels), name="data")
+    weight = te.placeholder((taps, 3, 3, channels, outputs), name="weight", constant=True)
+    return data, weight, nn.conv3d(data, weight, 1, (taps // 2, 1, 1), data_layout="NDHWC")
+
+
+WINDOW_LAYERS: Sequence[Callable[[np.random.Generator], Product]] = (whole_window, grouped_window, deep_window)
+WINDOW_SHARES = (0.4, 0.35, 0.25)
 """The probability of each layer."""
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from ansor import te
 from ansor.dataset.drawn import drawn
 from ansor.dataset.layers import LAYERS, drawn_layers
-from ansor.dataset.network_layers import LAYER_SEEDS, TALL_SEEDS, network_layer, tall_product
+from ansor.dataset.network_layers import LAYER_SEEDS, TALL_SEEDS, WINDOW_SEEDS, network_layer, tall_product, window_layer
 from ansor.errors import DeclarationError
 from ansor.targets.base import Target
 from ansor.targets.prior import BOARDS
@@ -288,6 +288,7 @@ KINDS: Mapping[str, Kind] = {
     "drawn": Kind(drawn, {"random": tuple(f"z{seed}" for seed in range(DRAWN) if seed not in NOT_LEARNED)}),
     "network_layer": Kind(network_layer, {"random": tuple(f"z{seed}" for seed in LAYER_SEEDS)}),
     "tall_product": Kind(tall_product, {"random": tuple(f"z{seed}" for seed in TALL_SEEDS)}),
+    "window_layer": Kind(window_layer, {"random": tuple(f"z{seed}" for seed in WINDOW_SEEDS)}),
     "transposed_nhwc": Kind(transposed_nhwc, {"pix2pix": ("b1 c512 i8 o256 k4 s2 p1", "b1 c256 i16 o128 k4 s2 p1"), "unet": ("b1 c64 i28 o32 k2 s2 p0",)}),
 }  # fmt: skip
 """Sizes are written as letters and numbers, as in `_LETTERS`."""

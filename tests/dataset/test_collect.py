@@ -1,4 +1,5 @@
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,8 @@ TASKS = [DatasetTask("softmax", "tiny", (("rows", 4), ("columns", 8)), ""), Data
 def test_an_interrupted_run_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, int]] = []
 
-    def done(task: DatasetTask, state: TaskState) -> None:
-        told.append((task.kind, state.trials))
+    def done(task: DatasetTask, states: Sequence[TaskState]) -> None:
+        told.append((task.kind, states[0].trials))
 
     collect(TASKS[:1], TARGET, tmp_path, trials=3, done=done)
     collect(TASKS, TARGET, tmp_path, trials=5, done=done)
@@ -85,6 +86,17 @@ def test_tuning_mode_begins_with_the_untuned_choice(tmp_path: Path) -> None:
     picked = pick(task).program
     outcome, _ = recorded_outcomes(task, records_of(tmp_path, TASKS[1])).known[0]
     assert task.spaces[outcome.pick.space].sketch is picked.sketch and outcome.pick.row == picked.row
+
+
+def test_every_algorithm_gets_an_equal_part_of_the_programs(tmp_path: Path) -> None:
+    task = DatasetTask("conv2d_nhwc", "tiny", (("batch", 1), ("channels", 16), ("image", 6), ("outputs", 16), ("kernel", 3), ("padding", 1)), "")
+    told: list[int] = []
+    for _ in range(2):  # again, and nothing is left to measure
+        collect([task], TARGET, tmp_path, trials=6, search="algorithms", done=lambda task, states: told.append(sum(state.trials for state in states)))
+    whole = search_task(task, TARGET)
+    recorded = recorded_outcomes(whole, records_of(tmp_path, task))
+    assert Counter(whole.spaces[outcome.pick.space].algorithm for outcome, _ in recorded.known) == {"": 2, "winograd_f4": 2, "winograd_f2": 2}
+    assert told == [6, 6] and not recorded.left_out
 
 
 def test_tasks_without_records_are_left_out(tmp_path: Path) -> None:

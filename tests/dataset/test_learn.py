@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -76,8 +77,8 @@ def test_a_few_tasks_can_be_ordered() -> None:
 def test_passes_cover_all_tasks_and_resume(fake: Measured, tmp_path: Path) -> None:
     told: list[tuple[str, int]] = []
 
-    def done(task: DatasetTask, state: TaskState) -> None:
-        told.append((task.name, state.trials))
+    def done(task: DatasetTask, states: Sequence[TaskState]) -> None:
+        told.append((task.name, states[0].trials))
 
     fake.interrupt_at = 7
     with pytest.raises(KeyboardInterrupt):

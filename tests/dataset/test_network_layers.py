@@ -8,8 +8,20 @@ from collections.abc import Callable
 
 import pytest
 
-from ansor.dataset.network_layers import LAYER_SEEDS, LEAST_FLOP, MOST_ELEMENTS, MOST_FLOP, TALL_SEEDS, network_layer, tall_product
+from ansor.algorithms.builtin import alternatives_of
+from ansor.dataset.network_layers import (
+    LAYER_SEEDS,
+    LEAST_FLOP,
+    MOST_ELEMENTS,
+    MOST_FLOP,
+    TALL_SEEDS,
+    WINDOW_SEEDS,
+    network_layer,
+    tall_product,
+    window_layer,
+)
 from ansor.ir.dag import Dag
+from ansor.ir.normal.form import normal_form
 from ansor.te.tensor import Tensor
 
 LAYER_KEYS = {
@@ -23,16 +35,23 @@ TALL_KEYS = {
     1: "029c56aafd45a5f6113a6e7dc8afc7dc",
     7: "ea52df542eb2f0ac05d523c3fa8bfff4",
     139: "33e08c065d343275ed5a5edf25793bc4",
+    299: "b43805cc05cf9f4b293c0f71109c8eef",
+}
+WINDOW_KEYS = {
+    0: "e9cf5576ce3bc82b48e18f5b1b45c972",
+    1: "74fe350472456c32b8105717fde25ba1",
+    7: "c134669ecb9537c5ecd529cb72755b1a",
+    149: "15f0ce322082b0e96abf6f5465c185b5",
 }
 
 
-@pytest.mark.parametrize(("draw", "keys"), [(network_layer, LAYER_KEYS), (tall_product, TALL_KEYS)])
+@pytest.mark.parametrize(("draw", "keys"), [(network_layer, LAYER_KEYS), (tall_product, TALL_KEYS), (window_layer, WINDOW_KEYS)])
 def test_seeds_mean_the_declarations_of_the_records(draw: Callable[[int], list[Tensor]], keys: dict[int, str]) -> None:
     """The workload of a record is the digest of its declaration."""
     assert {seed: Dag(draw(seed)).key for seed in keys} == keys
 
 
-@pytest.mark.parametrize(("draw", "seeds"), [(network_layer, LAYER_SEEDS[::6]), (tall_product, TALL_SEEDS[::6])])
+@pytest.mark.parametrize(("draw", "seeds"), [(network_layer, LAYER_SEEDS[::6]), (tall_product, TALL_SEEDS[::6]), (window_layer, WINDOW_SEEDS[::6])])
 def test_sizes_are_those_of_networks(draw: Callable[[int], list[Tensor]], seeds: range) -> None:
     for seed in seeds:
         dag = Dag(draw(seed))
@@ -52,3 +71,11 @@ def test_all_kinds_and_epilogues_are_drawn() -> None:
 def test_products_are_tall() -> None:
     shapes = [tall_product(seed)[0].shape for seed in TALL_SEEDS[::6]]
     assert sum(rows > columns for rows, columns in shapes) > 2 * len(shapes) / 3
+
+
+def test_winograds_method_can_compute_every_window_layer() -> None:
+    layers = [window_layer(seed) for seed in WINDOW_SEEDS[::6]]
+    for tensors in layers:
+        assert {"winograd_f4", "winograd_f2"} <= {one.name for one in alternatives_of(Dag(normal_form(tensors)), ["winograd"])}
+    forms = Counter((len(weight.shape), data.shape[-1] > weight.shape[-2]) for data, weight, *_ in layers)
+    assert forms[4, False] > 5 and forms[4, True] > 5 and forms[5, False] > 2  # whole, in groups, in three dimensions
