@@ -435,8 +435,8 @@ def _add_dataset(commands: Commands) -> None:
     parser.add_argument("--only", nargs="+", default=[], metavar="KIND", help="only these kinds of operators")
     parser.add_argument("--search", choices=("mixed", "tuning", "algorithms"), default="mixed",
                         help="how to choose programs. mixed (default): half of them at random. tuning: as tuning does, which shows where the package's "
-                        "model is wrong, and without the fifth of the tasks that training holds out. algorithms: as tuning does, with as many programs of each "
-                        "algorithm of a task")
+                        "model is wrong, and without the fifth of the tasks that training holds out. algorithms: like tuning, but of all tasks, and with "
+                        "as many programs of each algorithm")
     parser.add_argument("--seed", type=natural, default=0, help="seed of the search (default 0)")
     parser = command(actions, "train", "Train a cost model on the records in one or more folders.")
     parser.add_argument("folders", metavar="DIR", nargs="+", help="folders of `ansor dataset collect`; programs in different folders are not compared")

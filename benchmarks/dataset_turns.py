@@ -38,7 +38,7 @@ FEWEST_TURNS = REPEATS
 
 WARM = 1e-3
 """Seconds of untimed calls before each turn. Every program has a workspace of its own here, but in a network all share one, which is warm: without such calls,
-programs of Winograd's method take 1.2 times as long (medians of 122 layers), direct ones, which need none, 1.04 times."""
+programs of Winograd's method take 1.2 times as long (medians of 120 layers), direct ones, which need none, 1.04 times."""
 
 
 def main() -> int:

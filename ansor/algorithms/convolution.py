@@ -18,7 +18,8 @@ class Convolution:
 
     In several groups, the channel of the data is co // outputs * channels + rc, with the `outputs` and `channels` of one group.
 
-    With three spatial dimensions, d comes before h, with a tap of its own or none: data[n, rc, d, ...] * kernel[co, rc, 0, ...].
+    With three spatial dimensions, d is the one that has no taps, data[n, rc, d, ...] * kernel[co, rc, 0, ...], or else the first. A convolution with one place
+    of d in the output is not found: in normal form, its data are read at the tap alone, as at a channel.
 
     `data` is the padded input. Each of the three orders is a permutation: `data_order` has the positions of n, c, (d,) h, w among the dimensions of the data,
     `kernel_order` those of o, i, (d,) h, w in the kernel, `out_order` those of n, c, (d,) h, w in the output.
@@ -72,9 +73,10 @@ def find_convolution(dag: Dag, dtype: str = "float32", dimensions: Sequence[int]
     if len(reductions) != 1 or reductions[0].dtype != dtype or reductions[0].ndim - 2 not in dimensions:
         return None
     found = _as_convolution(reductions[0])
-    if found is None or found.data is found.kernel or sum(found.kernel in access.producers(stage) for stage in dag.stages) > 1:
-        return None  # algorithms replace the kernel
-    return found
+    if found is None or found.data is found.kernel:
+        return None
+    is_shared = sum(found.kernel in access.producers(stage) for stage in dag.stages) > 1
+    return None if is_shared and found.kernel.constant else found  # algorithms replace constant kernels
 
 
 def _as_convolution(stage: Tensor) -> Convolution | None:

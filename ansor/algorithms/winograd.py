@@ -150,8 +150,8 @@ def padded(dag: Dag, conv: Convolution, height: int, width: int) -> Tensor:
     value = element_of(data) if own else data.__getitem__
     i, y, x, k = Axis("n", conv.slices[1]), Axis("y", height), Axis("x", width), Axis("c", conv.channels * conv.groups)
     places: dict[int, Expr] = {n: i, c: k, h: y, w: x}
-    for d in depth:
-        places |= {n: i % conv.sizes[0], d: i // conv.sizes[0]}
+    if depth:
+        places |= {n: i % conv.sizes[0], depth[0]: i // conv.sizes[0]}
     body = value(tuple(places[d] for d in range(data.ndim)))
     beyond: list[Expr] = [axis < have for axis, have in ((y, have_h), (x, have_w)) if have < axis.extent]
     if beyond:
@@ -163,8 +163,10 @@ def padded(dag: Dag, conv: Convolution, height: int, width: int) -> Tensor:
 
 
 def _kernel(dag: Dag, conv: Convolution, method: Method) -> tuple[Tensor, dict[str, Tensor], dict[str, Transform]]:
-    """G kernel G^T as [alpha * alpha, (taps in depth,) input channels of a group, output channels]: computed ahead of time for a constant, in stages for
-    anything else."""
+    """G kernel G^T as [alpha * alpha, (taps in depth,) input channels of a group, output channels].
+
+    It is computed ahead of time for a constant, in stages for anything else.
+    """
     kernel, alpha = conv.kernel, method.alpha
     o, i, *depth, h, w = conv.kernel_order
     rest = (*depth, i, o)

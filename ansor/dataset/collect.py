@@ -2,7 +2,8 @@
 
 Half of the programs of a round are random, and half are the model's best from a short evolution, so that a model learns both what is bad and which good
 program is better. A model's errors show up where a search follows it: programs that it ranks first but that are slow. A second folder can therefore hold
-the programs that a tuning run measures. Existing files are continued, so that an interrupted run resumes; several runs on one folder take turns with
+the programs that a tuning run measures. Where a task has several algorithms, such a run mostly tries the one that the model prefers, so that a third folder
+can hold as many programs of each. Existing files are continued, so that an interrupted run resumes; several runs on one folder take turns with
 timing.
 """
 
@@ -11,7 +12,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from copy import copy
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ansor.cost_model.base import PACKAGE
@@ -26,7 +29,6 @@ from ansor.run.zero_tuning import pick
 from ansor.search.evolution import EvolutionOptions
 from ansor.search.tuner import Halves, TunerOptions
 from ansor.targets.base import Target
-from ansor.tasks.sketch_space import SketchSpace
 from ansor.tasks.task import SearchTask
 
 SEARCH = TunerOptions(epsilon=0.5, local_share=Halves(0.3, 0.5), evolution=EvolutionOptions(population=512, generations=1))
@@ -47,20 +49,6 @@ def search_task(task: DatasetTask, target: Target) -> SearchTask:
     return SearchTask(tensors=task.declare(), target=target, name=task.name)
 
 
-class TaskOfOneAlgorithm(SearchTask):
-    """The task, searched by one of its algorithms alone."""
-
-    def __init__(self, task: DatasetTask, target: Target, algorithm: str) -> None:
-        super().__init__(tensors=task.declare(), target=target, name=task.name)
-        self.algorithm = algorithm
-
-    @cached_property
-    def spaces(self) -> tuple[SketchSpace, ...]:
-        """Those of the algorithm."""
-        every = super().spaces
-        return tuple(space for space in every if space.algorithm == self.algorithm)
-
-
 def records_of(folder: Path, task: DatasetTask) -> Path:
     """The task's record file."""
     return folder / f"{task.name}.jsonl"
@@ -70,8 +58,8 @@ def collect(
     tasks: Sequence[DatasetTask], target: Target, folder: Path, *, trials: int, seconds: float = math.inf, seed: int = 0, search: str = "mixed",
     done: Done = lambda task, states: None,
 ) -> None:
-    """Measure `trials` programs of each task in turn, including those in its file, until `seconds` have passed. `search`: one of SEARCHES; `done` is called
-    after each task.
+    """Measure `trials` programs of each task in turn, including those in its file, until `seconds` have passed. `search`: one of SEARCHES; where algorithms are
+    searched apart, they share the trials. `done` is called after each task.
 
     Ctrl-C propagates, and loses nothing.
     """
@@ -80,20 +68,25 @@ def collect(
     options = SearchOptions(seed, PACKAGE, first=None if search == "mixed" else partial(pick, seed=seed), tuner=SEARCHES[search])
     with Measurer(target, timing=TIMING) as measurer:
         for task in tasks:
-            parts, states = _parts(task, target, search), []
-            for part in parts:
+            parts, states = _parts(search_task(task, target), search), []
+            for part, budget in zip(parts, Budget(trials).split([1] * len(parts)), strict=True):
                 left = end - time.monotonic()
                 if left <= 0:
                     return
-                budget = Budget(trials // len(parts), None if math.isinf(left) else left)
+                budget = budget if math.isinf(left) else replace(budget, seconds=left)
                 run = TuningRun([part], measurer=measurer, budget=budget, trials=Trials(records_of(folder, task)), search=options)
                 states += run.run()
             done(task, states)
 
 
-def _parts(task: DatasetTask, target: Target, search: str) -> list[SearchTask]:
+def _parts(task: SearchTask, search: str) -> list[SearchTask]:
     """What to search for a task: all of it, or each of its algorithms."""
-    whole = search_task(task, target)
     if search != "algorithms":
-        return [whole]
-    return [TaskOfOneAlgorithm(task, target, name) for name in dict.fromkeys(space.algorithm for space in whole.spaces)]
+        return [task]
+    return [_restricted(task, name) for name in dict.fromkeys(space.algorithm for space in task.spaces)]
+
+
+def _restricted(task: SearchTask, algorithm: str) -> SearchTask:
+    part = copy(task)
+    part.spaces = tuple(space for space in task.spaces if space.algorithm == algorithm)
+    return part

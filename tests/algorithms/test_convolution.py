@@ -30,9 +30,9 @@ def test_found_in_groups(layout: str) -> None:
     assert found is not None and (found.sizes, found.channels, found.outputs, found.groups) == ((1, 16, 9, 9), 2, 4, 4)
 
 
-@pytest.mark.parametrize(("layout", "order"), [("NDHWC", (0, 4, 1, 2, 3)), ("NCDHW", (0, 1, 2, 3, 4))])
+@pytest.mark.parametrize(("layout", "order", "kernel_order"), [("NDHWC", (0, 4, 1, 2, 3), (4, 3, 0, 1, 2)), ("NCDHW", (0, 1, 2, 3, 4), (0, 1, 2, 3, 4))])
 @pytest.mark.parametrize("taps", [1, 2, 3])
-def test_found_in_three_dimensions_if_asked_for(layout: str, order: tuple[int, ...], taps: int) -> None:
+def test_found_in_three_dimensions_if_asked_for(layout: str, order: tuple[int, ...], kernel_order: tuple[int, ...], taps: int) -> None:
     """With one tap, the normal form reads the only element of the kernel in that dimension."""
     last = layout == "NDHWC"
     data = te.placeholder((2, 5, 9, 9, 8) if last else (2, 8, 5, 9, 9), name="data")
@@ -40,7 +40,7 @@ def test_found_in_three_dimensions_if_asked_for(layout: str, order: tuple[int, .
     dag = Dag(normal_form([data, kernel, nn.conv3d(data, kernel, 1, 0, data_layout=layout)]))
     found = find_convolution(dag, dimensions=(2, 3))
     assert found is not None and find_convolution(dag) is None
-    assert (found.data_order, found.out_order) == (order, order)
+    assert (found.data_order, found.kernel_order, found.out_order) == (order, kernel_order, order)
     assert (found.sizes, found.taps, found.channels, found.slices) == ((2, 16, 6 - taps, 7, 7), (taps, 3, 3), 8, (2 * (6 - taps), 10))
 
 
@@ -72,6 +72,13 @@ def test_found_as_groups_are_written_by_hand() -> None:
     assert found is not None and found.groups == 2
 
 
+@pytest.mark.parametrize(("taps", "order"), [((3, 3, 1), (0, 4, 3, 1, 2)), ((3, 1, 3), (0, 4, 2, 1, 3))])
+def test_depth_is_the_dimension_without_taps(taps: tuple[int, ...], order: tuple[int, ...]) -> None:
+    data, kernel = te.placeholder((2, 5, 6, 7, 8), name="data"), te.placeholder((*taps, 8, 16), name="kernel")
+    found = find_convolution(Dag(normal_form([data, kernel, nn.conv3d(data, kernel, 1, 0, data_layout="NDHWC")])), dimensions=(3,))
+    assert found is not None and (found.data_order, found.out_order, found.taps) == (order, order, (1, 3, 3))
+
+
 def diagonal(shape: tuple[int, ...], places: str) -> list[Tensor]:
     """A sum that moves along a diagonal of the data or of the kernel. places: the tap of each dimension of the data, then of the kernel (0: its only one)."""
     taps = {letter: te.reduce_axis(3, letter) for letter in "qrs"}
@@ -88,9 +95,21 @@ def diagonal(shape: tuple[int, ...], places: str) -> list[Tensor]:
     return [data, kernel, te.compute((1, *(extent - 2 for extent in shape), 8), product)]
 
 
-def kernel_read_twice() -> list[Tensor]:
-    data, kernel, product = declared()
+def kernel_read_twice(constant: bool = True) -> list[Tensor]:
+    data, kernel = te.placeholder((1, 9, 9, 8), name="data"), te.placeholder((3, 3, 8, 16), name="kernel", constant=constant)
+    product = nn.conv2d(data, kernel, 1, 1, data_layout="NHWC")
     return [data, kernel, te.compute(product.shape, lambda n, h, w, o: product[n, h, w, o] + kernel[0, 0, 0, o])]
+
+
+def squared() -> list[Tensor]:
+    """The same array is the data and the kernel."""
+    both = te.placeholder((3, 3, 3, 3), name="both")
+    rc, rh, rw = (te.reduce_axis(3, name) for name in ("rc", "rh", "rw"))
+    return [both, te.compute((3, 3, 1, 1), lambda n, o, h, w: te.sum(both[n, rc, h + rh, w + rw] * both[o, rc, rh, rw], axis=[rc, rh, rw]))]
+
+
+def test_a_kernel_that_is_no_constant_may_be_read_elsewhere() -> None:
+    assert find_convolution(Dag(kernel_read_twice(constant=False))) is not None
 
 
 @pytest.mark.parametrize("places", ["rr rr", "rr r0", "rs rr", "rrs rrs", "rrs rs0", "qrr qrr", "rrr rrr", "qrs qqs"])
@@ -105,7 +124,8 @@ def test_sums_over_diagonals_are_not(places: str) -> None:
     "tensors",
     [
         declared(strides=2), declared(dilation=2), declared(dtype="int32"), over(2), over(3, shift=1), over(3, groups=3), declared(groups=8),
-        kernel_read_twice(), workloads.matmul(8, 8, 8), workloads.depthwise_conv2d(1, 8, 8, 4, 3), workloads.conv2d_transpose(1, 4, 4, 8, 8, 4, 2, 1),
+        kernel_read_twice(), squared(),
+        workloads.matmul(8, 8, 8), workloads.depthwise_conv2d(1, 8, 8, 4, 3), workloads.conv2d_transpose(1, 4, 4, 8, 8, 4, 2, 1),
         workloads.softmax_nm(4, 4),
     ],
 )  # fmt: skip

@@ -52,6 +52,11 @@ def test_tuning_programs_belong_to_training_tasks(tmp_path: Path) -> None:
     assert sorted(path.stem for path in tmp_path.glob("*.jsonl")) == sorted(task.name for task in TASKS if fold_of(task) != HELD_OUT)
 
 
+def test_each_algorithm_is_searched_for_all_tasks(tmp_path: Path) -> None:
+    assert main(["dataset", "collect", str(tmp_path), "--threads", "1", "--trials", "2", "--search", "algorithms"]) == 0
+    assert sorted(path.stem for path in tmp_path.glob("*.jsonl")) == sorted(task.name for task in TASKS)
+
+
 def test_several_folders_are_used_but_not_compared(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for records in folder.glob("*.jsonl"):  # as if the machine had become half as fast
         (tmp_path / records.name).write_text(_slower(records.read_text()))

@@ -64,8 +64,7 @@ def test_kinds_alternate_and_a_fifth_is_held_out(seed: int) -> None:
     first = order[: len(KINDS) * FOLDS // (FOLDS - 1) + 1]
     held_out = [task for task in first if fold_of(task) == HELD_OUT]
     learned = [task for task in first if fold_of(task) != HELD_OUT]
-    fifth = len(first) // FOLDS
-    assert fifth - 1 <= len(held_out) <= fifth and {task.kind for task in learned} == set(KINDS), "five minutes include some of each kind"
+    assert len(held_out) == round(len(first) / FOLDS) and {task.kind for task in learned} == set(KINDS), "five minutes include some of each kind"
     assert len({task.kind for task in held_out}) == len(held_out)
     assert all(task.base == task.name for task in first), "network sizes come first"
 
