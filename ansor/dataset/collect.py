@@ -3,8 +3,7 @@
 Half of the programs of a round are random, and half are the model's best from a short evolution, so that a model learns both what is bad and which good
 program is better. A model's errors show up where a search follows it: programs that it ranks first but that are slow. A second folder can therefore hold
 the programs that a tuning run measures. Where a task has several algorithms, such a run mostly tries the one that the model prefers, so that a third folder
-can hold as many programs of each. Existing files are continued, so that an interrupted run resumes; several runs on one folder take turns with
-timing.
+can hold as many programs of each. Existing files are continued, so that an interrupted run resumes; several runs on one folder take turns with timing.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ so that a model learns which algorithm is better where a run would try only the 
 TIMING = TimingOptions(repeat=5, stopping=Stopping(cut_ratio=30.0, contender_repeats=0))
 """How to time programs. A model also learns from slow ones, so these are not cut short as in a search."""
 
-
 Done = Callable[[DatasetTask, Sequence[TaskState]], None]
 """Told about a measured task: several states if its algorithms were searched apart."""
 
@@ -59,7 +57,7 @@ def collect(
     done: Done = lambda task, states: None,
 ) -> None:
     """Measure `trials` programs of each task in turn, including those in its file, until `seconds` have passed. `search`: one of SEARCHES; where algorithms are
-    searched apart, they share the trials. `done` is called after each task.
+    searched apart, they share the trials. `done` is called after each task, but not if time ends between its algorithms.
 
     Ctrl-C propagates, and loses nothing.
     """

@@ -45,6 +45,7 @@ def _parts(found: Iterable[str]) -> frozenset[str]:
 
 
 def _learned_tasks() -> Iterator[DatasetTask]:
+    """All training tasks. Those that were added after the built-in model was trained count, too: its figures then say rather too little than too much."""
     return (task for task in dataset_tasks() if fold_of(task) != HELD_OUT)
 
 
