@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 
 import pytest
 
@@ -94,13 +95,15 @@ class Board:
         self.key.chmod(0o600)
         self._words = [str(agent), "-key", str(self.key), "-store", str(self.store), "-with", str(front(folder, hold)), *options]
         self.port = 0
+        self._changing = Lock()  # a run can notice that the agent is gone, and start the next, before `kill` has ended
         self.start()
 
     def start(self) -> None:
         """Start an agent at the same port as the one before."""
-        self.process = subprocess.Popen([*self._words, "-listen", f"127.0.0.1:{self.port}"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
-        words = self.process.stdout.readline().split()
+        with self._changing:
+            self.process = subprocess.Popen([*self._words, "-listen", f"127.0.0.1:{self.port}"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+            assert self.process.stdout is not None
+            words = self.process.stdout.readline().split()
         assert words[:3] == ["listening", "on", "port"], words
         self.port = int(words[3])
 
@@ -110,17 +113,19 @@ class Board:
 
     def kill(self, *, but_sessions: bool = False) -> list[int]:
         """Send SIGKILL to all of it; returns what was left: sessions that are stopped, and their jobs."""
-        tree = descendants(self.process.pid)
-        send(signal.SIGSTOP if but_sessions else signal.SIGKILL, tree)
-        self.process.kill()
-        self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        with self._changing:
+            tree = descendants(self.process.pid)
+            send(signal.SIGSTOP if but_sessions else signal.SIGKILL, tree)
+            self.process.kill()
+            self.process.wait()
+            assert self.process.stdout is not None
+            self.process.stdout.close()
         return tree
 
     def lose_files(self) -> None:
         """Lose the files, as a store in memory does when a board restarts."""
-        shutil.rmtree(self.store)
+        with self._changing:
+            shutil.rmtree(self.store)
 
     def wait_held(self) -> None:
         until((self.folder / "held").exists, "a trial is held")
