@@ -224,8 +224,9 @@ def _is_needed(atom: Division, constants: Constants) -> Flag:
 
 
 def _constants(nest: Nest) -> Constants:
-    """The loops that are written out, so that their variables are constants: those inside the innermost reduction, the vectors of other statements, and the
-    reductions around them that the C compiler unrolls as a whole. It counts a vector as one copy, and its elements one by one if they need divisions."""
+    """The loops that are written out, so that their variables are constants: unrolled ones, those inside the innermost reduction, the vectors of other
+    statements, and the reductions around them that the C compiler unrolls as a whole. It counts a vector as one copy, and its elements one by one if they
+    need divisions."""
     found: Constants = {}
     inside: Flag = True
     reduces: Flag = False
@@ -244,6 +245,7 @@ def _constants(nest: Nest) -> Constants:
             found[loop.var] = whole
         else:
             written = (reduces & inside) | (negated(reduces) & loop.vectorized) if nest.store.combiner is not None else loop.vectorized
+            written = written | loop.unrolled
             found[loop.var] = written
             copies = choose(runs_in_vectors(nest, level), copies, copies * extent)
             whole = whole & (negated(real) | written)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ansor.cost_model.copies import shares
 from ansor.cost_model.index_division import index_divisions
 from ansor.cost_model.nest import Nest
 from ansor.ir.columns import Flag, Int, Row, choose, larger, magnitude, row
@@ -21,7 +22,8 @@ _COMBINERS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
 
 
 def operation_counts(nest: Nest) -> tuple[Counts, float]:
-    """Operations per iteration, and how many of them are arithmetic on data (a fused multiply-add counts as two)."""
+    """Operations per iteration, and how many of them are arithmetic on data (a fused multiply-add counts as two). What only some copies of an unrolled body
+    compute counts as their share."""
     tally = _Tally(nest)
     store = nest.store
     if store.combiner is not None:
@@ -35,18 +37,24 @@ def operation_counts(nest: Nest) -> tuple[Counts, float]:
 
 
 class _Tally:
+    """share: of the copies of an unrolled body, those that compute what is counted now."""
+
     def __init__(self, nest: Nest) -> None:
         self.nest = nest
         self.counts: Counts = {}
-        self.data = 0
+        self.data = 0.0
+        self.share = 1.0
 
     def add(self, column: str, amount: Row) -> None:
-        self.counts[column] = self.counts.get(column, 0.0) + amount
+        self.counts[column] = self.counts.get(column, 0.0) + (amount if self.share == 1.0 else amount * self.share)
+
+    def on_data(self, count: int) -> None:
+        self.data += count * self.share
 
     def arithmetic(self, op: str, dtype: str, operands: tuple[Expr, ...]) -> None:
         """One operation on data; an addition is fused with one multiplication among its operands."""
         prefix = "float" if is_float(dtype) else "int"
-        self.data += 1
+        self.on_data(1)
         if op in ("add", "sub") and any(isinstance(operand, Binary) and operand.op == "mul" for operand in operands):
             self.add(f"{prefix}_mad", 1.0)
             self.add(f"{prefix}_mul", -1.0)  # that multiplication is counted when its turn comes
@@ -55,7 +63,9 @@ class _Tally:
 
     def value(self, expr: Expr) -> None:
         """Count everything below `expr`."""
+        computed, around = shares(expr, self.nest.path), self.share
         for node in walk(expr):
+            self.share = around * (computed.get(id(node), 0.0) if computed else 1.0)
             if isinstance(node, IndexValue):
                 self.index_arithmetic(node.value)
             elif isinstance(node, Access):
@@ -63,6 +73,7 @@ class _Tally:
                     self.opaque(index)
             else:
                 self.node(node)
+        self.share = around
 
     def node(self, expr: Expr) -> None:
         """Count one node of a value."""
@@ -76,10 +87,10 @@ class _Tally:
             self.arithmetic(expr.op, expr.dtype, expr.children)
         elif isinstance(expr, Call) and small_power(expr):
             products = (small_power(expr) + 1) // 2
-            self.data += products
+            self.on_data(products)
             self.add("float_mul", products)
         elif isinstance(expr, Call):
-            self.data += 1
+            self.on_data(1)
             self.add("float_mathfunc" if expr.name in LONG_FUNCTIONS else "float_otherfunc", 1.0)
         elif isinstance(expr, Cast):
             floating = is_float(expr.dtype) or is_float(expr.value.dtype)

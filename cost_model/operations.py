@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ansor.cost_model.copies import shares
+from ansor.cost_model.nest import Nest
 from ansor.ir.loops import Access, Buffer, IndexValue, Store
 from ansor.te.expr import COMPARISONS, DIVISIONS, Binary, Call, Cast, Const, Expr, Select, is_float
 from ansor.te.fold import fold, postorder, walk
@@ -39,21 +41,23 @@ class Operations:
     calls: float = 0.0
 
 
-def operations_of(store: Store, optimizes: bool) -> tuple[Operations, ...]:
-    """The operations of a store, including its reduction. optimizes: see `Issue`; if False, all operations are one entry, with one instruction for all of the
-    arithmetic."""
+def operations_of(nest: Nest, optimizes: bool) -> tuple[Operations, ...]:
+    """The operations of a store, including its reduction; of what only some copies of an unrolled body compute, their share. optimizes: see `Issue`; if False,
+    all operations are one entry, with one instruction for all of the arithmetic."""
+    store = nest.store
     if not optimizes:
         nodes = list(walk(store.value))
         return (Operations(None, 1.0, float(sum(isinstance(node, Select) for node in nodes)), float(sum(isinstance(node, Call) for node in nodes))),)
     found: dict[Reads, Operations] = {None: Operations(None, 1.0 if store.combiner is None else _combining(store))}
-    reads = _reads(store.value)
+    reads, computed = _reads(store.value), shares(store.value, nest.path)
     added = store.value if store.combiner == "sum" else None
     for node in postorder(store.value):
         kind, count = _count(node, added, reads)
-        if count:
-            key = reads[id(node)]
+        share = computed.get(id(node), 0.0) if computed else 1.0
+        if count and share:
+            key = reads[id(node)] if share == 1.0 else None
             before = found.get(key, Operations(key))
-            found[key] = replace(before, **{kind: getattr(before, kind) + count})
+            found[key] = replace(before, **{kind: getattr(before, kind) + share * count})
     return tuple(found.values())
 
 

@@ -120,7 +120,7 @@ class _Growing:
         self._partial = PartialResults(1.0, 1.0)
         store = statement.nest.store
         self._loads = {buffer: _Repeated(statement.changed_by(buffer)) for buffer in statement.footprints if buffer is not store.buffer}
-        operations = operations_of(store, optimizes)
+        operations = operations_of(statement.nest, optimizes)
         self._computed = [(done, _Repeated(_moves_together(statement, done.reads))) for done in operations]
         self._long = any(done.calls for done in operations)
 

@@ -117,9 +117,9 @@ def footprint(nest: Nest, layout: Layout, indices: Sequence[Index], cache: First
 
     Accesses along the same loops overlap and count as one with a wider start (a stencil); others are assumed disjoint.
     """
-    groups: dict[tuple[tuple[Atom, ...], ...], list[Index]] = {}
+    groups: dict[Pattern, list[Index]] = {}
     for index in indices:
-        groups.setdefault(tuple(tuple(atom for atom, _ in one.terms) for one in index), []).append(index)
+        groups.setdefault(tuple(tuple(_atom(atom) for atom, _ in one.terms) for one in index), []).append(index)
     alike: dict[Pattern, list[list[Index]]] = {}
     for group in groups.values():
         alike.setdefault(_pattern(group), []).append(group)

@@ -12,7 +12,7 @@ from ansor.cost_model.feature_table import COLUMN
 from ansor.cost_model.features import extract
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import Fuse, Split
+from ansor.schedule.steps import Fuse, Split, Step, Unroll
 from ansor.te.expr import Expr
 from ansor.te.tensor import Tensor
 
@@ -90,3 +90,13 @@ def test_conditions_around_a_statement_are_one_comparison() -> None:
     a = te.placeholder((10,), name="A")
     out = te.compute((10,), lambda i: a[i] * 2.0, name="B")
     assert counts(Sketch(Dag([a, out])).then(Split("B", "i", (4,), 2))) == {"float_mul": 12, "int_cmp": 12}
+
+
+@pytest.mark.parametrize(("steps", "expected"), [
+    ((), {"float_mathfunc": 12, "float_addsub": 12, "float_mul": 12, "int_divmod": 12, "select_op": 12, "int_cmp": 12}),
+    ((Unroll("C", "i"),), {"float_mathfunc": 4, "float_addsub": 4, "float_mul": 8}),
+])  # fmt: skip
+def test_copies_of_an_unrolled_body_compute_their_case(steps: tuple[Step, ...], expected: dict[str, float]) -> None:
+    a = te.placeholder((12,), name="A")
+    cases = te.compute((12,), lambda i: te.if_then_else(i % 3 == 0, te.exp(a[i]) + 1.0, a[i] * 2.0), name="C")
+    assert counts(Sketch(Dag([a, cases])).then(*steps)) == expected

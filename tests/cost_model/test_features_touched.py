@@ -88,13 +88,20 @@ def grouped() -> Sketch:
     return Sketch(Dag([data, out])).then(Split("Y", "i", "i", 2), Split("Y", "j", "j", 2), choices=(tile_choice("i", 16, 1), tile_choice("j", 8, 1)))
 
 
+def grouped_neighbours() -> Sketch:
+    """Each read has its own quotient; all three are equal."""
+    data = te.placeholder((4, 10), name="X")
+    out = te.compute((16, 8), lambda i, j: data[i // 4, j] + data[i // 4, j + 1] + data[i // 4, j], name="Y")
+    return Sketch(Dag([data, out])).then(Split("Y", "i", "i", 2), Split("Y", "j", "j", 2), choices=(tile_choice("i", 16, 1), tile_choice("j", 8, 1)))
+
+
 def repeated() -> Sketch:
     data = te.placeholder((4, 8), name="X")
     out = te.compute((16, 8), lambda i, j: data[i % 4, j] * 2.0, name="Y")
     return Sketch(Dag([data, out])).then(Split("Y", "i", "i", 2), choices=(tile_choice("i", 16, 1),))
 
 
-SKETCHES = {"grouped": grouped, "repeated": repeated,
+SKETCHES = {"grouped": grouped, "grouped neighbours": grouped_neighbours, "repeated": repeated,
             "tiled": tiled, "cached": cached, "windows": lambda: strided_windows(1, 3), "strided": lambda: strided_windows(2, 1),
             "strided windows": lambda: strided_windows(2, 3), "fused": fused, "diagonal": diagonal}
 

@@ -17,7 +17,7 @@ from ansor.dataset.operators import DRAWN
 from ansor.ir.dag import Dag
 from ansor.ir.loops import For, Loops, Node
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import Fuse, PragmaUnroll, Reorder, Split, Step, Vectorize
+from ansor.schedule.steps import Fuse, PragmaUnroll, Reorder, Split, Step, Unroll, Vectorize
 from ansor.search.derive import derive_sketches
 from ansor.targets.base import parse_target
 
@@ -90,6 +90,10 @@ def test_divisions_are_counted_where_the_code_computes_them(case: str) -> None:
 def test_compilers_divide_where_they_unroll_a_whole_reduction() -> None:
     assert counted(WHOLE) == 0 and divides(WHOLE.lower_row([]))
     assert counted(window(Fuse("B", ("k", "m")), PragmaUnroll("B", 8))) == 2 * 35 * 9
+
+
+def test_compilers_divide_the_numbers_of_unrolled_loops() -> None:
+    assert counted(transposed(FUSED, Unroll("B", "i_j_f"))) == 0 and counted(transposed(FUSED)) > 0
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(4, 4 * 5), (19, 4 * 5), (20, 0)])

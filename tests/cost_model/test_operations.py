@@ -9,6 +9,7 @@ from ansor.cost_model.buffer_features import statements_of
 from ansor.cost_model.operations import DIVISION, EXTREME, operations_of
 from ansor.ir.dag import Dag
 from ansor.schedule.sketch import Sketch
+from ansor.schedule.steps import Unroll
 from ansor.te.expr import Axis, Expr
 
 A, B = te.placeholder((8, 4), name="a"), te.placeholder((4,), name="b")
@@ -20,7 +21,7 @@ def found(value: Callable[[Expr, Expr, Expr], Expr], reduce: Reducer = te.sum, *
     k = te.reduce_axis(4, name="k")
     result = te.compute((8,), lambda i: reduce(value(A[i, k], B[k], i), k), name="y")
     statement = statements_of(Sketch(Dag([A, B, result])).lower_row(()))[-1]
-    operations = operations_of(statement.nest.store, optimizes)
+    operations = operations_of(statement.nest, optimizes)
     return {_name(one.reads): (one.arithmetic, one.choices, one.calls) for one in operations}
 
 
@@ -50,3 +51,13 @@ def test_an_extreme_of_floats_keeps_nan() -> None:
 
 def test_together_arithmetic_is_one_instruction() -> None:
     assert found(lambda a, b, i: te.exp(b) * a + te.sqrt(a), optimizes=False) == {"all": (1, 0, 2)}
+
+
+def test_a_choice_between_copies_of_an_unrolled_body_costs_nothing() -> None:
+    """Of twelve copies, four compute the square root, and the others a product; all read a."""
+    a = te.placeholder((12,), name="a")
+    cases = te.compute((12,), lambda i: te.select(i % 3 == 0, te.sqrt(a[i]), a[i] * 2.0), name="y")
+    (statement,) = statements_of(Sketch(Dag([a, cases])).then(Unroll("y", "i")).lower_row(()))
+    (everything,) = operations_of(statement.nest, True)
+    assert (everything.reads, everything.choices) == (None, 0.0)
+    assert (everything.arithmetic, everything.calls) == pytest.approx((1 + 2 / 3, DIVISION / 3))
