@@ -13,7 +13,7 @@ from ansor.measure.interleaved import Ratio
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings that a result depends on, besides the network."""
+    """The settings that a result depends on, besides the network. commit: of this package, "" in files of before it was noted."""
 
     target: str
     processor: str
@@ -21,6 +21,7 @@ class Settings:
     trials: int | None
     minutes: float | None
     turns: int
+    commit: str = ""
 
 
 @dataclass(frozen=True)

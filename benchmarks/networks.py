@@ -8,8 +8,9 @@
     python benchmarks/networks.py timm:densenet121                         # any model of timm
     python benchmarks/networks.py --table --plot build/networks.svg        # runs nothing: shows the results file
 
-Each network runs in a separate process. A finished one is a line in the results file; with the same settings it is not run again. Ratios are taken turn by
-turn: median, and the range of the middle 80 %; above 1, ours is faster. `error`: largest difference from PyTorch's output over its largest element.
+Each network runs in a separate process. A finished one is a line in the results file; with the same settings, at the same commit, it is not run again. Ratios
+are taken turn by turn: median, and the range of the middle 80 %; above 1, ours is faster. `error`: largest difference from PyTorch's output over its largest
+element.
 `own`: share of a call's time outside PyTorch's steps. `sum`: total time of the parts of a call (each step, and checking and copying inputs and results),
 which are timed within calls in the same turns, over the time of a call. `limit`: time of a call over what it would be if every kernel ran at the roofline of
 the measured peak, with the algorithm of fewest operations (`ansor bench` prints it for each group): how much faster a call could be at most.
@@ -31,6 +32,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import provenance
 import torch
 from common import add_target, console, geomean, machine_line, parser, records_at, relative_error, short, table, target_of, use_threads
 from network_models import NETWORKS, OTHERS, TIMM, Inputs, network
@@ -107,7 +109,7 @@ def run(name: str, given: argparse.Namespace, out: Console) -> Result:
 
 def settings_of(given: argparse.Namespace) -> Settings:
     """The settings of this run."""
-    return Settings(str(target_of(given)), processor_name(), given.batch, given.trials, given.minutes, given.turns)
+    return Settings(str(target_of(given)), processor_name(), given.batch, given.trials, given.minutes, given.turns, provenance.commit())
 
 
 def ready_again(name: str, given: argparse.Namespace, out: Console) -> float:
