@@ -13,7 +13,7 @@ from ansor.measure.interleaved import Ratio
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings that a result depends on, besides the network. commit: of this package, "" in files of before it was noted."""
+    """The settings that a result depends on, besides the network. commit: of this package, "" in files from before it was noted."""
 
     target: str
     processor: str

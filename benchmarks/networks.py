@@ -10,10 +10,9 @@
 
 Each network runs in a separate process. A finished one is a line in the results file; with the same settings, at the same commit, it is not run again. Ratios
 are taken turn by turn: median, and the range of the middle 80 %; above 1, ours is faster. `error`: largest difference from PyTorch's output over its largest
-element.
-`own`: share of a call's time outside PyTorch's steps. `sum`: total time of the parts of a call (each step, and checking and copying inputs and results),
-which are timed within calls in the same turns, over the time of a call. `limit`: time of a call over what it would be if every kernel ran at the roofline of
-the measured peak, with the algorithm of fewest operations (`ansor bench` prints it for each group): how much faster a call could be at most.
+element. `own`: share of a call's time outside PyTorch's steps. `sum`: total time of the parts of a call (each step, and checking and copying inputs and
+results), which are timed within calls in the same turns, over the time of a call. `limit`: time of a call over what it would be if every kernel ran at the
+roofline of the measured peak, with the algorithm of fewest operations (`ansor bench` prints it for each group): how much faster a call could be at most.
 `ready`: seconds of `ansor.compile`, the first time (tuning included, if any) and once more in a new process. `trials` are those of the whole network. Weights
 are random. Exits with 1 if a network is slower than ONNX Runtime, or wrong, or if its process fails.
 """
@@ -29,7 +28,7 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import provenance
@@ -157,7 +156,7 @@ def show(results: Sequence[Result], given: argparse.Namespace, out: Console) -> 
             f"{title}: ours is {geomean(each):.2f} times as fast (geometric mean of {len(each)}), minimum {min(each):.2f}; at the roofline it would be "
             f"{geomean(most):.2f}, minimum {min(most):.2f}"
         )
-    out.print(machine_line())
+    out.print(f"{machine_line()}; results of {', '.join(sorted({one.settings.commit or 'an unknown commit' for one in results}))}")
 
 
 def missed(one: Result) -> bool:
@@ -198,8 +197,11 @@ def main() -> int:
 
 
 def compare(given: argparse.Namespace, out: Console) -> int:
-    """Run the networks that the results file lacks, and show all results."""
-    known = {one.name: one for one in load(given.results) if one.settings == settings_of(given)}
+    """Run the networks that the results file lacks, and show all results. A table shows the newest, of any commit."""
+    wanted = settings_of(given)
+    found = [replace(one.settings, commit=wanted.commit) if given.table else one.settings for one in load(given.results)]
+    usable = given.table or not wanted.commit.endswith("+")  # changes that are not committed may be others by now
+    known = {one.name: one for one, settings in zip(load(given.results), found, strict=True) if usable and settings == wanted}
     failed = []
     for name in given.names:
         if name in known or given.table:

@@ -70,7 +70,7 @@ def _operations() -> Iterator[Feature]:
             extra = _INTEGER.get(name, "") if kind == "int" else ""
             yield Feature(f"{kind}_{name}", "operations", f"{what}{extra}; in the stored value, times iterations")
     yield Feature("bool_op", "operations", "and, or, not; times iterations")
-    yield Feature("select_op", "operations", "choices between two values, both counted; times iterations")
+    yield Feature("select_op", "operations", "choices between two values, both counted unless the code of an unrolled loop has but one; times iterations")
 
 
 def _annotations() -> Iterator[Feature]:

@@ -241,8 +241,8 @@ def _constants(nest: Nest) -> Constants:
         if loop.kind == "reduce":
             inside = inside & negated(real)
             copies = copies * extent
-            whole = whole & (negated(real) | (copies <= row(loop.runs.unroll_limit)))
-            found[loop.var] = whole
+            whole = whole & (negated(real) | (copies <= row(loop.runs.unroll_limit)) | loop.unrolled)
+            found[loop.var] = whole | loop.unrolled
         else:
             written = (reduces & inside) | (negated(reduces) & loop.vectorized) if nest.store.combiner is not None else loop.vectorized
             written = written | loop.unrolled

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ansor.cost_model.copies import shares
+from ansor.cost_model.copies import uses
 from ansor.cost_model.index_division import index_divisions
 from ansor.cost_model.nest import Nest
 from ansor.ir.columns import Flag, Int, Row, choose, larger, magnitude, row
 from ansor.ir.linear import Linear, Opaque, Quotient, Remainder, Var
 from ansor.ir.loops import Access, IndexValue, Store
 from ansor.te.expr import BITWISE, COMPARISONS, LOGIC, Binary, Call, Cast, Expr, Not, Select, is_float
-from ansor.te.fold import walk
+from ansor.te.fold import postorder, walk
 from ansor.te.scalar import FUNCTIONS, ROUNDING, small_power
 
 Counts = dict[str, Row]
@@ -63,8 +63,8 @@ class _Tally:
 
     def value(self, expr: Expr) -> None:
         """Count everything below `expr`."""
-        computed, around = shares(expr, self.nest.path), self.share
-        for node in walk(expr):
+        computed, around = uses(expr, self.nest.path), self.share
+        for node in postorder(expr) if computed else walk(expr):
             self.share = around * (computed.get(id(node), 0.0) if computed else 1.0)
             if isinstance(node, IndexValue):
                 self.index_arithmetic(node.value)

@@ -43,7 +43,7 @@ class Operations:
 
 def operations_of(nest: Nest, optimizes: bool) -> tuple[Operations, ...]:
     """The operations of a store, including its reduction; of what only some copies of an unrolled body compute, their share. optimizes: see `Issue`; if False,
-    all operations are one entry, with one instruction for all of the arithmetic."""
+    all operations are one entry, with one instruction for all of the arithmetic, and each copy counts as computing all."""
     store = nest.store
     if not optimizes:
         nodes = list(walk(store.value))

@@ -115,11 +115,11 @@ def reads_of(store: Store) -> set[Buffer]:
 def footprint(nest: Nest, layout: Layout, indices: Sequence[Index], cache: FirstCache) -> Footprint:
     """What the accesses at `indices`, all of one buffer, touch together.
 
-    Accesses along the same loops overlap and count as one with a wider start (a stencil); others are assumed disjoint.
+    Accesses along the same loops overlap and count as one with a wider start (a stencil), also through equal divisions; others are assumed disjoint.
     """
     groups: dict[Pattern, list[Index]] = {}
     for index in indices:
-        groups.setdefault(tuple(tuple(_atom(atom) for atom, _ in one.terms) for one in index), []).append(index)
+        groups.setdefault(_walked_by(index), []).append(index)
     alike: dict[Pattern, list[list[Index]]] = {}
     for group in groups.values():
         alike.setdefault(_pattern(group), []).append(group)
@@ -130,6 +130,12 @@ def footprint(nest: Nest, layout: Layout, indices: Sequence[Index], cache: First
 def _pattern(group: list[Index]) -> Pattern:
     """Equal for groups with equal footprints: those that only differ in their start."""
     return tuple(tuple((terms_of(one), value_of(one.const) if len(group) > 1 else 0) for one in index) for index in group)
+
+
+def _walked_by(index: Index) -> Pattern:
+    """The loops along which an access moves, by dimension; if through divisions, also how far."""
+    atoms = tuple(tuple(atom for atom, _ in one.terms) for one in index)
+    return atoms if all(isinstance(atom, Var) for one in atoms for atom in one) else tuple(map(terms_of, index))
 
 
 def terms_of(linear: Linear) -> Pattern:
@@ -144,7 +150,9 @@ def _atom(atom: Atom) -> object:
 
 
 def value_of(value: Int) -> object:
-    """Equal for equal numbers. Columns are equal only to themselves."""
+    """Equal for equal numbers, also of all programs. Recorded columns are equal only to themselves."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
     return value if isinstance(value, int) else (id(value),)
 
 
@@ -260,20 +268,23 @@ class _Composite:
 class _Dimension:
     """The part of one dimension covered by the loops inside the current boundary.
 
-    size: of the dimension; span: distance from the first to the last element by plain terms; points: the most distinct values;
-    steps: level -> coefficient; levels: of all loops in the index.
+    size: of the dimension; spread: distance between the starts of its accesses; span: from the first to the last element by plain terms and starts;
+    members: the number of accesses; points: the most distinct values; steps: level -> coefficient; levels: of all loops in the index.
     """
 
     size: Row
-    span: Row
-    points: Row
+    spread: Row
+    members: float
     steps: dict[int, Row]
     composites: list[_Composite]
     levels: frozenset[int]
+    span: Row = field(init=False)
+    points: Row = field(init=False)
     covered: Row = field(default=1.0)
     count: Row = field(default=1.0)
 
     def __post_init__(self) -> None:
+        self.span, self.points = self.spread, self.members
         self._settle()
 
     def moves(self, level: int) -> Flag:
@@ -298,6 +309,8 @@ class _Dimension:
             span = span + composite.span
         self.covered = at_least(smaller(span + 1.0, self.size), 1.0)
         self.count = at_least(smaller(self.covered, self.points), 1.0)
+        if self.composites and self.members > 1:  # an access through a division takes fewer values than its loops have iterations
+            self.count = smaller(self.count, self.members * (span - self.spread + 1.0))
 
 
 def _dimension(nest: Nest, layout: Layout, d: int, members: list[Linear]) -> _Dimension:

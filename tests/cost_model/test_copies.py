@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
 
-from ansor.cost_model.copies import MOST, shares
+from ansor.cost_model.copies import shares, uses
 from ansor.ir.interpreter import index_value
 from ansor.ir.linear import Atom, Linear, Quotient, Remainder, Var, of
 from ansor.ir.loops import Access, Buffer, For, IndexValue, Runs
 from ansor.ir.numpy_operations import OPERATIONS
+from ansor.schedule.legality import MAX_STATEMENTS
 from ansor.te.expr import COMPARISONS, LOGIC, Binary, Const, Expr, Not, Select
 from ansor.te.fold import postorder
 
@@ -40,6 +42,13 @@ def computed(value: Expr, numbers: dict[Var, int]) -> set[int]:
     if isinstance(value, Select):
         return computed(value.then if holds(value.condition, numbers) else value.otherwise, numbers)
     return {id(value)}.union(*(computed(child, numbers) for child in value.children))
+
+
+def written(value: Expr, numbers: dict[Var, int]) -> Counter[int]:
+    """How often one copy computes each node, written out."""
+    if isinstance(value, Select):
+        return written(value.then if holds(value.condition, numbers) else value.otherwise, numbers)
+    return sum((written(child, numbers) for child in value.children), Counter({id(value): 1}))
 
 
 def holds(condition: Expr, numbers: dict[Var, int]) -> int:
@@ -90,13 +99,27 @@ def test_a_share_is_the_copies_that_compute_a_part(seed: int) -> None:
             assert found.get(id(node), 0.0) == pytest.approx(wanted), str(node)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_a_part_is_used_as_often_as_it_is_written(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    value = select(drawn_condition(rng, 2), drawn_value(rng, 5, []), drawn_value(rng, 5, []))
+    found = uses(value, [loop(ROW), loop(E)])
+    copies = [written(value, {ROW: i, E: e}) for i, e in itertools.product(range(5), range(12))]
+    for node in postorder(value):
+        if node.dtype == "float32" and not isinstance(node, Select):
+            assert found.get(id(node), 0.0) == pytest.approx(sum(copy[id(node)] for copy in copies) / len(copies)), str(node)
+
+
 def test_a_row_of_a_matrix_is_one_of_its_sums() -> None:
     rows = [Binary("add", read(k), read(k + 8), "float32") for k in range(3)]
     value = select(equals(of(Remainder(of(E), 3)), 0), rows[0], select(equals(of(Remainder(of(E), 3)), 1), rows[1], rows[2]))
     assert [shares(value, [loop(E)])[id(row)] for row in rows] == pytest.approx([1 / 3] * 3)
 
 
-@pytest.mark.parametrize("path", [[], [loop(E, unrolled=False)], [loop(Var("long", MOST + 1)), loop(E)]], ids=["no loop", "not unrolled", "too many copies"])
+PATHS = {"no loop": [], "not unrolled": [loop(E, unrolled=False)], "too many copies": [loop(Var("long", MAX_STATEMENTS + 1)), loop(E)]}
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
 def test_a_choice_at_run_time_computes_either(path: list[For]) -> None:
     assert shares(select(equals(of(E), 1), read(0), read(1)), path) == {}
 

@@ -100,3 +100,13 @@ def test_copies_of_an_unrolled_body_compute_their_case(steps: tuple[Step, ...], 
     a = te.placeholder((12,), name="A")
     cases = te.compute((12,), lambda i: te.if_then_else(i % 3 == 0, te.exp(a[i]) + 1.0, a[i] * 2.0), name="C")
     assert counts(Sketch(Dag([a, cases])).then(*steps)) == expected
+
+
+def test_a_part_that_several_cases_share_counts_once_in_each_copy() -> None:
+    a = te.placeholder((12,), name="A")
+
+    def body(i: Expr) -> Expr:
+        part = te.exp(a[i])
+        return te.if_then_else(i % 3 == 0, part + 1.0, te.if_then_else(i % 3 == 1, part * 2.0, part - 3.0))
+
+    assert counts(Sketch(Dag([a, te.compute((12,), body, name="C")])).then(Unroll("C", "i"))) == {"float_mathfunc": 12, "float_addsub": 8, "float_mul": 4}

@@ -95,13 +95,25 @@ def grouped_neighbours() -> Sketch:
     return Sketch(Dag([data, out])).then(Split("Y", "i", "i", 2), Split("Y", "j", "j", 2), choices=(tile_choice("i", 16, 1), tile_choice("j", 8, 1)))
 
 
+def grouped_far_apart() -> Sketch:
+    data = te.placeholder((32, 8), name="X")
+    out = te.compute((16, 8), lambda i, j: data[i // 4, j] + data[i // 4 + 24, j], name="Y")
+    return Sketch(Dag([data, out])).then(Split("Y", "i", "i", 2), Split("Y", "j", "j", 2), choices=(tile_choice("i", 16, 1), tile_choice("j", 8, 1)))
+
+
+def grouped_strides() -> Sketch:
+    """The reads share elements, but move along j at different speeds: they count as two."""
+    data = te.placeholder((4, 32), name="X")
+    return Sketch(Dag([data, te.compute((16, 8), lambda i, j: data[i // 4, j] + data[i // 4, j * 4], name="Y")]))
+
+
 def repeated() -> Sketch:
     data = te.placeholder((4, 8), name="X")
     out = te.compute((16, 8), lambda i, j: data[i % 4, j] * 2.0, name="Y")
     return Sketch(Dag([data, out])).then(Split("Y", "i", "i", 2), choices=(tile_choice("i", 16, 1),))
 
 
-SKETCHES = {"grouped": grouped, "grouped neighbours": grouped_neighbours, "repeated": repeated,
+SKETCHES = {"grouped": grouped, "grouped neighbours": grouped_neighbours, "grouped far apart": grouped_far_apart, "repeated": repeated,
             "tiled": tiled, "cached": cached, "windows": lambda: strided_windows(1, 3), "strided": lambda: strided_windows(2, 1),
             "strided windows": lambda: strided_windows(2, 3), "fused": fused, "diagonal": diagonal}
 
@@ -135,6 +147,12 @@ def test_elements_touched_by_inner_loops(name: str) -> None:
                 for boundary, elements in enumerate(statement.footprints[buffer].elements):
                     counted = len(set(places(statement, indices, boundary, {})))
                     assert float(np.max(elements)) == counted, (statement.nest.store.stage, buffer.name, boundary)
+
+
+def test_reads_that_move_at_different_speeds_through_a_division_count_apart() -> None:
+    (statement,) = statements_of(grouped_strides().lower_row(()), FirstCache(LINE))
+    (data,) = [buffer for buffer in statement.footprints if buffer.name == "X"]
+    assert [float(elements) for elements in statement.footprints[data].elements] == [64, 16, 2]
 
 
 @pytest.mark.parametrize("name", SKETCHES)

@@ -94,6 +94,7 @@ def test_compilers_divide_where_they_unroll_a_whole_reduction() -> None:
 
 def test_compilers_divide_the_numbers_of_unrolled_loops() -> None:
     assert counted(transposed(FUSED, Unroll("B", "i_j_f"))) == 0 and counted(transposed(FUSED)) > 0
+    assert counted(window(Fuse("B", ("k", "m")), Unroll("B", "k_m_f"))) == 0 and counted(window(Fuse("B", ("k", "m")))) > 0
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(4, 4 * 5), (19, 4 * 5), (20, 0)])

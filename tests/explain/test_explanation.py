@@ -416,7 +416,7 @@ def test_alternative_algorithms() -> None:
     assert {"", "winograd_f2"} <= set(numbers)
     trials = [Outcome(Pick(numbers[name], (0,) * len(task.spaces[numbers[name]].sizes)), seconds) for name, seconds in (("winograd_f2", 1e-4), ("", 2e-4))]
     one = explain(task, trials)
-    assert one.best.algorithm == "winograd_f2" and one.main.stage == "winograd_product", "it computes four times as much as a transform"
+    assert one.best.algorithm == "winograd_f2" and one.main.stage == "winograd_product", "it has most of the operations"
     assert ("", 1, 2e-4) in [(tried.name, tried.trials, tried.measured) for tried in one.lost.algorithms]
     assert one.lost.other_sketch is not None and not one.lost.other_sketch.theirs and not one.lost.other_sketch.tiles
     text = explanation_text(one)
