@@ -2,7 +2,8 @@
 
 Everything is arithmetic on float64 rows [n] over the programs, and nothing branches on a value in a way that changes a number: the features of a program
 are the same bits whether it is lowered alone or among ten thousand. So the arithmetic can also be recorded: `statement_columns` are the columns of one
-statement, whatever the numbers of the program are.
+statement, whatever the numbers of the program are. Two things that no rule of the package makes are exceptions: unrolled loops whose length a choice decides
+(`copies.shares`), and several divisions that are equal only for some choices (`touched.footprint`).
 """
 
 from __future__ import annotations
