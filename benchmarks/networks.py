@@ -199,9 +199,11 @@ def main() -> int:
 def compare(given: argparse.Namespace, out: Console) -> int:
     """Run the networks that the results file lacks, and show all results. A table shows the newest, of any commit."""
     wanted = settings_of(given)
-    found = [replace(one.settings, commit=wanted.commit) if given.table else one.settings for one in load(given.results)]
     usable = given.table or not wanted.commit.endswith("+")  # changes that are not committed may be others by now
-    known = {one.name: one for one, settings in zip(load(given.results), found, strict=True) if usable and settings == wanted}
+    known = {}
+    for one in load(given.results) if usable else []:
+        if (replace(one.settings, commit=wanted.commit) if given.table else one.settings) == wanted:
+            known[one.name] = one
     failed = []
     for name in given.names:
         if name in known or given.table:

@@ -19,6 +19,7 @@ from ansor.te.fold import postorder
 
 X = Buffer("x", (64,), "float32", "input")
 ROW, E = Var("i", 5), Var("e", 12)
+COPIES = [{ROW: i, E: e} for i, e in itertools.product(range(5), range(12))]
 
 
 def loop(var: Var, *, unrolled: bool = True) -> For:
@@ -87,12 +88,16 @@ def drawn_value(rng: np.random.Generator, depth: int, made: list[Expr]) -> Expr:
     return made[-1]
 
 
+def drawn(seed: int) -> Expr:
+    rng = np.random.default_rng(seed)
+    return select(drawn_condition(rng, 2), drawn_value(rng, 5, []), drawn_value(rng, 5, []))
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_a_share_is_the_copies_that_compute_a_part(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    value = select(drawn_condition(rng, 2), drawn_value(rng, 5, []), drawn_value(rng, 5, []))
+    value = drawn(seed)
     found = shares(value, [loop(ROW), loop(E)])
-    copies = [computed(value, {ROW: i, E: e}) for i, e in itertools.product(range(5), range(12))]
+    copies = [computed(value, numbers) for numbers in COPIES]
     for node in postorder(value):
         if node.dtype == "float32":
             wanted = 0.0 if isinstance(node, Select) else sum(id(node) in copy for copy in copies) / len(copies)
@@ -101,10 +106,9 @@ def test_a_share_is_the_copies_that_compute_a_part(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_a_part_is_used_as_often_as_it_is_written(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    value = select(drawn_condition(rng, 2), drawn_value(rng, 5, []), drawn_value(rng, 5, []))
+    value = drawn(seed)
     found = uses(value, [loop(ROW), loop(E)])
-    copies = [written(value, {ROW: i, E: e}) for i, e in itertools.product(range(5), range(12))]
+    copies = [written(value, numbers) for numbers in COPIES]
     for node in postorder(value):
         if node.dtype == "float32" and not isinstance(node, Select):
             assert found.get(id(node), 0.0) == pytest.approx(sum(copy[id(node)] for copy in copies) / len(copies)), str(node)
