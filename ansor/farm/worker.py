@@ -28,6 +28,12 @@ JOIN_SECONDS = 30.0
 REACH_SECONDS = 5.0
 AGAIN_SECONDS = 2.0
 ANSWER_SECONDS = 0.5
+CLOSING_SECONDS = 20.0
+"""How long a worker that was told to end may take to close its device and its connection, either of which may hang. Then it ends without."""
+
+ENDING_SECONDS = 30.0
+"""How long the process of a worker that was told to end may take. Then it is killed."""
+
 AGAIN = "; trying again"
 """The end of messages that say why a worker could not join."""
 
@@ -67,22 +73,41 @@ def supervise(command: Sequence[str], say: Say) -> int:
 
 def _watched(process: subprocess.Popen[bytes]) -> int:
     """Wait for the process, and return its exit status. SIGTERM and Ctrl-C end it; if this process is killed, it ends by itself (`_orphaned`)."""
-    told = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    told = signal.signal(signal.SIGTERM, _interrupt)
     try:
         return process.wait()
     except KeyboardInterrupt:
-        process.terminate()
-        return process.wait() and 130
+        return _ended(process) and 130
     finally:
         signal.signal(signal.SIGTERM, told)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    """Tell a process to end, and return its exit status. It is killed if it does not end in time, or if this process is told again to end."""
+    try:
+        process.terminate()
+        return process.wait(ENDING_SECONDS)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        process.kill()
+        return process.wait()
 
 
 async def _serve(settings: WorkerSettings, folder: Path, say: Say) -> None:
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
     ending = asyncio.Event()
+
+    def end() -> None:
+        if not ending.is_set():
+            _end_in_time(say)
+        ending.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ending.set)
-    orphaned = asyncio.create_task(_orphaned(ending))
+        loop.add_signal_handler(number, end)
+    orphaned = asyncio.create_task(_orphaned(end))
 
     def on_change() -> None:
         loop.call_soon_threadsafe(changed.set)
@@ -99,6 +124,19 @@ async def _serve(settings: WorkerSettings, folder: Path, say: Say) -> None:
         station.close()
 
 
+def _end_in_time(say: Say) -> None:
+    """End this process, without closing anything, if it still runs after `CLOSING_SECONDS`."""
+
+    def end() -> None:
+        with suppress(OSError):  # nobody may read it any more
+            say(f"the worker did not close within {CLOSING_SECONDS:g} s; it ends without")
+        os._exit(0)
+
+    timer = threading.Timer(CLOSING_SECONDS, end)
+    timer.daemon = True
+    timer.start()
+
+
 def _once(say: Say) -> Say:
     """Print each reason for not joining only once until the worker has joined: it tries every few seconds, for weeks if need be."""
     told: set[str] = set()
@@ -113,12 +151,12 @@ def _once(say: Say) -> Say:
     return tell
 
 
-async def _orphaned(ending: asyncio.Event) -> None:
+async def _orphaned(end: Callable[[], None]) -> None:
     """End if the process that started this one is gone, for whatever reason."""
     parent = os.getppid()
     while os.getppid() == parent:
         await asyncio.sleep(AGAIN_SECONDS)
-    ending.set()
+    end()
 
 
 async def _joined(settings: WorkerSettings, station: Station, folder: Path, changed: asyncio.Event, ending: asyncio.Event, say: Say) -> None:

@@ -89,3 +89,13 @@ def test_a_hot_device_comes_back_and_signals_end_a_farm_in_order(tmp_path: Path,
         assert ended(cluster.scheduler, signal.SIGINT) == (130, "ansor: stopped by Ctrl-C")
         left = cluster.run("farm", "status", cluster.url, pretends=IMPATIENT)
         assert left.returncode == 1 and "no scheduler answers there" in left.stderr
+
+
+def test_a_worker_whose_device_does_not_close_ends_all_the_same(tmp_path: Path) -> None:
+    hangs = "import time, ansor.farm.worker as worker; worker.CLOSING_SECONDS = 1.0; worker.Station.close = lambda self: time.sleep(1e6)"
+    with Cluster(tmp_path / "farm") as cluster:
+        worker = cluster.worker("stuck", f"pretended:stuck,{cluster.folder},1", pretends=hangs)
+        child = child_of(worker)
+        status, said = ended(worker, signal.SIGTERM)
+        assert status == 0 and said.endswith("the worker did not close within 1 s; it ends without")
+        assert not is_there(child)
