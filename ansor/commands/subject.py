@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import inspect
+import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -138,11 +139,13 @@ def load_file(path: str | Path) -> ModuleType:
     path = Path(path)
     if not path.is_file():
         raise DeclarationError(f"asked for {path}, which is not a file; give the path of a Python file")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    name = re.sub(r"\W", "_", f"ansor_file_{path.stem}")  # no module that anything imports has this name, as `profile` or `onnx` would
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.path.append(str(path.resolve().parent))  # a file can import its neighbours, as when Python runs it
     try:
+        sys.modules[module.__name__] = module  # dataclasses look their module up there
         spec.loader.exec_module(module)
     except AnsorError:
         raise

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,31 @@ def test_modules_and_their_classes_are_models_too(tmp_path: Path) -> None:
         subject = resolve(f"{path}:{name}")
         assert isinstance(subject, NetworkSubject) and type(subject.model()).__name__ in ("ReLU", "Net")
         assert subject.example_inputs() == (1,)
+
+
+DATACLASS = """
+from __future__ import annotations
+from dataclasses import dataclass
+from ansor import te
+
+@dataclass
+class Sizes:
+    n: int = 3
+
+def doubled():
+    x = te.placeholder((Sizes().n,), name="x")
+    return [x, te.compute((Sizes().n,), lambda i: x[i] * 2.0, name="y")]
+"""
+
+
+@pytest.mark.parametrize("name", ["with-dataclass", "json", "profile"])
+def test_a_file_can_have_dataclasses_and_hides_no_module_of_its_name(tmp_path: Path, name: str) -> None:
+    path, known = tmp_path / f"{name}.py", sys.modules.get(name)
+    path.write_text(DATACLASS)
+    for _ in range(2):
+        operator = resolve(str(path))
+        assert isinstance(operator, OperatorSubject) and len(operator.function()) == 2
+    assert sys.modules.get(name) is known
 
 
 def test_a_function_is_named_where_there_are_several(file: Path) -> None:
