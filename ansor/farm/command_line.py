@@ -41,7 +41,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("scheduler", metavar="HOST:PORT", help="where the scheduler listens")
     parser.add_argument("--key", required=True, help="the kind of board that jobs request, such as rk3399")
     parser.add_argument("--device", required=True, metavar="NAME", help="as in --devices of `ansor tune`: local, ssh://pi@board, gdb://localhost:3333")
-    parser.add_argument("--supervised", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--supervised", type=int, metavar="PROCESS", help=argparse.SUPPRESS)
     _add_certificates(parser)
     parser = command(actions, "status", "List the devices of a farm, with their state and last error.")
     parser.set_defaults(run=_status)
@@ -88,20 +88,21 @@ def _scheduler(given: argparse.Namespace) -> int:
 
 def _worker(given: argparse.Namespace) -> int:
     from ansor.farm.address import read_key, read_place
-    from ansor.farm.worker import WorkerSettings, serve, supervise
+    from ansor.farm.supervisor import supervise
+    from ansor.farm.worker import WorkerSettings, serve
     from ansor.measure.device_kinds import usable_kind
 
     def say(text: str) -> None:
         print(text, flush=True)
 
-    settings = WorkerSettings(read_place(given.scheduler, given.certificates), read_key(given.key), given.device)
+    settings = WorkerSettings(read_place(given.scheduler, given.certificates), read_key(given.key), given.device, given.supervised or 0)
     if usable_kind(given.device).several is not None:  # before it joins and clients see it
         raise DeviceError(f"asked for a worker with the device {given.device}, which stands for several devices; name one device, and start a worker for each")
-    if given.supervised:
+    if settings.supervisor:
         serve(settings, say)
         return 0
-    words = ["-m", "ansor", "farm", "worker", given.scheduler, "--key", given.key, "--device", given.device, "--supervised"]
-    return supervise([*words, *(["--certificates", given.certificates] if given.certificates else [])], say)
+    words = ["-m", "ansor", "farm", "worker", given.scheduler, "--key", given.key, "--device", given.device]
+    return supervise([*words, *(["--certificates", given.certificates] if given.certificates else []), "--supervised"], say)
 
 
 def _status(given: argparse.Namespace) -> int:

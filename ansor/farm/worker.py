@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import subprocess
-import sys
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +16,7 @@ from ansor.farm.address import SUSPENDED, SchedulerAddress, loopback_of, securit
 from ansor.farm.reach import reached
 from ansor.farm.scheduler import configure
 from ansor.farm.station import Station, become
+from ansor.farm.supervisor import ENDS, heeded
 from ansor.farm.versions import scheduler_difference
 from ansor.measure.work_directory import WorkDirectory
 
@@ -31,8 +28,8 @@ ANSWER_SECONDS = 0.5
 CLOSING_SECONDS = 20.0
 """How long a worker that was told to end may take to close its device and its connection, either of which may hang. Then it ends without."""
 
-ENDING_SECONDS = 30.0
-"""How long the process of a worker that was told to end may take. Then it is killed."""
+LEAVE_SECONDS = 10.0
+"""How long it may take to leave the scheduler."""
 
 AGAIN = "; trying again"
 """The end of messages that say why a worker could not join."""
@@ -42,11 +39,12 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """What a worker serves: the farm, the key and the text of its device."""
+    """What a worker serves: the farm, the key and the text of its device. supervisor: the number of the process that started this one."""
 
     place: SchedulerAddress
     key: str
     device: str
+    supervisor: int
 
 
 def serve(settings: WorkerSettings, say: Say) -> None:
@@ -59,43 +57,6 @@ def serve(settings: WorkerSettings, say: Say) -> None:
         asyncio.run(_serve(settings, work.path, say))
 
 
-def supervise(command: Sequence[str], say: Say) -> int:
-    """Run a worker in a separate process, and restart it if it ends by itself. Returns its exit status if it was told to end, or cannot start."""
-    while True:
-        started = time.monotonic()
-        process = subprocess.Popen([sys.executable, *command])
-        status = _watched(process)
-        if status in (0, 1, 2, 130, -signal.SIGINT, -signal.SIGTERM):
-            return max(status, 0)
-        say(f"the worker ended with status {status}; restarting it")
-        time.sleep(max(0.0, AGAIN_SECONDS - (time.monotonic() - started)))
-
-
-def _watched(process: subprocess.Popen[bytes]) -> int:
-    """Wait for the process, and return its exit status. SIGTERM and Ctrl-C end it; if this process is killed, it ends by itself (`_orphaned`)."""
-    told = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        return process.wait()
-    except KeyboardInterrupt:
-        return _ended(process) and 130
-    finally:
-        signal.signal(signal.SIGTERM, told)
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
-
-
-def _ended(process: subprocess.Popen[bytes]) -> int:
-    """Tell a process to end, and return its exit status. It is killed if it does not end in time, or if this process is told again to end."""
-    try:
-        process.terminate()
-        return process.wait(ENDING_SECONDS)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        process.kill()
-        return process.wait()
-
-
 async def _serve(settings: WorkerSettings, folder: Path, say: Say) -> None:
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
     ending = asyncio.Event()
@@ -105,9 +66,10 @@ async def _serve(settings: WorkerSettings, folder: Path, say: Say) -> None:
             _end_in_time(say)
         ending.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in ENDS:
         loop.add_signal_handler(number, end)
-    orphaned = asyncio.create_task(_orphaned(end))
+    heeded()
+    orphaned = asyncio.create_task(_orphaned(settings.supervisor, end))
 
     def on_change() -> None:
         loop.call_soon_threadsafe(changed.set)
@@ -122,19 +84,35 @@ async def _serve(settings: WorkerSettings, folder: Path, say: Say) -> None:
     finally:
         orphaned.cancel()
         station.close()
+        await _tasks_ended()
 
 
 def _end_in_time(say: Say) -> None:
     """End this process, without closing anything, if it still runs after `CLOSING_SECONDS`."""
 
-    def end() -> None:
-        with suppress(OSError):  # nobody may read it any more
+    def tell() -> None:
+        with suppress(OSError, ValueError):  # nobody may read it any more
             say(f"the worker did not close within {CLOSING_SECONDS:g} s; it ends without")
+
+    def end() -> None:
+        telling = threading.Thread(target=tell, daemon=True)  # it waits for ever for a reader of a full pipe
+        telling.start()
+        telling.join(1.0)
         os._exit(0)
 
     timer = threading.Timer(CLOSING_SECONDS, end)
     timer.daemon = True
     timer.start()
+
+
+async def _tasks_ended() -> None:
+    """Cancel the tasks that Dask has left. `asyncio.run` does so once, and then waits for ever for one that waits for a worker whose closing was cancelled."""
+    for _ in range(3):
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=1.0)
 
 
 def _once(say: Say) -> Say:
@@ -151,10 +129,9 @@ def _once(say: Say) -> Say:
     return tell
 
 
-async def _orphaned(end: Callable[[], None]) -> None:
+async def _orphaned(supervisor: int, end: Callable[[], None]) -> None:
     """End if the process that started this one is gone, for whatever reason."""
-    parent = os.getppid()
-    while os.getppid() == parent:
+    while os.getppid() == supervisor:
         await asyncio.sleep(AGAIN_SECONDS)
     end()
 
@@ -169,7 +146,7 @@ async def _joined(settings: WorkerSettings, station: Station, folder: Path, chan
         await reached(settings.place, "worker", REACH_SECONDS)
     except DeviceError as error:
         say(f"{error}{AGAIN}")
-        await asyncio.sleep(AGAIN_SECONDS)
+        await _pause(ending)
         return
     worker = Worker(
         settings.place.url, nthreads=2, resources={f"{SUSPENDED}{settings.key}" if suspended else settings.key: 1}, dashboard=False,
@@ -180,12 +157,11 @@ async def _joined(settings: WorkerSettings, station: Station, folder: Path, chan
         wrong = scheduler_difference(await asyncio.wait_for(worker.scheduler.versions(), REACH_SECONDS))
     except (OSError, TimeoutError) as error:
         say(f"no scheduler answers at {settings.place.url} ({type(error).__name__}){AGAIN}")
-        with suppress(Exception):
-            await asyncio.wait_for(worker.close(), 5)
-        await asyncio.sleep(AGAIN_SECONDS)
+        await _left(worker.close())
+        await _pause(ending)
         return
     if wrong:
-        await worker.close()
+        await _left(worker.close())
         raise DeviceError(f"asked for a worker of the farm at {settings.place.url}, whose scheduler has {wrong}")
     say(f"{settings.device} is suspended: {suspended}" if suspended else f"{settings.device} serves {settings.key} at {settings.place.url}")
     waits = [asyncio.create_task(one) for one in (worker.finished(), changed.wait(), ending.wait())]
@@ -195,8 +171,18 @@ async def _joined(settings: WorkerSettings, station: Station, folder: Path, chan
         one.cancel()
     if changed.is_set():
         await asyncio.sleep(ANSWER_SECONDS)  # so that the client of the last job learns why the device is suspended
+    await _left(worker.close_gracefully() if not ending.is_set() else worker.close(executor_wait=False))
+
+
+async def _left(leaving: Awaitable[object]) -> None:
     with suppress(Exception):
-        await asyncio.wait_for(worker.close_gracefully() if not ending.is_set() else worker.close(executor_wait=False), 10)
+        await asyncio.wait_for(leaving, LEAVE_SECONDS)
+
+
+async def _pause(ending: asyncio.Event) -> None:
+    """Wait before the next attempt to join, but not if this process is told to end."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(ending.wait(), AGAIN_SECONDS)
 
 
 async def _started(worker: Any) -> None:

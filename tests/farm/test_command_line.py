@@ -73,5 +73,5 @@ def test_certificates_that_cannot_be_read_are_told(capsys: pytest.CaptureFixture
         ("mixed", "client.pem and .*client.key: they do not belong together"), ("rubbish", "client.pem and .*client.key: they are not PEM"),
         ("nobody", "authority.pem: it holds no certificate"),
     ):  # fmt: skip
-        for words in (HERE, ("status", "127.0.0.1:1"), (*WORKER, "--key", "a", "--device", "local", "--supervised")):
+        for words in (HERE, ("status", "127.0.0.1:1"), (*WORKER, "--key", "a", "--device", "local", "--supervised", "1")):
             assert re.search(sentence, said(capsys, *words, "--certificates", str(tmp_path / name)))

@@ -99,3 +99,9 @@ def test_a_worker_whose_device_does_not_close_ends_all_the_same(tmp_path: Path) 
         status, said = ended(worker, signal.SIGTERM)
         assert status == 0 and said.endswith("the worker did not close within 1 s; it ends without")
         assert not is_there(child)
+
+
+def test_a_worker_whose_supervisor_ended_before_it_started_ends(tmp_path: Path) -> None:
+    with Cluster(tmp_path / "farm") as cluster:
+        ran = cluster.run("farm", "worker", cluster.url, "--key", "left", "--device", f"pretended:left,{cluster.folder},1", "--supervised", str(2**30))
+        assert ran.returncode == 0, ran.stderr
