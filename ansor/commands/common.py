@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ansor.commands.subject import NetworkSubject, Subject
-from ansor.errors import AnsorError, DeclarationError, RecordError
+from ansor.errors import AnsorError, DeclarationError, ModelError, RecordError
 from ansor.ir.dag import c_identifier, tidy_identifier
 from ansor.measure.interleaved import interleaved
 from ansor.measure.record import Loaded
@@ -22,7 +22,7 @@ from ansor.run.program import results
 from ansor.run.progress import say
 from ansor.run.states import TaskState
 from ansor.support.loaded import torch_needed
-from ansor.support.text import counted, with_article
+from ansor.support.text import counted, first_line, with_article
 from ansor.targets.base import Target, parse_target
 from ansor.zoo.catalogue import NETWORKS, OPERATORS
 
@@ -164,7 +164,7 @@ class Comparison:
 
 
 def compare(network: CompiledNetwork, model: object, inputs: ExampleInputs, threads: int) -> Comparison:
-    """Run both on the inputs, alternately. PyTorch runs on the same number of threads and in evaluation mode."""
+    """Run both on the inputs, alternately. PyTorch runs on the same number of threads and in evaluation mode. Raises ModelError if it refuses the inputs."""
     import torch
 
     from ansor.graph.export import split_inputs
@@ -172,18 +172,29 @@ def compare(network: CompiledNetwork, model: object, inputs: ExampleInputs, thre
 
     if not callable(model):
         raise AnsorError(f"asked to compare with a {type(model).__name__}, which cannot be called; give a torch.nn.Module")
+    if isinstance(model, torch.export.ExportedProgram):
+        model = model.module()
     args, kwargs = split_inputs(inputs)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         with torch.no_grad(), evaluating(model):
-            error = largest_error(network(*args, **kwargs), model(*args, **kwargs))
+            error = largest_error(network(*args, **kwargs), _called(model, args, kwargs))
             steps = StepClock(network, (args, kwargs))
             sides: dict[str, Callable[[], object]] = {"ours": lambda: network(*args, **kwargs), "steps": steps, "torch": lambda: model(*args, **kwargs)}
             times = interleaved(sides, ROUNDS, warm=WARM)
     finally:
         torch.set_num_threads(before)
     return Comparison(times["ours"].median, times["torch"].median, error, steps.seconds)
+
+
+def _called(model: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+    """The model's result. Its own code runs here, so any error may be raised."""
+    try:
+        return model(*args, **kwargs)
+    except Exception as error:
+        why = f"the model itself fails on its example inputs with {type(error).__name__}: {first_line(error)}"
+        raise ModelError(f"asked to compare the compiled network with PyTorch, but {why}; give inputs that the model takes") from error
 
 
 @contextmanager

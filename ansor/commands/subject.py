@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib.util
 import inspect
 import re
@@ -76,6 +77,8 @@ def resolve(text: str, args: tuple[int | str, ...] = ()) -> Subject:
     if path.endswith(".py"):
         return _from_file(Path(path), function, args)
     if path.endswith(".onnx"):
+        if function:
+            raise DeclarationError(f"asked for {text}, but an ONNX file holds one model and no functions; leave :{function} out")
         return _network(Path(path).stem, *_of_onnx(Path(path)), args)
     found = find(text)
     if isinstance(found, ZooOperator):
@@ -123,6 +126,9 @@ def _from_file(path: Path, name: str, args: tuple[int | str, ...]) -> Subject:
         return replace(_operator(chosen, value, args), file=path.stem, rules=_sketch_rules(module, path))
     if not hasattr(module, "example_inputs"):
         raise DeclarationError(f"{path} has {chosen} but no example_inputs(); add a function that returns the model's inputs as a tuple of tensors")
+    if not callable(module.example_inputs):
+        kind = with_article(type(module.example_inputs).__name__)
+        raise DeclarationError(f"{path} has example_inputs, which is {kind}; make it a function that returns the model's inputs as a tuple of tensors")
     network = _network(path.stem, value if inspect.isroutine(value) or inspect.isclass(value) else lambda: value, module.example_inputs, args)
     return replace(network, calibration=_explained(f"{path.stem}: calibration", module.calibration) if hasattr(module, "calibration") else None)
 
@@ -139,7 +145,8 @@ def load_file(path: str | Path) -> ModuleType:
     path = Path(path)
     if not path.is_file():
         raise DeclarationError(f"asked for {path}, which is not a file; give the path of a Python file")
-    name = re.sub(r"\W", "_", f"ansor_file_{path.stem}")  # no module that anything imports has this name, as `profile` or `onnx` would
+    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]  # so that no module that anything imports has this name, and no other file
+    name = re.sub(r"\W", "_", f"{path.stem}_{digest}")
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -172,6 +179,8 @@ def _explained(name: str, function: Callable[P, R]) -> Callable[P, R]:
             raise
         except AnsorError:
             raise
+        except SystemExit as error:
+            raise DeclarationError(f"{name}({', '.join(map(str, args))}) ends the program (exit {error.code}); return from the function instead") from None
         except Exception as error:  # the user's own code, as above
             given = ", ".join(map(str, args))
             raise DeclarationError(f"{name}({given}) fails with {type(error).__name__}: {error}{_place(error)}; fix the function") from error
@@ -180,8 +189,8 @@ def _explained(name: str, function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _place(error: BaseException, only: str = "") -> str:
-    """` (file.py, line 7)`: the last line that ran, in the file named `only` if that is given."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not only or Path(frame.filename).name == only]
+    """` (file.py, line 7)`: the last line that ran, in the file named `only` if that is given. "" if no line of the user's ran, as with wrong arguments."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__ and (not only or Path(frame.filename).name == only)]
     return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
 
 

@@ -21,6 +21,7 @@ from torch.utils import _pytree as pytree
 from ansor.errors import ModelError
 from ansor.graph.in_place import without_writes
 from ansor.graph.opened import closed, opened
+from ansor.graph.own_values import changes_noted
 from ansor.graph.training import acting_on_mode
 from ansor.support.settings import shows_torch_logs
 from ansor.support.text import counted, first_line, listed, with_article
@@ -122,7 +123,10 @@ def exported(model: object, example_inputs: ExampleInputs, say: Report) -> Expor
     try:
         for part in training:
             part.training = False
-        program, is_opened = _program(module, args, kwargs)
+        with changes_noted(module) as changes:
+            program, is_opened = _program(module, args, kwargs)
+    except SystemExit as error:
+        raise ModelError(f"asked to export {_name(model)}, which ends the program (exit {error.code}) when it is called; take that out of it") from None
     except ModelError:  # from `ansor.onnx.module`, which is exported like any other module
         raise
     except Exception as error:  # the model's own code runs here, so any error may be raised
@@ -132,6 +136,8 @@ def exported(model: object, example_inputs: ExampleInputs, say: Report) -> Expor
     finally:
         for part in training:
             part.training = True
+    if changed := next(filter(None, changes), ""):
+        say(f"{_name(model)} changes its own values as it runs, {changed}, but the network always computes what this one call did")
     own = model if isinstance(model, torch.nn.Module) else None
     return Exported(program, (args, kwargs), parameters_of(model), is_opened, own)
 

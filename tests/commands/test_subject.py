@@ -131,6 +131,7 @@ def test_a_function_that_fails_says_where(file: Path) -> None:
         ("class Net: ...\nclass Head: ...", r"no model\(\); it has the classes Net, Head; add functions model\(\) and example_inputs\(\)"),
         ("class Net: ...\ndef example_inputs(): ...", r"no model\(\); it has the class Net; add functions"),
         ("def model(): ...", r"no example_inputs\(\)"),
+        ("def model(): ...\nexample_inputs = (1,)", r"bad.py has example_inputs, which is a tuple; make it a function that returns"),
     ],
 )
 def test_files_that_do_not_serve(tmp_path: Path, content: str, message: str) -> None:
@@ -138,6 +139,22 @@ def test_files_that_do_not_serve(tmp_path: Path, content: str, message: str) -> 
     path.write_text(content)
     with pytest.raises(AnsorError, match=message):
         resolve(str(path))
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    ("def f(n=3): raise SystemExit(4)", r"^f\(3\) ends the program \(exit 4\); return from the function instead$"),
+    ("def model(n): ...\ndef example_inputs(): ...", r"bad: model\(\) fails with TypeError: model\(\) missing 1 required .*: 'n'; fix the function$"),
+])  # fmt: skip
+def test_functions_that_do_not_return(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "bad.py").write_text(content)
+    subject = resolve(str(tmp_path / "bad.py"))
+    with pytest.raises(AnsorError, match=message):
+        subject.function(*subject.args) if isinstance(subject, OperatorSubject) else subject.model()
+
+
+def test_an_onnx_file_has_no_functions() -> None:
+    with pytest.raises(AnsorError, match=r"asked for net.onnx:main, but an ONNX file holds one model and no functions; leave :main out"):
+        resolve("net.onnx:main")
 
 
 def test_what_is_not_there() -> None:
