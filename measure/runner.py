@@ -178,8 +178,8 @@ class Runner(Closing):
     def _ask_with_task(self, request: RunRequest, patience: float) -> Reply:
         reply = self._ask(request, patience)
         if reply.get("unknown_task"):  # a new worker, or one that has handled many tasks since
-            self._ask(self._tasks[request["task"]], REFERENCE_SECONDS + 60)
-            reply = self._ask(request, patience)
+            defined = self._ask(self._tasks[request["task"]], REFERENCE_SECONDS + 60)
+            reply = defined if defined["failure"] is not None else self._ask(request, patience)
         return reply
 
     def _ask(self, request: Request, patience: float) -> Reply:

@@ -21,6 +21,7 @@ _CURES = {
         ("read-only file system", "readonlyfilesystem", "input/output error"), "let ANSOR_CACHE and TMPDIR point to a writable disk",
     ),
     "processes": (("resource temporarily unavailable", "unable to spawn", "cannot fork", "fork: retry"), "raise `ulimit -u`, or end other processes"),
+    "memory for arrays of such sizes": (("unable to allocate",), "free memory, or use smaller sizes"),
     "memory": (
         (
             "cannot allocate memory", "memoryerror", "out of memory", "outofmemory", "systemresources", "bad_alloc", "virtual memory exhausted", "sigkill",

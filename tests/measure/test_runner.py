@@ -1,11 +1,13 @@
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ansor.codegen.source import CSource
+from ansor.measure.machine_trouble import KIND
 from ansor.measure.protocol import call_data
 from ansor.measure.runner import InputOptions, Run, Runner
 
@@ -102,6 +104,14 @@ def test_a_failing_reference_fails_its_task(runner: Runner, build: Callable[[CSo
     good = source_of(GOOD)
     result = runner.run("broken", good, build(good))
     assert result.failure is not None and result.failure.kind == "reference" and "SIGABRT" in result.failure.text
+
+
+def test_arrays_that_no_machine_has_room_for_are_told(runner: Runner, build: Callable[[CSource], Path], source_of: Callable[..., CSource]) -> None:
+    source = source_of(GOOD)
+    runner.define("large", replace(source, arguments=tuple(replace(one, shape=(1 << 50,)) for one in source.arguments)))
+    failure = runner.run("large", source, build(source)).failure
+    assert failure is not None and failure.kind == KIND
+    assert "Unable to allocate" in failure.text and "free memory, or use smaller sizes" in failure.text
 
 
 FORMULA = "for (long i = 0; i < n; ++i) c[i] = {};"
