@@ -189,10 +189,10 @@ def compare(network: CompiledNetwork, model: object, inputs: ExampleInputs, thre
 
 
 def _called(model: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> object:
-    """The model's result. Its own code runs here, so any error may be raised."""
+    """The model's result. Raises ModelError if it fails."""
     try:
         return model(*args, **kwargs)
-    except Exception as error:
+    except Exception as error:  # the model's own code runs here, so any error may be raised
         why = f"the model itself fails on its example inputs with {type(error).__name__}: {first_line(error)}"
         raise ModelError(f"asked to compare the compiled network with PyTorch, but {why}; give inputs that the model takes") from error
 

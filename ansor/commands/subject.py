@@ -171,6 +171,7 @@ def _explained(name: str, function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = ", ".join(map(str, args))
         try:
             return function(*args, **kwargs)
         except DeclarationError as error:
@@ -180,9 +181,8 @@ def _explained(name: str, function: Callable[P, R]) -> Callable[P, R]:
         except AnsorError:
             raise
         except SystemExit as error:
-            raise DeclarationError(f"{name}({', '.join(map(str, args))}) ends the program (exit {error.code}); return from the function instead") from None
+            raise DeclarationError(f"{name}({given}) ends the program (exit {error.code}); return from the function instead") from None
         except Exception as error:  # the user's own code, as above
-            given = ", ".join(map(str, args))
             raise DeclarationError(f"{name}({given}) fails with {type(error).__name__}: {error}{_place(error)}; fix the function") from error
 
     return call

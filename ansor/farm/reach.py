@@ -14,7 +14,8 @@ FIRST_WORDS_SECONDS = 2.0
 
 
 def reach(place: SchedulerAddress, role: str, seconds: float) -> None:
-    """Connect and disconnect. role: whose certificate to show. Raises DeviceError if there is no connection within that time."""
+    """Connect and disconnect. role: whose certificate to show. Raises DeviceError if there is no connection within that time, or if the
+    peer then says nothing for `FIRST_WORDS_SECONDS`."""
     with ThreadPoolExecutor(1) as other:  # this thread may already run an event loop, as in notebooks
         other.submit(asyncio.run, reached(place, role, seconds)).result()
 

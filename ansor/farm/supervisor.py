@@ -34,8 +34,8 @@ def supervise(command: Sequence[str], say: Callable[[str], None]) -> int:
         time.sleep(max(0.0, AGAIN_SECONDS - (time.monotonic() - started)))
 
 
-def heeded() -> None:
-    """Let the signals of `ENDS` reach this process. They wait from its start until it has its handlers, and calls this."""
+def unblock_signals() -> None:
+    """Let the signals of `ENDS` reach this process. They are blocked from its start until it has its handlers, and calls this."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDS)
 
 
@@ -44,7 +44,7 @@ def _watched(command: Sequence[str]) -> int:
     process: subprocess.Popen[bytes] | None = None
     told = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        with _waiting():
+        with _signals_blocked():
             process = subprocess.Popen(command)
         return process.wait()
     except KeyboardInterrupt:
@@ -54,13 +54,13 @@ def _watched(command: Sequence[str]) -> int:
 
 
 @contextmanager
-def _waiting() -> Iterator[None]:
-    """The signals of `ENDS` wait until this block ends: before that, a process that it starts could not be told. That process inherits this (`heeded`)."""
+def _signals_blocked() -> Iterator[None]:
+    """The signals of `ENDS` arrive when this block ends, so that the process it starts can be told. That process starts with them blocked, too."""
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDS)
+        unblock_signals()
 
 
 def _interrupt(number: int, frame: object) -> None:

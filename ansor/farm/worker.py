@@ -16,7 +16,7 @@ from ansor.farm.address import SUSPENDED, SchedulerAddress, loopback_of, securit
 from ansor.farm.reach import reached
 from ansor.farm.scheduler import configure
 from ansor.farm.station import Station, become
-from ansor.farm.supervisor import ENDS, heeded
+from ansor.farm.supervisor import ENDS, unblock_signals
 from ansor.farm.versions import scheduler_difference
 from ansor.measure.work_directory import WorkDirectory
 
@@ -68,7 +68,7 @@ async def _serve(settings: WorkerSettings, folder: Path, say: Say) -> None:
 
     for number in ENDS:
         loop.add_signal_handler(number, end)
-    heeded()
+    unblock_signals()
     orphaned = asyncio.create_task(_orphaned(settings.supervisor, end))
 
     def on_change() -> None:
