@@ -105,3 +105,11 @@ def test_a_worker_whose_supervisor_ended_before_it_started_ends(tmp_path: Path) 
     with Cluster(tmp_path / "farm") as cluster:
         ran = cluster.run("farm", "worker", cluster.url, "--key", "left", "--device", f"pretended:left,{cluster.folder},1", "--supervised", str(2**30))
         assert ran.returncode == 0, ran.stderr
+
+
+def test_a_worker_whose_connections_do_not_close_ends_in_order(tmp_path: Path) -> None:
+    hangs = ("import asyncio, ansor.farm.worker as worker, distributed.core as core; worker.LEAVE_SECONDS = 1.0; "
+             "core.ConnectionPool.close = lambda self: asyncio.sleep(1e6)")  # fmt: skip
+    with Cluster(tmp_path / "farm") as cluster:
+        status, said = ended(cluster.worker("stuck", f"pretended:stuck,{cluster.folder},1", pretends=hangs), signal.SIGTERM)
+        assert status == 0 and "it ends without" not in said
