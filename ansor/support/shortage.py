@@ -13,26 +13,25 @@ _ERRNOS = {
     errno.EACCES,
 }  # fmt: skip
 
-_CURES = {
-    "file descriptors": (("too many open files", "fdquotaexceeded"), "raise `ulimit -n`, or close files"),
-    "space under the file size limit": (("file too large", "filetoobig", "sigxfsz"), "raise `ulimit -f`"),
-    "disk space": (("no space left", "nospaceleft", "disk quota exceeded", "diskquota"), "free space where ANSOR_CACHE and TMPDIR point"),
-    "writable disks": (
-        ("read-only file system", "readonlyfilesystem", "input/output error"), "let ANSOR_CACHE and TMPDIR point to a writable disk",
-    ),
-    "processes": (("resource temporarily unavailable", "unable to spawn", "cannot fork", "fork: retry"), "raise `ulimit -u`, or end other processes"),
-    "memory for arrays of such sizes": (("unable to allocate",), "free memory, or use smaller sizes"),
-    "memory": (
+_CURES = (
+    ("file descriptors", ("too many open files", "fdquotaexceeded"), "raise `ulimit -n`, or close files"),
+    ("space under the file size limit", ("file too large", "filetoobig", "sigxfsz"), "raise `ulimit -f`"),
+    ("disk space", ("no space left", "nospaceleft", "disk quota exceeded", "diskquota"), "free space where ANSOR_CACHE and TMPDIR point"),
+    ("writable disks", ("read-only file system", "readonlyfilesystem", "input/output error"), "let ANSOR_CACHE and TMPDIR point to a writable disk"),
+    ("processes", ("resource temporarily unavailable", "unable to spawn", "cannot fork", "fork: retry"), "raise `ulimit -u`, or end other processes"),
+    ("memory", ("unable to allocate",), "free memory, or use smaller sizes"),  # NumPy's words for an array
+    (
+        "memory",
         (
             "cannot allocate memory", "memoryerror", "out of memory", "outofmemory", "systemresources", "bad_alloc", "virtual memory exhausted", "sigkill",
             "killed signal", "terminated unexpectedly",
         ),
         "free memory, or lower ANSOR_JOBS",
     ),
-}  # fmt: skip
-"""What may run out; for each, what tools report then, in lower case, and what to do."""
+)  # fmt: skip
+"""What may run out, what tools report then, in lower case, and what to do. The first whose words occur counts."""
 
-_SIGNS = (*(sign for signs, _ in _CURES.values() for sign in signs), "file too short", "invalid elf header")
+_SIGNS = (*(sign for _, signs, _ in _CURES for sign in signs), "file too short", "invalid elf header")
 
 
 def is_trouble_of_system(error: BaseException) -> bool:
@@ -52,7 +51,7 @@ def is_shortage(text: str) -> bool:
 
 def sentence(text: str) -> str:
     """The error that stops a run, in one sentence: what is missing, the tool's text, and what to do."""
-    for what, (signs, cure) in _CURES.items():
+    for what, signs, cure in _CURES:
         if _has(text, signs):
             said = next((line for line in text.splitlines() if _has(line, signs)), text)  # tools print warnings first
             return f"the machine has run out of {what}, which is not the program's fault: {_brief(said)}; {cure}, and run the same again"
