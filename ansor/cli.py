@@ -292,7 +292,7 @@ def _add_tune(commands: Commands) -> None:
     parser.add_argument("--devices", metavar="NAME,...", action=DevicesOption,
                         help="devices to measure on, for the --target before this option (default: the target's own; `ansor devices` lists them)")
     parser.add_argument("--seed", type=natural, default=0, help="seed of the search (default 0)")
-    parser.add_argument("--early-stop", type=positive, metavar="N", help="stop after N trials without a better program (operators)")
+    parser.add_argument("--early-stop", type=positive, metavar="N", help="stop the search of an operator after N trials without a better program")
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
     _add_model(parser)
     parser.add_argument("--no-library", action="store_true", help="run our kernels even where PyTorch's own are faster (networks)")
@@ -304,7 +304,8 @@ def _add_compile(commands: Commands) -> None:
     parser = command(commands, "compile", COMPILE_HELP)
     _add_subject(parser)
     _add_target(parser, reads=True)
-    parser.add_argument("--records", metavar="FILE", help="record file of an earlier `ansor tune` (default: NAME.jsonl if it exists)")
+    parser.add_argument("--records", metavar="FILE",
+                        help="record file of an earlier `ansor tune` (default: NAME.jsonl; a network keeps there which of PyTorch's kernels are faster)")
     parser.add_argument("--output", metavar="DIR", help="save kernels and C sources there")
     parser.add_argument("--export", metavar="DIR", help="only write C there that needs no Python: a network for several instruction sets, or an operator")
     parser.add_argument("--constants", metavar="FILE.npz", help="values of an operator's constants, by name, for --export")

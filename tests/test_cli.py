@@ -447,3 +447,11 @@ def test_a_network_is_exported_as_c(capsys: pytest.CaptureFixture[str], folder: 
     assert main(["compile", "net.py", "--export", "out", "--isas", "x86-64-v3", "--threads", "2"]) == 0
     assert capsys.readouterr().out.startswith("exported to out in ")
     assert sorted(path.name for path in (folder / "out" / "kernels").iterdir()) == ["c99", "x86-64-v3"]
+
+
+@pytest.mark.torch
+@pytest.mark.compiler
+def test_a_network_is_compiled_where_nothing_can_be_written(capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/proc")
+    assert main(["compile", str(folder / "net.py"), "--threads", "1", "--no-compare"]) == 0
+    assert "which of PyTorch's kernels are faster is not kept: records cannot be written to net.jsonl: " in capsys.readouterr().out

@@ -16,7 +16,7 @@ from ansor.commands.int8 import is_int8, run_int8
 from ansor.commands.recorded_target import target_for
 from ansor.commands.subject import NetworkSubject, OperatorSubject, resolve
 from ansor.commands.tune import compare_with_torch
-from ansor.errors import ArgumentError
+from ansor.errors import ArgumentError, RecordError
 from ansor.measure.record import check_file
 from ansor.measure.record_place import make_place
 from ansor.run.choosing import chosen, recorded_state, say_guesses, say_unused
@@ -31,6 +31,8 @@ from ansor.targets.base import Target
 def run_compile(given: argparse.Namespace) -> int:
     """Build an operator or a network from recorded programs, without measuring."""
     console = make_console()
+    if given.export is not None and given.output is not None:
+        raise ArgumentError(f"asked for both --output {given.output} and --export {given.export}; give one of them")
     if given.export is not None and not is_int8(given):
         return run_export(given, console)
     if given.export is not None or given.isas is not None:
@@ -72,12 +74,9 @@ def _compile_network(given: argparse.Namespace, subject: NetworkSubject, target:
         model, inputs = made(subject)
     states: list[TaskState] = []
     start = time.monotonic()
-    if not given.no_library:
-        make_place(records)  # the choice of PyTorch's kernels is kept there, too
-    kept = records if records.exists() else None
     network = api.compile(
-        model, inputs, target, trials=0, records=kept, cost_model=given.model, library=not given.no_library, progress=ProgressView(console),
-        on_tasks=states.extend,
+        model, inputs, target, trials=0, records=_kept(given, records, console), cost_model=given.model, library=not given.no_library,
+        progress=ProgressView(console), on_tasks=states.extend,
     )  # fmt: skip
     say_origin(states, target, console)
     console.print(f"compiled in {format_seconds(time.monotonic() - start)}")
@@ -85,6 +84,18 @@ def _compile_network(given: argparse.Namespace, subject: NetworkSubject, target:
     if not given.no_compare:
         compare_with_torch(subject.name, (network, model, inputs), states, target, console)
     return 0
+
+
+def _kept(given: argparse.Namespace, records: Path, console: Console) -> Path | None:
+    """The record file, which is made if it is missing: the choice of PyTorch's kernels is kept there, too. None where none can be made, or none is needed."""
+    if not given.no_library:
+        try:
+            make_place(records)
+        except RecordError as error:
+            if given.records or records.exists():
+                raise
+            say(console, f"which of PyTorch's kernels are faster is not kept: {error}")
+    return records if records.exists() else None
 
 
 def _save(given: argparse.Namespace, states: list[TaskState], target: Target, console: Console) -> None:

@@ -27,10 +27,12 @@ from ansor.support.text import with_article
 
 
 def is_int8(given: argparse.Namespace) -> bool:
-    """Whether to compile the subject as an int8 network. Raises ArgumentError for --arena without one."""
+    """Whether to compile the subject as an int8 network. Raises ArgumentError for options of one without one."""
     found = bool(given.int8) or given.subject.endswith(".pt2") or (given.subject.endswith(".onnx") and not is_float(given.subject))
-    if given.arena and not found:
-        raise ArgumentError(f"asked for --arena {given.arena} for {given.subject}, which is not an int8 network: add --int8, or leave --arena out")
+    for option, value in (("--arena", given.arena), ("--run", given.selftest), ("--on", given.on)):
+        if value and not found:
+            asked = option if value is True else f"{option} {value}"
+            raise ArgumentError(f"asked for {asked} for {given.subject}, which is not an int8 network: add --int8, or leave {option} out")
     return found
 
 

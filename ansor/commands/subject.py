@@ -9,7 +9,8 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +18,7 @@ from typing import ParamSpec, TypeVar
 
 from ansor.errors import AnsorError, DeclarationError
 from ansor.rules.base import SketchRule
-from ansor.support.text import counted, with_article
+from ansor.support.text import counted, one_line, with_article
 from ansor.targets.base import Target
 from ansor.tasks.declared import check_call
 from ansor.tasks.task import SearchTask
@@ -153,17 +154,36 @@ def load_file(path: str | Path) -> ModuleType:
     sys.path.append(str(path.resolve().parent))  # a file can import its neighbours, as when Python runs it
     try:
         sys.modules[module.__name__] = module  # dataclasses look their module up there
-        spec.loader.exec_module(module)
+        with _arguments_of(path):
+            spec.loader.exec_module(module)
     except AnsorError:
         raise
     except SystemExit as error:
         sentence = f"asked to read {path}, which ends the program (exit {error.code}) when it is run; guard that code with if __name__ == '__main__'"
         raise DeclarationError(sentence) from None
     except Exception as error:  # the file's own code runs here, so any error may be raised
-        tvm = isinstance(error, ModuleNotFoundError) and error.name == "tvm"
-        cure = "; for a script of TVM write `from ansor.compat import tvm`, and `from ansor.compat.tvm import te`, ..." if tvm else ""
-        raise DeclarationError(f"asked to read {path}, which fails with {type(error).__name__}: {error}{_place(error, path.name)}{cure}") from error
+        raise DeclarationError(f"asked to read {path}, which fails with {one_line(error)}{_place(error, path.name)}{_cure(error)}") from error
     return module
+
+
+def _cure(error: Exception) -> str:
+    """What to do about a file that fails as it is read, if that is known."""
+    if isinstance(error, ModuleNotFoundError) and error.name == "tvm":
+        return "; for a script of TVM write `from ansor.compat import tvm`, and `from ansor.compat.tvm import te`, ..."
+    if isinstance(error, ImportError) and "attempted relative import" in str(error):
+        return "; the file is run by itself, with its folder on Python's path: write `from name import ...` without the dot"
+    return ""
+
+
+@contextmanager
+def _arguments_of(path: Path) -> Iterator[None]:
+    """Inside this block `sys.argv` is that of `python FILE.py`: a file may read its options when it is run, and ansor's are not for it."""
+    before = sys.argv
+    sys.argv = [str(path)]
+    try:
+        yield
+    finally:
+        sys.argv = before
 
 
 def _explained(name: str, function: Callable[P, R]) -> Callable[P, R]:
@@ -183,7 +203,7 @@ def _explained(name: str, function: Callable[P, R]) -> Callable[P, R]:
         except SystemExit as error:
             raise DeclarationError(f"{name}({given}) ends the program (exit {error.code}); return from the function instead") from None
         except Exception as error:  # the user's own code, as above
-            raise DeclarationError(f"{name}({given}) fails with {type(error).__name__}: {error}{_place(error)}; fix the function") from error
+            raise DeclarationError(f"{name}({given}) fails with {one_line(error)}{_place(error)}; fix the function") from error
 
     return call
 

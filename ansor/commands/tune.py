@@ -82,7 +82,7 @@ def _tune_network(given: argparse.Namespace, subject: NetworkSubject, target: Ta
     tuned: list[TaskState] = []
     network = api.compile(
         model, inputs, target, trials=_trials(given, NETWORK_TRIALS), minutes=given.minutes, min_gain=given.min_gain, records=records,
-        devices=device_names(given), seed=given.seed, cost_model=given.model, library=not given.no_library,
+        devices=device_names(given), seed=given.seed, early_stop=given.early_stop, cost_model=given.model, library=not given.no_library,
         progress=ProgressView(console, target), on_tasks=tuned.extend,
     )  # fmt: skip
     console.print(task_table(tuned, peak))

@@ -5,17 +5,17 @@ They run on the number of threads given to `torch.set_num_threads`, and under th
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ansor.support.silence import silence
 from ansor.support.text import first_line
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _exported(call: ModelCall, path: Path) -> Path:
     """Export with PyTorch's older exporter, whose files ONNX Runtime supports best, or with its newer one if that fails."""
     import torch
 
-    with warnings.catch_warnings(), redirect_stdout(sys.stderr):
+    with warnings.catch_warnings(), silence():  # where it fails it prints the whole graph, thousands of lines
         warnings.simplefilter("ignore")
         try:
             torch.onnx.export(call.model, call.args, str(path), kwargs=dict(call.kwargs), dynamo=False, opset_version=17)  # type: ignore[arg-type]  # or a function

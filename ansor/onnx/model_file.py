@@ -85,8 +85,22 @@ def read_onnx(path: str | Path, make: Callable[[Any], Made]) -> Made:
     except ModelError:
         raise
     except Exception as error:  # protobuf, the checker and damaged tensors each raise their own kind
+        if missing := _missing_weights(Path(path)):
+            raise ModelError(f"asked to read {path}, whose weights are in {missing}, which is missing; put that file beside it") from error
         cure = "export it again" if Path(path).suffix == ".onnx" else "files are .onnx here, and Python files are for the command `ansor compile`"
         raise ModelError(f"asked to read {path}, which is not a valid ONNX model: {' '.join(str(error).split())[:200]}; {cure}") from error
+
+
+def _missing_weights(path: Path) -> Path | None:
+    """The first file with weights of the model that does not exist, None if all do, or nothing can be read."""
+    import onnx
+
+    try:
+        constants = onnx.load(str(path), load_external_data=False).graph.initializer
+    except Exception:  # as in `read_onnx`
+        return None
+    files = [path.parent / each.value for one in constants for each in one.external_data if each.key == "location"]
+    return next((file for file in files if not file.is_file()), None)
 
 
 def model_of(proto: Any, name: str = "network") -> Model:

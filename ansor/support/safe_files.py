@@ -60,7 +60,11 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     if mode is None and path.is_file():
         mode = stat.S_IMODE(path.stat().st_mode)
     name = str(path.parent / f".{path.name}.{secrets.token_urlsafe(6)}")
-    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else PRIVATE_FILE)
+    try:
+        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else PRIVATE_FILE)
+    except OSError as error:
+        error.filename = str(path)  # nobody asked for the temporary one
+        raise
     try:
         try:
             with naming(path):

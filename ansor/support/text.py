@@ -85,6 +85,12 @@ def clip(text: str, limit: int = 2000) -> str:
     return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
 
 
+def one_line(error: BaseException) -> str:
+    """An error's class and text on one line: `KeyError: 'weight'`."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 def first_line(error: BaseException) -> str:
     """The first line of an error's text, or the name of its class if it has none."""
     lines = str(error).strip().splitlines()

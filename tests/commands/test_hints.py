@@ -59,3 +59,16 @@ def test_a_refused_export_leaves_no_folder(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "file").write_text("")
     assert main(["compile", str(tmp_path / "net.py"), "--export", str(tmp_path / "file")]) == 1
     assert "asked for --export" in capsys.readouterr().err and (tmp_path / "file").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--run", "--output", "DIR"], "asked for --run for matmul, which is not an int8 network: add --int8, or leave --run out"),
+        (["--on", "gdb://localhost:1"], "asked for --on gdb://localhost:1 for matmul, which is not an int8 network: add --int8, or leave --on out"),
+        (["--output", "a", "--export", "b"], "asked for both --output a and --export b; give one of them"),
+    ],
+)
+def test_options_that_would_have_no_effect_are_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", "matmul", *words]) == 1
+    assert capsys.readouterr().err == f"ansor: {said}\n"

@@ -116,6 +116,10 @@ def test_refusals(tmp_path: Path) -> None:
         ansor.compile(path)
     with pytest.raises(ModelError, match="which is not a file"):
         read_model(tmp_path / "none.onnx")
+    onnx.save(saved(path, "MatMul", [X], [np.ones((X.shape[-1], 4), np.float32)]), str(path), save_as_external_data=True, location="w.bin", size_threshold=0)
+    (tmp_path / "w.bin").unlink()
+    with pytest.raises(ModelError, match="whose weights are in .*w.bin, which is missing; put that file beside it"):
+        read_model(path)
     path.write_bytes(b"no model")
     with pytest.raises(ModelError, match="which is not a valid ONNX model.*; export it again"):
         read_model(path)

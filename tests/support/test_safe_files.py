@@ -168,6 +168,8 @@ def test_a_write_that_fails_names_the_file(tmp_path: Path) -> None:
         patch.setattr(os, "write", _full)
         write_whole(tmp_path / "file", NEW)
     assert not list(tmp_path.iterdir())
+    with pytest.raises(FileNotFoundError, match=r"'.*/none/file'"):
+        write_whole(tmp_path / "none" / "file", NEW)
 
 
 def _full(descriptor: int, content: object) -> int:
