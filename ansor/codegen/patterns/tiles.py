@@ -22,6 +22,7 @@ from ansor.codegen.patterns.base import names, widest
 from ansor.codegen.patterns.plain_loops import PlainLoops
 from ansor.codegen.pieces import pieces
 from ansor.codegen.prefetch import constants, prefetches
+from ansor.codegen.prefetch_beside import prefetches_beside
 from ansor.codegen.tensorized import TileText
 from ansor.codegen.tree import Code
 from ansor.codegen.values import Lanes, Writer, contiguous, vectorizable
@@ -202,7 +203,7 @@ def _held(found: Sequence[Place], reductions: Sequence[For], tile: Tile, step: S
 
 
 def _accumulating(held: TileAccumulators, reductions: Sequence[For], tile: Tile, step: Step, emit: Emitter) -> list[Code]:
-    code: list[Code] = []
+    code: list[Code] = [*_beside(held, reductions, tile, emit)]
     for name, (fixed, lanes) in zip(held.names, held.places, strict=True):
         code += accumulator(emit, name, emit.writer.at(fixed, lanes), held.store, held.before)
     text = step.ahead(held, emit)
@@ -215,6 +216,14 @@ def _accumulating(held: TileAccumulators, reductions: Sequence[For], tile: Tile,
     for name, (fixed, lanes) in zip(held.names, held.places, strict=True):
         code.append(f"{emit.writer.at(fixed, lanes).place(held.store.buffer, held.store.index)} = {name};")
     return code
+
+
+def _beside(held: TileAccumulators, reductions: Sequence[For], tile: Tile, emit: Emitter) -> list[str]:
+    """Prefetches of what is read beside the results of a tile, if they are all that is computed before they are read."""
+    if not tile.enclosing or tile.around or held.before:
+        return []
+    work = len(held.places) * int(product(loop.var.extent for loop in reductions))
+    return prefetches_beside(tile.store, tile.enclosing[-1], [loop.var for loop in tile.spatial], work, emit)
 
 
 def _prefetches(tile: Tile, reductions: Sequence[For], step: Step, emit: Emitter) -> list[str]:
