@@ -23,15 +23,17 @@ from ansor.te.dtypes import BYTES
 from ansor.te.fold import walk
 
 LINE = 64
-MOST_LINES = 64
-"""Of one tensor in a tile."""
+MOST_LINES = 32
+"""Of a tile. Each is a request to memory, of which a core has few at a time."""
 LEAST_WORK = 16
 """Vector multiplications of a tile per line. Below this, there is no time in which the lines could arrive."""
 
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """A tensor that is read beside the results of a tile. first: the place of the first element; lines: bytes from there, one number for each cache line."""
+    """A tensor that is read beside the results of a tile. first: the place of the first element; lines: bytes from there, one number for each cache line if
+    that element is at the start of one. A shorter tile at an edge has those of a whole one.
+    """
 
     buffer: Buffer
     first: Linear
@@ -44,29 +46,34 @@ def prefetches_beside(store: Store, parent: For, tile: Sequence[Var], work: int,
     """
     if not emit.machine.dialect.hosted:
         return []
-    found = [one for one in reads_beside(store, parent, tile) if work >= LEAST_WORK * len(one.lines)]
-    return list(dict.fromkeys(line for one in found for line in _statements(one, emit)))
+    found = list(dict.fromkeys(line for one in reads_beside(store, parent, tile) for line in _statements(one, emit)))
+    return found if len(found) <= MOST_LINES and work >= LEAST_WORK * len(found) else []
 
 
 def reads_beside(store: Store, parent: For, tile: Sequence[Var]) -> list[Beside]:
-    """What the other statements in a loop read beside the results of a reduction, see `prefetches_beside`. Only tensors of which each element is read once: a
-    bias, which every row reads, stays in a cache."""
+    """What the other statements in a loop read beside the results of a reduction, see `prefetches_beside`."""
     if store.buffer not in parent.locals:
         return []
     found = []
     for path, other in stores(parent.body):
         reads = [node for node in walk(other.value) if isinstance(node, Access)]
         results = next((read for read in reads if read.buffer is store.buffer), None)
-        if results is None or other.combiner is not None:
-            continue
-        inside, written = [loop.var for loop in path], _variables(flat_index(other.buffer, other.index))
-        for read in reads:
-            once = read.buffer.scope in ("input", "workspace") and written <= _variables(flat_index(read.buffer, read.index))
-            place = _place(read, results, store, inside) if once else None
-            lines = _lines(place, tile, BYTES[read.buffer.dtype]) if place is not None else ()
-            if place is not None and lines:
-                found.append(Beside(read.buffer, place.kept(lambda atom: atom not in tile) + place.const, lines))
-    return found
+        if results is not None and other.combiner is None:
+            inside = [loop.var for loop in path]
+            places = ((read, _place(read, results, store, inside)) for read in reads if _is_read_once(read, other))
+            found += [_beside(read, place, tile) for read, place in places if place is not None]
+    return [one for one in found if one.lines and _variables(one.first).isdisjoint(tile)]  # a fused loop of the tile stays in quotients
+
+
+def _is_read_once(read: Access, store: Store) -> bool:
+    """Whether each element of a tensor is read once, as far as the variables show: a bias, which every row reads, stays in a cache."""
+    written, place = flat_index(store.buffer, store.index), flat_index(read.buffer, read.index)
+    return read.buffer.scope in ("input", "workspace") and _variables(written) <= _variables(place)
+
+
+def _beside(read: Access, place: Linear, tile: Sequence[Var]) -> Beside:
+    first = place.kept(lambda atom: atom not in tile) + place.const
+    return Beside(read.buffer, first, _lines(place, tile, BYTES[read.buffer.dtype]))
 
 
 def _place(read: Access, results: Access, store: Store, inside: Sequence[Var]) -> Linear | None:

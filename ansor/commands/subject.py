@@ -154,7 +154,7 @@ def load_file(path: str | Path) -> ModuleType:
     sys.path.append(str(path.resolve().parent))  # a file can import its neighbours, as when Python runs it
     try:
         sys.modules[module.__name__] = module  # dataclasses look their module up there
-        with _arguments_of(path):
+        with _without_options(str(path)):
             spec.loader.exec_module(module)
     except AnsorError:
         raise
@@ -176,10 +176,10 @@ def _cure(error: Exception) -> str:
 
 
 @contextmanager
-def _arguments_of(path: Path) -> Iterator[None]:
-    """Inside this block `sys.argv` is that of `python FILE.py`: a file may read its options when it is run, and ansor's are not for it."""
+def _without_options(program: str) -> Iterator[None]:
+    """Inside this block `sys.argv` has only the program's name: a user's code may read its own options, and ansor's are not for it."""
     before = sys.argv
-    sys.argv = [str(path)]
+    sys.argv = [program]
     try:
         yield
     finally:
@@ -193,7 +193,8 @@ def _explained(name: str, function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         given = ", ".join(map(str, args))
         try:
-            return function(*args, **kwargs)
+            with _without_options(sys.argv[0]):
+                return function(*args, **kwargs)
         except DeclarationError as error:
             if any(isinstance(one, str) for one in args):  # a word where a size is meant
                 raise DeclarationError(f"{error}; the function was called with --args {','.join(map(str, args))}") from error

@@ -4,8 +4,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from io import StringIO
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 
 DESCRIPTORS = (1, 2)
 """stdout and stderr."""
@@ -14,24 +13,25 @@ DESCRIPTORS = (1, 2)
 @contextmanager
 def silence() -> Iterator[None]:
     """Inside this block stdout and stderr of the whole process lead nowhere. What was printed before is written first. Exceptions are raised as ever."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    _flush_c()
-    kept = [os.dup(one) for one in DESCRIPTORS]
-    try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
+    _flush()
+    with ExitStack() as undone, open(os.devnull, "w", encoding="utf-8") as nowhere:
         for one in DESCRIPTORS:
-            os.dup2(nowhere, one)
-        os.close(nowhere)
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # in a notebook or a test, these are not the descriptors
+            with suppress(OSError):  # it is closed
+                undone.callback(_restore, one, os.dup(one))
+                os.dup2(nowhere.fileno(), one)
+        undone.callback(_flush)
+        with redirect_stdout(nowhere), redirect_stderr(nowhere):  # in a notebook or a test, these are not the descriptors
             yield
-    finally:
-        _flush_c()
-        for one, before in zip(DESCRIPTORS, kept, strict=True):
-            os.dup2(before, one)
-            os.close(before)
 
 
-def _flush_c() -> None:
-    """Write what C's own buffers hold to where the descriptors lead now."""
+def _restore(descriptor: int, before: int) -> None:
+    os.dup2(before, descriptor)
+    os.close(before)
+
+
+def _flush() -> None:
+    """Write what Python's and C's buffers hold to where the descriptors lead now."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            stream.flush()
     ctypes.CDLL(None).fflush(None)

@@ -43,7 +43,7 @@ def check_call(function: Callable[..., object], args: Sequence[object], asked: s
     except TypeError as error:
         named = [one.name for one in signature.parameters.values() if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
         if named:
-            cure = f"sizes are given by their places, so take the * before {named[0]} out of the function's parameters"
+            cure = f"sizes are given by their places, so let the function take {' and '.join(named)} without a * before"
         raise DeclarationError(f"asked for {asked}, but it takes {parameters(signature)}: {error}; {cure}") from None
 
 

@@ -20,7 +20,7 @@ from ansor.ir.linear import Linear, Var
 from ansor.ir.loops import Access, For, Store, stores
 from ansor.ir.simplify import simplified
 from ansor.schedule.sketch import Sketch
-from ansor.schedule.steps import ComputeAt, Reorder, Split, Step, Vectorize
+from ansor.schedule.steps import ComputeAt, Fuse, Reorder, Split, Step, Vectorize
 from ansor.targets.base import parse_target
 from ansor.te.expr import Expr
 from ansor.te.fold import walk
@@ -39,6 +39,13 @@ def residual(z: Tensor, b: Tensor, i: Expr, j: Expr) -> Expr:
     return z[i, j] + b[j]
 
 
+def window(z: Tensor, b: Tensor, i: Expr, j: Expr) -> Expr:
+    found: Expr = b[j]
+    for p, q in all_of(range(3), range(3)):
+        found = found + z[i + p, j + q]
+    return found
+
+
 def declared(rest: Rest = residual, rows: int = ROWS, columns: int = COLUMNS, inner: int = INNER, shape: tuple[int, ...] | None = None) -> list[Tensor]:
     x, w = te.placeholder((rows, inner), name="x"), te.placeholder((inner, columns), name="w")
     z, b, r = te.placeholder(shape or (rows, columns), name="z"), te.placeholder((columns,), name="b"), te.reduce_axis((0, inner), name="k")
@@ -55,6 +62,7 @@ def tiled(height: int = HEIGHT, width: int = WIDTH, inside: Sequence[Step] = (Re
 
 
 IN_PARTS = (Split("y", "k", (8,), 2), Split("y", "i", (2,), 2), Reorder("y", ("k_0", "i_0", "k_1", "i_1", "j")))
+FUSED = (Reorder("y", ("k", "i", "j")), Fuse("y", ("i", "j")))
 IN_TILES = (Split("y", "i", (2,), 2), Reorder("y", ("i_0", "k", "i_1", "j")))
 
 
@@ -89,7 +97,7 @@ def value(place: Linear, at: dict[Var, int]) -> int:
     return int(place.const) + sum(int(factor) * at[atom] for atom, factor in place.terms if isinstance(atom, Var))
 
 
-@pytest.mark.parametrize("steps", [tiled(), tiled(3, 8), tiled(2, 32), tiled(1, 16), tiled(6, 40)])
+@pytest.mark.parametrize("steps", [tiled(), tiled(3, 8), tiled(2, 32), tiled(1, 16), tiled(6, 20)])
 @pytest.mark.parametrize(
     ("rest", "shape"),
     [
@@ -124,6 +132,8 @@ def test_nothing_is_prefetched_where_it_would_be_repeated_or_come_too_late() -> 
         (declared(lambda z, b, i, j: z[i % 4, j], shape=(4, COLUMNS)), tiled()),  # not another element for each result
         (declared(inner=LEAST_WORK // 4), tiled()),  # two vectors for each line: half the work that it takes
         (declared(), tiled(inside=IN_PARTS)),  # each tile is computed eight times
+        (declared(), (*tiled()[:3], *FUSED, ComputeAt("y", "o", "j_0"))),  # the loop of the tile is both a row and a column
+        (declared(window, shape=(ROWS + 2, COLUMNS + 2)), tiled()),  # too many lines
         (declared(), tiled(inside=IN_TILES)),  # other tiles follow before the residual is read
     ):
         assert not prefetched(tensors, steps)

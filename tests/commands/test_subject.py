@@ -94,10 +94,13 @@ def test_a_file_can_have_dataclasses_and_hides_no_module_of_its_name(tmp_path: P
     assert sys.modules.get(name) is known
 
 
-def test_a_file_reads_its_own_options_and_not_those_of_the_command(tmp_path: Path) -> None:
+def test_a_file_reads_its_own_options_and_not_those_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["ansor", "compile", "script.py"])
     path, before = tmp_path / "script.py", list(sys.argv)
-    path.write_text("import sys\nfrom ansor import te\nseen = list(sys.argv)\ndef doubled(n=4): return [te.placeholder((n,))]\n")
+    path.write_text("import sys\nseen = list(sys.argv)\ndef doubled(n=4): return sys.argv[1:]\n")
     assert load_file(path).seen == [str(path)] and sys.argv == before
+    operator = resolve(str(path))
+    assert isinstance(operator, OperatorSubject) and operator.function(4) == [] and sys.argv == before
 
 
 def test_a_function_is_named_where_there_are_several(file: Path) -> None:
@@ -134,7 +137,7 @@ def test_a_function_that_fails_says_where(file: Path) -> None:
         ("import no_such_module_at_all", "ModuleNotFoundError: .* .bad.py, line 1."),
         ("def f(:", "SyntaxError"),
         ("from .ops import conv", r"bad.py, line 1\); the file is run by itself, .*: write `from name import ...` without the dot"),
-        ("def f(*, n): ...", r"takes n: .*; sizes are given by their places, so take the \* before n out"),
+        ("def f(*, n): ...", r"takes n: .*; sizes are given by their places, so let the function take n without a \* before"),
         ("raise ValueError('one\\ntwo')", "ValueError: one two "),
         ("x = 1", r"bad.py, which has no model\(\); add functions model\(\) and example_inputs\(\), or one that returns tensors"),
         ("class Net: ...\nclass Head: ...", r"no model\(\); it has the classes Net, Head; add functions model\(\) and example_inputs\(\)"),

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import subprocess
 import sys
 
 import pytest
@@ -23,3 +24,9 @@ def test_nothing_is_shown_and_everything_around_it_is(capfd: pytest.CaptureFixtu
     print("Python after")
     said = capfd.readouterr()
     assert sorted(said.out.splitlines()) == ["C before", "Python after", "Python before"] and said.err == "descriptor after\n"
+
+
+def test_streams_may_be_missing_or_closed() -> None:
+    code = "import os, sys; from ansor.support.silence import silence; os.close(1); sys.stdout = None\nwith silence(): print('inside', file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -219,7 +219,7 @@ def _accumulating(held: TileAccumulators, reductions: Sequence[For], tile: Tile,
 
 
 def _beside(held: TileAccumulators, reductions: Sequence[For], tile: Tile, emit: Emitter) -> list[str]:
-    """Prefetches of what is read beside the results of a tile, if they are all that is computed before they are read."""
+    """Prefetches of what is read beside the results of a tile, if no other tile of them is computed before they are read."""
     if not tile.enclosing or tile.around or held.before:
         return []
     work = len(held.places) * int(product(loop.var.extent for loop in reductions))
