@@ -111,7 +111,8 @@ def test_weights_that_are_packed_alike_are_in_memory_once() -> None:
     weights = [one for made in net.networks.values() for one in made.network.constants]
     for one in weights:
         assert sum(np.array_equal(one.view(np.uint8), other.view(np.uint8)) for other in {each.ctypes.data: each for each in weights}.values()) == 1
-    assert len(weights) == 4 and {one.nbytes for one in weights} == {128 * 512 * 4}
+    size = 128 * 512 * 4  # on some processors the picked tile does not divide an axis, and the last block of the packed weights is padded
+    assert len(weights) == 4 and all(size <= one.nbytes <= size + size // 256 for one in weights)
 
 
 def test_numpy_in_and_out() -> None:
