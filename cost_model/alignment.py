@@ -7,12 +7,29 @@ line, for vectors of W bytes: a share of (W - g) / line, if all places are equal
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from ansor.cost_model.buffer_features import Statement
 from ansor.cost_model.nest import Nest
 from ansor.cost_model.touched import Footprint
 from ansor.ir.columns import Flag, Row, choose, excess, larger, negated, power_of_two_in, smaller
+from ansor.ir.loops import Buffer
 
 LEAST_GRAIN = 4.0
 """Bytes; smaller elements are assumed to begin at a multiple of them."""
+
+
+def loads_across_lines(statement: Statement, reads: Mapping[Buffer, Row], vector_bytes: int, line_bytes: int) -> Row:
+    """How many of a register tile's vector loads cross a line. reads: vector loads of each buffer."""
+    shares = (count * share_across_lines(statement, buffer, vector_bytes, line_bytes) for buffer, count in reads.items())
+    return sum(shares, start=0.0)
+
+
+def share_across_lines(statement: Statement, buffer: Buffer, vector_bytes: int, line_bytes: int) -> Row:
+    """`across_lines` of a buffer in a statement."""
+    element, touched = statement.layouts[buffer].element_bytes, statement.footprints[buffer]
+    name = ("across lines", buffer, vector_bytes, line_bytes)
+    return statement.once(name, lambda: across_lines(statement.nest, touched, element, vector_bytes, line_bytes))
 
 
 def across_lines(nest: Nest, touched: Footprint, element_bytes: int, vector_bytes: int, line_bytes: int) -> Row:

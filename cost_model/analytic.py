@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ansor.cost_model.alignment import loads_across_lines
 from ansor.cost_model.buffer_features import Statement, statements_of
 from ansor.cost_model.cache_sets import FirstCache
 from ansor.cost_model.index_division import index_divisions
@@ -112,17 +113,26 @@ def instruction_cycles(statement: Statement, tile: Tile, core: Core) -> Row:
     intrinsic = statement.nest.path[-1].intrinsic if statement.nest.path else None
     if intrinsic is not None and intrinsic.block is not None:
         return block_cycles(statement.nest, intrinsic.block) + divisions
+    loads = loads_of(statement, tile, core) / issue.loads
     work = tile.work.arithmetic / issue.arithmetic + tile.work.choices + overhead.call * tile.work.calls
     if statement.nest.store.combiner is None:
-        return tile.bodies * larger(larger(work, tile.loads / issue.loads), tile.vectors) + tile.runs + divisions
+        return tile.bodies * larger(larger(work, loads), tile.vectors) + tile.runs + divisions
     most = row(accumulators(registers_for(statement.nest.path, statement.nest.store, core)))
     spills = overhead.spill * larger(tile.vectors - most, 0.0)
     latency = (issue.latency + (issue.late if intrinsic else 0.0)) / (chains_of(tile, reduction) * runs_at_once(tile, issue))
-    body = larger(larger(work, tile.loads / issue.loads), latency) + spills
+    body = larger(larger(work, loads), latency) + spills
     if issue.each:
         body = body + issue.each * (tile.vectors + tile.loads)
     folded = reduction.fold * log2(tile.partial.lanes)
     return tile.bodies * body + divisions + tile.runs * (overhead.result * tile.vectors + overhead.loop + folded * tile.vectors)
+
+
+def loads_of(statement: Statement, tile: Tile, core: Core) -> Row:
+    """Loads of a tile's body, with what those that cross a cache line take besides."""
+    again = core.prior.issue.across
+    if not again:
+        return tile.loads
+    return tile.loads + again * loads_across_lines(statement, tile.reads, core.vector_bytes, core.caches.line_bytes)
 
 
 def chains_of(tile: Tile, reduction: Reduction) -> Row:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ansor.cost_model.alignment import across_lines
+from ansor.cost_model.alignment import loads_across_lines, share_across_lines
 from ansor.cost_model.analytic import Core, Estimate, numbers_of
 from ansor.cost_model.buffer_features import Statement
 from ansor.cost_model.pages import LOOK_UP, looked_up, touched_pages
 from ansor.cost_model.register_tile import Tile
 from ansor.cost_model.remainders import remainders_of
 from ansor.ir.columns import Row, choose, larger, log2, row
-from ansor.ir.loops import Buffer
 from ansor.schedule.legality import accumulators, registers_for
 
 
@@ -37,8 +36,8 @@ def _own(statement: Statement, tile: Tile, lanes: int, core: Core) -> dict[str, 
         "tile_registers_used": log2(tile.vectors / accumulators(registers_for(nest.path, nest.store, core))),
         "tile_steps": log2(larger(tile.bodies / tile.runs, 1.0)),
         "tile_in_partial_sums": row(tile.partial.lanes > 1),
-        "tile_loads_across_lines": log2(1.0 + sum((count * _across_lines(statement, buffer, core) for buffer, count in tile.reads.items()), start=0.0)),
-        "stored_across_lines": _across_lines(statement, nest.store.buffer, core),
+        "tile_loads_across_lines": log2(1.0 + loads_across_lines(statement, tile.reads, core.vector_bytes, core.caches.line_bytes)),
+        "stored_across_lines": share_across_lines(statement, nest.store.buffer, core.vector_bytes, core.caches.line_bytes),
         "rest_excess": remainders.excess,
         "rest_inner_excess": remainders.inner_excess,
         "rest_cut": remainders.cut,
@@ -64,12 +63,6 @@ def _of_the_estimate(statement: Statement, estimate: Estimate, operations: float
         "share_of_pages": log2((1e-3 + LOOK_UP * looked_up(statement)) / total),
         "busy_threads": log2(estimate.threads),
     }
-
-
-def _across_lines(statement: Statement, buffer: Buffer, core: Core) -> Row:
-    touched, width, line = statement.footprints[buffer], core.vector_bytes, core.caches.line_bytes
-    shares = ("across lines", buffer, width, line)
-    return statement.once(shares, lambda: across_lines(statement.nest, touched, statement.layouts[buffer].element_bytes, width, line))
 
 
 def _share(touched: Row, cache: int) -> Row:

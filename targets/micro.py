@@ -58,7 +58,7 @@ OPTIONS = (
 # Only instructions count: nothing runs in parallel, and memory is as fast as a register. The weights for boards were learned with estimates that ignore
 # compiler optimisations.
 COUNTED = Prior(
-    Issue(arithmetic=1.0, loads=1.0, latency=1.0, window=1.0, each=1.0, optimizes=False), Overhead(call=80.0, result=3.0, spill=2.0, loop=4.0),
+    Issue(arithmetic=1.0, loads=1.0, across=0.0, latency=1.0, window=1.0, each=1.0, optimizes=False), Overhead(call=80.0, result=3.0, spill=2.0, loop=4.0),
     Traffic((1e6, 1e6, 1e6)), Reduction(1.0, 1.0, 2.0), BOARDS,
 )  # fmt: skip
 

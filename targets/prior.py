@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Issue:
     """A core's throughput and latency.
 
-    arithmetic, loads: vector multiply-adds and loads per cycle. latency: of a multiply-add. window: instructions in flight.
+    arithmetic, loads: vector multiply-adds and loads per cycle; across: additional loads for one that crosses a cache line. latency: of a multiply-add.
+    window: instructions in flight.
     late: additional latency, in cycles, of an intrinsic. With eight accumulators, just enough to hide `latency`, a tile takes 7 % longer than with ten.
     each: additional cycles per instruction of a tile, however many start together.
     optimizes: whether to assume that the C compiler optimises: it hoists loop invariants, unrolls short loops to vectorise the loop around them, and gathers
@@ -18,6 +19,7 @@ class Issue:
 
     arithmetic: float = 2.0
     loads: float = 2.0
+    across: float = 1.0
     latency: float = 4.0
     window: float = 256.0
     each: float = 0.0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ansor import te
-from ansor.cost_model.analytic import cache_loads, chains_of, estimate, estimated_cycles, first_cache, runs_at_once
+from ansor.cost_model.analytic import cache_loads, chains_of, estimate, estimated_cycles, first_cache, loads_of, runs_at_once
 from ansor.cost_model.buffer_features import statements_of
 from ansor.cost_model.features import extract
 from ansor.cost_model.register_tile import register_tile
@@ -16,6 +16,7 @@ from ansor.schedule.sketch import Sketch
 from ansor.schedule.steps import ComputeAt, Pack, Parallel, Reorder, Split, Step, Tensorize, Unroll, Vectorize
 from ansor.search.derive import spaces
 from ansor.targets.base import Target, parse_target
+from ansor.targets.micro import COUNTED
 from ansor.targets.prior import Prior
 from ansor.te import workloads
 from ansor.te.tensor import Tensor
@@ -149,6 +150,29 @@ def test_a_core_that_waits_takes_longer() -> None:
     loops = Sketch(Dag(workloads.matmul(64, 64, 64))).lower_row(())
     waiting = replace(TARGET, prior=replace(TARGET.prior, issue=replace(TARGET.prior.issue, arithmetic=1.0, latency=8.0, window=8.0)))
     assert estimated_cycles(loops, 1, waiting)[0] > estimated_cycles(loops, 1, TARGET)[0]
+
+
+def loads(rows: int, columns: int, *, sliding: bool, target: Target = TARGET) -> float:
+    """Loads per step of a tile of a product with rows of a matrix or, sliding, with windows of a vector: rows x columns results."""
+    a, b = te.placeholder((64, 64), name="a"), te.placeholder((128,) if sliding else (64, 64), name="b")
+    k = te.reduce_axis((0, 64), name="k")
+    c = te.compute((64, 64), lambda i, j: te.sum(a[i, k] * (b[k + j] if sliding else b[k, j]), axis=k), name="c")
+    split = (Split("c", "i", (rows,), 2), Split("c", "j", (columns,), 2), Split("c", "j_1", (8,), 2))
+    order = Reorder("c", ("i_0", "j_0", "k", "i_1", "j_1_0", "j_1_1"))
+    loops = Sketch(Dag([a, b, c])).then(*split, order, Unroll("c", "i_1"), Unroll("c", "j_1_0"), Vectorize("c", "j_1_1")).lower_row(())
+    (one,) = statements_of(loops, first_cache(target))
+    return float(np.asarray(loads_of(one, register_tile(one, 8, optimizes=target.prior.issue.optimizes), target)))
+
+
+def test_a_load_that_crosses_a_line_counts_twice() -> None:
+    """Of windows of 32 bytes that begin at any number, 7 of 16 cross a line of 64 bytes. The numbers of a are broadcast."""
+    assert loads(1, 64, sliding=False) == 1 + 8 and loads(2, 32, sliding=False) == 2 + 4
+    assert loads(1, 64, sliding=True) == 1 + 8 * (1 + 7 / 16) and loads(2, 32, sliding=True) == 2 + 4 * (1 + 7 / 16)
+
+
+def test_loads_are_loads_on_a_core_that_counts_instructions() -> None:
+    counted = replace(TARGET, prior=COUNTED)
+    assert loads(2, 32, sliding=True, target=counted) == loads(2, 32, sliding=False, target=counted) == 2 + 4
 
 
 def blocks(rows: int, columns: int, tiles: int) -> float:
