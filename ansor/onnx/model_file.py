@@ -96,9 +96,10 @@ def _missing_weights(path: Path) -> Path | None:
     import onnx
 
     try:
-        constants = onnx.load(str(path), load_external_data=False).graph.initializer
+        graph = onnx.load(str(path), load_external_data=False).graph
     except Exception:  # as in `read_onnx`
         return None
+    constants = [*graph.initializer, *(each.t for node in graph.node for each in node.attribute if each.HasField("t"))]
     files = [path.parent / each.value for one in constants for each in one.external_data if each.key == "location"]
     return next((file for file in files if not file.is_file()), None)
 

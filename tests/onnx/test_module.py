@@ -103,6 +103,21 @@ def test_open_shapes_need_inputs(tmp_path: Path) -> None:
     assert read_onnx(tmp_path / "m.onnx", torch.zeros(2, 3))[0](torch.ones(2, 3)).shape == (2, 3)
 
 
+@pytest.mark.parametrize("in_node", [False, True])
+def test_missing_weights_are_named(tmp_path: Path, in_node: bool) -> None:
+    """Of an initializer, and of a `Constant`."""
+    path, weights = tmp_path / "m.onnx", numpy_helper.from_array(np.ones((4, 4), np.float32), "w")
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 4]) for name in ("x", "y"))
+    nodes = [*([helper.make_node("Constant", [], ["w"], value=weights)] if in_node else []), helper.make_node("MatMul", ["x", "w"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [x], [y], [] if in_node else [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, str(path), save_as_external_data=True, location="w.bin", size_threshold=0, convert_attribute=True)
+    assert read_model(path).opset == 17
+    (tmp_path / "w.bin").unlink()
+    with pytest.raises(ModelError, match="whose weights are in .*w.bin, which is missing; put that file beside it"):
+        read_model(path)
+
+
 def test_refusals(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     saved(path, "NonZero", [X])
@@ -116,10 +131,6 @@ def test_refusals(tmp_path: Path) -> None:
         ansor.compile(path)
     with pytest.raises(ModelError, match="which is not a file"):
         read_model(tmp_path / "none.onnx")
-    onnx.save(saved(path, "MatMul", [X], [np.ones((X.shape[-1], 4), np.float32)]), str(path), save_as_external_data=True, location="w.bin", size_threshold=0)
-    (tmp_path / "w.bin").unlink()
-    with pytest.raises(ModelError, match="whose weights are in .*w.bin, which is missing; put that file beside it"):
-        read_model(path)
     path.write_bytes(b"no model")
     with pytest.raises(ModelError, match="which is not a valid ONNX model.*; export it again"):
         read_model(path)
