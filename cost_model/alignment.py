@@ -19,21 +19,20 @@ LEAST_GRAIN = 4.0
 """Bytes; smaller elements are assumed to begin at a multiple of them."""
 
 
-def loads_across_lines(statement: Statement, reads: Mapping[Buffer, Row], vector_bytes: int, line_bytes: int) -> Row:
-    """How many of a register tile's vector loads cross a line. reads: vector loads of each buffer."""
-    shares = (count * share_across_lines(statement, buffer, vector_bytes, line_bytes) for buffer, count in reads.items())
-    return sum(shares, start=0.0)
+def loads_across_lines(statement: Statement, reads: Mapping[Buffer, Row], lanes: int, line_bytes: int) -> Row:
+    """How many of a register tile's vector loads cross a line. reads: loads of each buffer; lanes: elements of a load, which are those of the widest type."""
+    return sum((count * share_across_lines(statement, buffer, lanes, line_bytes) for buffer, count in reads.items()), start=0.0)
 
 
-def share_across_lines(statement: Statement, buffer: Buffer, vector_bytes: int, line_bytes: int) -> Row:
+def share_across_lines(statement: Statement, buffer: Buffer, lanes: int, line_bytes: int) -> Row:
     """`across_lines` of a buffer in a statement."""
-    element, touched = statement.layouts[buffer].element_bytes, statement.footprints[buffer]
-    name = ("across lines", buffer, vector_bytes, line_bytes)
-    return statement.once(name, lambda: across_lines(statement.nest, touched, element, vector_bytes, line_bytes))
+    touched, element = statement.footprints[buffer], statement.layouts[buffer].element_bytes
+    name = ("across lines", buffer, lanes, line_bytes)
+    return statement.once(name, lambda: across_lines(statement.nest, touched, element, lanes * element, line_bytes))
 
 
 def across_lines(nest: Nest, touched: Footprint, element_bytes: int, vector_bytes: int, line_bytes: int) -> Row:
-    """Share of a buffer's vector accesses that cross a line, 0 .. 1; 0 if it is not accessed in contiguous vectors."""
+    """Share of a buffer's vector accesses that cross a line, 0 .. 1 for vectors no longer than a line; 0 if it is not accessed in contiguous vectors."""
     lanes = [_in_lanes(nest, touched, level) for level in range(len(nest.loops))]
     if all(flag is False for flag in lanes):
         return 0.0

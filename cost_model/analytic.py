@@ -132,7 +132,7 @@ def loads_of(statement: Statement, tile: Tile, core: Core) -> Row:
     again = core.prior.issue.across
     if not again:
         return tile.loads
-    return tile.loads + again * loads_across_lines(statement, tile.reads, core.vector_bytes, core.caches.line_bytes)
+    return tile.loads + again * loads_across_lines(statement, tile.reads, lanes_of(statement, core), core.caches.line_bytes)
 
 
 def chains_of(tile: Tile, reduction: Reduction) -> Row:

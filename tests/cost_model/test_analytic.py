@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ansor import te
-from ansor.cost_model.analytic import cache_loads, chains_of, estimate, estimated_cycles, first_cache, loads_of, runs_at_once
+from ansor.cost_model.analytic import cache_loads, chains_of, estimate, estimated_cycles, first_cache, lanes_of, loads_of, runs_at_once
 from ansor.cost_model.buffer_features import statements_of
 from ansor.cost_model.features import extract
 from ansor.cost_model.register_tile import register_tile
@@ -168,6 +168,16 @@ def test_a_load_that_crosses_a_line_counts_twice() -> None:
     """Of windows of 32 bytes that begin at any number, 7 of 16 cross a line of 64 bytes. The numbers of a are broadcast."""
     assert loads(1, 64, sliding=False) == 1 + 8 and loads(2, 32, sliding=False) == 2 + 4
     assert loads(1, 64, sliding=True) == 1 + 8 * (1 + 7 / 16) and loads(2, 32, sliding=True) == 2 + 4 * (1 + 7 / 16)
+
+
+def test_narrow_operands_are_loaded_in_as_many_lanes_as_the_widest() -> None:
+    """Sixteen bytes of each, of a row of 48: none crosses a line."""
+    data = te.placeholder((64, 48), "uint8", name="a")
+    out = te.compute((64, 48), lambda i, j: (data[i, j] + data[i, j]).astype("int32"), name="c")
+    target = parse_target("cpu -mcpu=znver4 -threads=1")
+    (one,) = statements_of(Sketch(Dag([data, out])).then(Vectorize("c", "j")).lower_row(()), first_cache(target))
+    tile = register_tile(one, 16, optimizes=True)
+    assert lanes_of(one, target) == 16 and float(np.asarray(loads_of(one, tile, target))) == float(np.asarray(tile.loads)) == 3
 
 
 def test_loads_are_loads_on_a_core_that_counts_instructions() -> None:
