@@ -53,6 +53,9 @@ SKETCHES = 8
 COMBINED = 3
 """The number of families whose stages are combined."""
 
+COMBINATIONS = 8
+"""The most combinations to look at, those most like the best family first."""
+
 FEW = 64
 """Up to this many sketches, all are considered if each is its own family."""
 
@@ -251,7 +254,7 @@ def _promising(spaces: Sequence[SketchSpace], score: Score, rng: np.random.Gener
     if len(tried) > min(TRIED, fits):
         tried = _in_turn(list(families))[: min(TRIED, fits)]
     best = _ranked(families, tried, score, rng)
-    combined = [family for family in families if family not in tried and _combines(family, list(best)[:COMBINED])][: min(TRIED, fits - FAMILIES)]
+    combined = _combinations([family for family in families if family not in tried], list(best)[:COMBINED])[: min(COMBINATIONS, fits - FAMILIES)]
     if combined:
         best = _ranked(families | best, [*list(best)[:FAMILIES], *combined], score, rng)
     return [space for sketches in list(best.values())[:FAMILIES] for space in sketches][: min(SKETCHES, fits)]
@@ -306,6 +309,12 @@ def _declared(stage: str, names: Sequence[str]) -> str:
 def _differences(one: _Family, other: _Family) -> int:
     """The number of stages that rules treat differently."""
     return len({name for name, _ in set(one[1]) ^ set(other[1])})
+
+
+def _combinations(families: Sequence[_Family], best: Sequence[_Family]) -> list[_Family]:
+    """Those that combine the best ones, in whose order they come: first the one whose stages are most like those of the first."""
+    found = [family for family in families if _combines(family, best)]
+    return sorted(found, key=lambda family: [_differences(family, one) for one in best])
 
 
 def _combines(family: _Family, best: Sequence[_Family]) -> bool:

@@ -19,6 +19,7 @@ from ansor.ir.tape import Recorder
 from ansor.run.zero_tuning import (
     DESCRIBED,
     ESTIMATED,
+    _combinations,
     _combines,
     _differences,
     _family,
@@ -31,7 +32,7 @@ from ansor.run.zero_tuning import (
     pick,
 )
 from ansor.schedule.sketch import Rows, Sketch
-from ansor.schedule.steps import Step
+from ansor.schedule.steps import Step, Vectorize
 from ansor.search.sampling import SampledSpace
 from ansor.targets.base import parse_target
 from ansor.tasks.recording import RecordedSketch, _SketchRecorder
@@ -235,6 +236,17 @@ def test_families_differ_by_what_rules_did_to_stages() -> None:
     one, other = near[0], next(family for family in near if _differences(near[0], family) == 2)
     both = [family for family in map(_family, spaces) if _combines(family, [one, other]) and family not in (one, other)]
     assert first in both and any(_differences(first, family) == 2 for family in both), "what was done to one stage goes with what was done to the other"
+
+
+def test_combinations_come_in_the_order_of_what_they_combine() -> None:
+    """Of the best family, what was done to two of three stages comes before what was done to one."""
+
+    def family(*done: int) -> tuple[str, tuple[tuple[str, tuple[Step, ...]], ...]]:
+        return "", tuple((name, (Vectorize(name, str(k)),)) for name, k in zip("abc", done, strict=True))
+
+    best = [family(1, 1, 1), family(2, 2, 2)]
+    others = [family(2, 2, 1), family(1, 2, 1), family(3, 1, 1), family(2, 1, 2)]
+    assert _combinations(others, best) == [others[1], others[0], others[3]]
 
 
 def test_the_least_regret() -> None:
